@@ -1,0 +1,72 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The wiring: settings → source, store thread, one apply thread a family, control
+// socket; then waits for a signal. Owns everything, decides nothing about Services.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/app/settings.hpp"
+#include "core/app/source.hpp"
+#include "core/app/state_dir.hpp"
+#include "core/base/clock.hpp"
+#include "core/node/address_monitor.hpp"
+#include "core/node/addresses.hpp"
+#include "core/plugin/lookup.hpp"
+#include "core/serve/control_server.hpp"
+#include "core/snapshot/store_thread.hpp"
+#include "core/sync/sync_loop.hpp"
+
+namespace sluice::app {
+
+class Daemon {
+ public:
+  explicit Daemon(Settings settings);
+  ~Daemon();
+
+  // Everything up to the moment the source starts; a failure leaves nothing running.
+  base::Status start();
+  // Until SIGTERM or SIGINT. Rules stay in the kernel.
+  base::Status run();
+
+ private:
+  struct FamilyRun {
+    base::Family family;
+    std::unique_ptr<sync::SyncLoop> loop;
+  };
+
+  base::Status start_backend();
+  base::Status start_loop(base::Family family);
+  base::Status check_families(const std::vector<base::Family>& usable);
+  void set_addresses(const node::InterfaceAddresses& addresses);
+  std::optional<snapshot::NodeFacts> node_facts(base::Family family, const std::optional<model::Node>& node);
+  void warn_once(const std::string& warning);
+  void record_claims(base::Family family, const std::vector<std::string>& claims);
+  nlohmann::json status();
+  base::Status check_pod_cidrs();
+  void stop();
+
+  const Settings settings_;
+  const base::SteadyClock clock_;
+  const base::Clock::Time started_ = clock_.now();
+  StateDir state_dir_;
+  std::shared_ptr<const plugin::Plugin> plugin_;
+  bool conntrack_tcp_liberal_ = false;
+
+  std::mutex mutex_;
+  node::InterfaceAddresses addresses_;  // under mutex_
+  std::vector<std::string> warned_;     // under mutex_
+
+  std::vector<FamilyRun> families_;
+  std::unique_ptr<snapshot::StoreThread> store_;
+  std::unique_ptr<Source> source_;
+  std::unique_ptr<node::AddressMonitor> address_monitor_;
+  std::unique_ptr<serve::ControlServer> control_;
+};
+
+}  // namespace sluice::app

@@ -1,0 +1,35 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Where log lines go and how they look. The only place that configures log4cplus.
+// One record is one line on standard error, whatever the text contains.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "core/app/settings.hpp"
+#include "core/base/log.hpp"
+
+namespace sluice::app {
+
+// May be called again to change format or verbosity. REQUIRES: one thread at a time.
+void set_up_logging(const LogSettings& settings);
+
+struct LogRecord {
+  base::LogLevel level = base::LogLevel::info;
+  std::string component;
+  std::string text;
+  std::chrono::system_clock::time_point time;
+  int process_id = 0;
+};
+
+// The layout of klog, local time: "I1121 02:41:00.123456   12345 store] text". The
+// component stands where klog has the source file. Debug lines carry "I" as there.
+std::string text_line(const LogRecord& record);
+
+// One JSON object with the fields of Kubernetes' JSON logs: ts (milliseconds), level,
+// component, pid, msg, and v (0, or 4 for debug; absent for warnings and errors).
+std::string json_line(const LogRecord& record);
+
+}  // namespace sluice::app

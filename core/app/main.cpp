@@ -1,0 +1,123 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// sluiced: reads the command line, then checks, cleans up or runs. The only file that
+// decides the exit status: 0, or 1 for every error.
+#include <signal.h>
+
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "core/app/actions.hpp"
+#include "core/app/build_info.hpp"
+#include "core/app/daemon.hpp"
+#include "core/app/draft.hpp"
+#include "core/app/flags.hpp"
+#include "core/app/logging.hpp"
+#include "core/app/validate.hpp"
+#include "core/base/log.hpp"
+#include "core/plugin/lookup.hpp"
+
+#include <unistd.h>
+
+namespace {
+
+using namespace sluice;
+
+std::string host_name() {
+  char buffer[256] = "";
+  return gethostname(buffer, sizeof buffer - 1) == 0 ? buffer : "";
+}
+
+app::Defaults defaults() {
+  app::Defaults out;
+  for (const auto& folder : plugin::default_folders(app::kPluginDir, plugin::running_executable())) {
+    out.plugin_dirs.push_back(folder.string());
+  }
+  return out;
+}
+
+// Errors of the command line come before logging is set up and go out as they are.
+int tell(const app::Problems& problems) {
+  for (const auto& problem : problems.all()) {
+    std::fprintf(stderr, "%s: %s\n", problem.severity == app::Problem::Severity::error ? "error" : "warning",
+                 problem.to_string().c_str());
+  }
+  return problems.has_errors() ? 1 : 0;
+}
+
+// Threads inherit the mask, so that signals reach the one that waits for them.
+void block_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  signal(SIGPIPE, SIG_IGN);  // a closed connection is an error return, not an end
+}
+
+int check(const app::Settings& settings, app::Problems& problems) {
+  if (!problems.has_errors()) app::check_surroundings(settings, problems);
+  const int status = tell(problems);
+  std::puts(status == 0 ? "configuration is usable" : "configuration is not usable");
+  return status;
+}
+
+int run(app::Settings settings) {
+  block_signals();
+  app::Daemon daemon(std::move(settings));
+  base::Status status = daemon.start();
+  if (status.ok()) status = daemon.run();
+  if (status.ok()) return 0;
+  base::log_error("app", status.message());
+  return 1;
+}
+
+int start(const std::vector<std::string>& arguments) {
+  app::Problems problems;
+  const app::Flags flags = app::parse_flags(arguments, problems);
+  if (problems.has_errors()) return tell(problems);
+  const app::Defaults found = defaults();
+  const app::Action action = flags.action();
+  if (action == app::Action::help) {
+    std::fputs(app::help_text("sluiced", app::kPluginDir, found.state_dir).c_str(), stdout);
+    return 0;
+  }
+  if (action == app::Action::version) {
+    std::printf("sluiced %s\n", app::kVersion);
+    return 0;
+  }
+  if (action == app::Action::version_raw) {
+    std::printf("%s\n", app::kVersion);
+    return 0;
+  }
+
+  const app::Draft draft = app::read_configuration(flags, found, problems);
+  const app::PluginSettings plugins = draft.plugins();
+  if (action == app::Action::cleanup) {
+    if (problems.has_errors()) return tell(problems);
+    app::set_up_logging(draft.log());
+    return app::clean_up(plugins, draft.state_dir.value) ? 0 : 1;
+  }
+  const plugin::Folders folders(plugins.folders.begin(), plugins.folders.end());
+  const app::Settings settings =
+      app::validate(draft, {plugin::available_plugins(folders), host_name()}, problems);
+  if (action == app::Action::check) return check(settings, problems);
+  if (problems.has_errors()) return tell(problems);
+  app::set_up_logging(settings.log);
+  for (const auto& problem : problems.all()) base::log_warning("app", problem.to_string());
+  return run(settings);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return start({argv + 1, argv + argc});
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "error: %s\n", e.what());
+    return 1;
+  }
+}

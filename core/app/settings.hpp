@@ -1,0 +1,90 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The effective configuration: one plain value, complete and valid. It is made by
+// validate() from what flags and file say; nothing else in the daemon reads either.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/ip.hpp"
+#include "core/node/local_detector.hpp"
+#include "core/node/node_port_addresses.hpp"
+
+namespace sluice::app {
+
+using Duration = std::chrono::nanoseconds;
+
+enum class LogFormat : std::uint8_t { text, json };
+
+struct LogSettings {
+  int verbosity = 0;  // 4 and more shows debug lines
+  LogFormat format = LogFormat::text;
+  bool operator==(const LogSettings&) const = default;
+};
+
+enum class SourceKind : std::uint8_t {
+  in_cluster,  // API server, credentials of the pod
+  api,         // API server, by kubeconfig and/or master
+  manifests,   // objects from disk
+};
+
+struct SourceSettings {
+  SourceKind kind = SourceKind::in_cluster;
+  std::string kubeconfig;  // kind api; may be empty when master is not
+  std::string master;      // kind api; overrides the server of the kubeconfig
+  std::string manifests;   // kind manifests: a file or a folder
+  bool operator==(const SourceSettings&) const = default;
+};
+
+struct PluginSettings {
+  std::vector<std::string> folders;  // searched in order, the first that has the id wins
+  bool relax_ownership = false;      // for developers: plugin files may belong to anybody
+  bool operator==(const PluginSettings&) const = default;
+};
+
+// What the second document says about one backend.
+struct BackendSection {
+  std::string yaml;                            // the section as YAML text
+  std::map<std::string, std::string> options;  // the same, flattened: "a.b[0].c" -> text
+  bool operator==(const BackendSection&) const = default;
+};
+
+struct Settings {
+  std::string config_file;  // empty without --config
+  SourceSettings source;
+  std::string node_name;    // lower case, never empty
+  std::string backend;      // id of the backend: "iptables", "com.example.dpu"
+  PluginSettings plugins;
+  std::string state_dir;
+
+  node::LocalDetectorSettings local_detector;
+  node::NodePortSettings node_ports;
+  bool localhost_node_ports = true;
+  bool masquerade_all = false;
+  int masquerade_bit = 14;  // 0..31
+  std::uint32_t masquerade_mark() const { return std::uint32_t{1} << masquerade_bit; }
+  base::IpAddress bind_address;  // 0.0.0.0 or :: when the Node object decides
+
+  // Of the backend in use; min_sync_period <= sync_period.
+  Duration sync_period = std::chrono::seconds(30);
+  Duration min_sync_period = std::chrono::seconds(1);
+  Duration config_sync_period = std::chrono::minutes(15);  // how often everything is handed on again
+
+  LogSettings log;
+  std::map<std::string, BackendSection> sections;  // by backend id
+
+  // The section of the backend in use, or an empty one.
+  BackendSection section() const {
+    const auto found = sections.find(backend);
+    return found == sections.end() ? BackendSection() : found->second;
+  }
+  bool operator==(const Settings&) const = default;
+};
+
+}  // namespace sluice::app

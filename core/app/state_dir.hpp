@@ -1,0 +1,46 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The folder for what must survive a restart of the daemon but not of the machine,
+// held by one daemon at a time.
+#pragma once
+
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/app/claims_ledger.hpp"
+#include "core/base/fd.hpp"
+#include "core/base/status.hpp"
+
+namespace sluice::app {
+
+class StateDir {
+ public:
+  explicit StateDir(std::string path) : path_(std::move(path)), ledger_(path_ + "/claims.json") {}
+
+  // Makes the folder (mode 0755) if needed, takes its lock, which the kernel gives back
+  // when this object or the process ends, and reads the ledger. A lock held by another
+  // daemon is an error; a damaged ledger is a warning in the log.
+  base::Status open();
+
+  const std::string& path() const { return path_; }
+  // Where a client finds the socket of the daemon with this state directory.
+  std::string control_socket() const { return path_ + "/control.sock"; }
+
+  // The folder of one backend, made if needed. REQUIRES: open.
+  base::Result<std::string> backend_folder(std::string_view id) const;
+
+  const ClaimsLedger& ledger() const { return ledger_; }
+  // Any thread. REQUIRES: open.
+  base::Status record_claims(const std::string& backend, base::Family family, ClaimsLedger::Artifacts artifacts);
+
+ private:
+  std::string path_;
+  base::Fd lock_;
+  std::mutex mutex_;  // each family reports its claims from its own thread
+  ClaimsLedger ledger_;
+};
+
+}  // namespace sluice::app

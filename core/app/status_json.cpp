@@ -1,0 +1,98 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/app/status_json.hpp"
+
+#include <cstdio>
+#include <ctime>
+
+#include "core/app/build_info.hpp"
+
+namespace sluice::app {
+namespace {
+
+using nlohmann::json;
+
+std::string rfc3339(std::chrono::system_clock::time_point at) {
+  const auto since = std::chrono::duration_cast<std::chrono::milliseconds>(at.time_since_epoch()).count();
+  const std::time_t seconds = static_cast<std::time_t>(since / 1000);
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  char date[32];
+  std::strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &parts);
+  char out[48];
+  std::snprintf(out, sizeof out, "%s.%03dZ", date, static_cast<int>(since % 1000));
+  return out;
+}
+
+const char* source_kind(SourceKind kind) {
+  switch (kind) {
+    case SourceKind::in_cluster: return "in-cluster";
+    case SourceKind::api: return "api";
+    case SourceKind::manifests: return "manifests";
+  }
+  return "";
+}
+
+json family_json(const StatusInput& in, const StatusInput::PerFamily& family) {
+  const sync::LoopStatus& loop = family.loop;
+  json out = {{"family", base::family_name(family.family)},
+              {"synced", loop.synced},
+              {"generation", loop.generation},
+              {"service_ports", in.store.service_ports[base::family_index(family.family)]},
+              {"objects_owned", loop.objects_owned},
+              {"full_syncs", loop.full_syncs},
+              {"delta_syncs", loop.delta_syncs},
+              {"failures", loop.failures},
+              {"repairs", loop.repairs},
+              {"failed_objects", loop.failed_objects},
+              {"last_error", loop.last_error},
+              {"unwell", loop.unwell},
+              {"overdue", family.overdue}};
+  if (loop.last_apply) {
+    out["last_apply"] = {{"kind", loop.last_apply->full ? "full" : "delta"},
+                         {"seconds", loop.last_apply->seconds},
+                         {"kernel_writes", loop.last_apply->kernel_writes},
+                         {"result", loop.last_apply->result},
+                         {"at", rfc3339(loop.last_apply->at)}};
+  }
+  if (loop.last_programming_seconds >= 0) out["last_programming_seconds"] = loop.last_programming_seconds;
+  return out;
+}
+
+}  // namespace
+
+json status_json(const StatusInput& in) {
+  json resources = json::array();
+  for (const auto& r : in.resources) {
+    resources.push_back({{"kind", r.kind},
+                         {"connected", r.connected},
+                         {"lists", r.lists},
+                         {"watches", r.watches},
+                         {"errors", r.errors},
+                         {"last_error", r.last_error}});
+  }
+  json families = json::array();
+  for (const auto& family : in.families) families.push_back(family_json(in, family));
+  json out = {
+      {"version", kVersion},
+      {"mode", in.settings->backend},
+      {"plugin", {{"id", in.plugin->id()}, {"version", in.plugin->version()}, {"path", in.plugin->file().string()}}},
+      {"node", {{"name", in.settings->node_name}, {"seen", in.store.node.has_value()}}},
+      {"source",
+       {{"kind", source_kind(in.settings->source.kind)},
+        {"detail", in.source},
+        {"synced", in.store.synced},
+        {"resources", std::move(resources)}}},
+      {"objects",
+       {{"services", in.store.services}, {"endpoint_slices", in.store.slices}, {"endpoints", in.store.endpoints}}},
+      {"families", std::move(families)},
+      {"events",
+       {{"total", in.store.counters.events},
+        {"no_op", in.store.counters.no_op},
+        {"unusable", in.store.counters.unusable}}}};
+  if (in.store.node) out["node"]["zone"] = in.store.node->zone;
+  return out;
+}
+
+}  // namespace sluice::app

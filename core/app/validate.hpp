@@ -1,0 +1,25 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// From a draft to settings: every value checked, and each against the others. All
+// errors are collected, with the place of the setting that is wrong.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/app/draft.hpp"
+#include "core/app/problems.hpp"
+#include "core/app/settings.hpp"
+
+namespace sluice::app {
+
+struct Surroundings {
+  std::vector<std::string> installed_backends;  // ids, sorted
+  std::string host_name;                        // what the machine calls itself
+};
+
+// Usable only when `problems` has no errors afterwards.
+Settings validate(const Draft& draft, const Surroundings& surroundings, Problems& problems);
+
+}  // namespace sluice::app

@@ -1,0 +1,24 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The one door to the log. Levels: error = needs a person, warning = degraded,
+// info = life events, debug = flow (shown from verbosity 4 up). Any thread.
+// Where lines go and how they look is set in core/app/logging.
+#pragma once
+
+#include <string_view>
+
+namespace sluice::base {
+
+enum class LogLevel { error, warning, info, debug };
+
+// `component` is the folder of core/ or "plugin.<id>".
+void log(LogLevel level, std::string_view component, std::string_view text);
+bool log_enabled(LogLevel level, std::string_view component);
+
+inline void log_error(std::string_view component, std::string_view text) { log(LogLevel::error, component, text); }
+inline void log_warning(std::string_view component, std::string_view text) { log(LogLevel::warning, component, text); }
+inline void log_info(std::string_view component, std::string_view text) { log(LogLevel::info, component, text); }
+inline void log_debug(std::string_view component, std::string_view text) { log(LogLevel::debug, component, text); }
+
+}  // namespace sluice::base

@@ -1,0 +1,29 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The command line of sluicectl.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/base/status.hpp"
+
+namespace sluice::ctl {
+
+enum class Output { text, json };
+
+struct Arguments {
+  bool help = false;
+  bool version = false;
+  std::string state_dir = "/run/sluice";
+  std::string command;  // known, unless help or version is asked for
+  Output output = Output::text;
+};
+
+// `words` without the program's name. A failure is a sentence that says what is allowed.
+base::Result<Arguments> parse_arguments(const std::vector<std::string>& words);
+
+std::string usage();
+
+}  // namespace sluice::ctl

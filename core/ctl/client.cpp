@@ -1,0 +1,97 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/ctl/client.hpp"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "core/base/fd.hpp"
+
+namespace sluice::ctl {
+namespace {
+
+using SteadyTime = std::chrono::steady_clock::time_point;
+
+constexpr std::size_t kAnswerLimit = 256u << 20;
+
+base::Status connect_failure(const std::string& path, int error) {
+  if (error == ENOENT) {
+    return base::unavailable("sluiced is not running: there is no socket " + path +
+                             " (is it another state directory? see --state-dir)");
+  }
+  if (error == ECONNREFUSED) {
+    return base::unavailable("sluiced is not running: nobody answers at " + path + ", which an earlier one left behind");
+  }
+  if (error == EACCES || error == EPERM) {
+    return {base::StatusCode::denied, "only root may talk to sluiced: no permission for " + path};
+  }
+  return base::errno_status("cannot connect to " + path, error);
+}
+
+base::Result<base::Fd> connect_to(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) return base::invalid("the path " + path + " is too long for a socket");
+  std::memcpy(address.sun_path, path.data(), path.size());
+  base::Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd.valid()) return base::errno_status("cannot make a socket", errno);
+  if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    return connect_failure(path, errno);
+  }
+  return fd;
+}
+
+// False when `until` passes before the socket is ready.
+bool wait_for(const base::Fd& fd, short events, SteadyTime until) {
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now()).count();
+    pollfd wait{fd.get(), events, 0};
+    const int ready = ::poll(&wait, 1, static_cast<int>(std::max<decltype(left)>(left, 0)));
+    if (ready > 0) return true;
+    if (ready == 0 || errno != EINTR) return false;
+  }
+}
+
+base::Status silence(std::chrono::milliseconds patience) {
+  return base::unavailable("sluiced does not answer within " + std::to_string(patience.count()) + " ms");
+}
+
+}  // namespace
+
+base::Result<nlohmann::json> ask(const std::string& state_dir, const std::string& command,
+                                 std::chrono::milliseconds patience) {
+  const SteadyTime until = std::chrono::steady_clock::now() + patience;
+  const auto connected = connect_to(state_dir + "/control.sock");
+  if (!connected) return connected.status();
+  const base::Fd& fd = *connected;
+
+  const std::string request = nlohmann::json{{"command", command}}.dump() + "\n";
+  // A new socket has room for this much. The daemon may already have said no and
+  // closed: its sentence is what counts then.
+  [[maybe_unused]] const ssize_t sent = ::send(fd.get(), request.data(), request.size(), MSG_NOSIGNAL);
+
+  std::string answer;
+  while (answer.find('\n') == std::string::npos) {
+    if (!wait_for(fd, POLLIN, until)) return silence(patience);
+    char buffer[65536];
+    const ssize_t n = ::recv(fd.get(), buffer, sizeof buffer, 0);
+    if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (n <= 0) return base::unavailable("sluiced closed the connection without an answer");
+    answer.append(buffer, static_cast<std::size_t>(n));
+    if (answer.size() > kAnswerLimit) return base::invalid("the answer of sluiced is too long to be one");
+  }
+  const nlohmann::json parsed = nlohmann::json::parse(answer, nullptr, /*allow_exceptions=*/false);
+  if (parsed.is_object() && parsed.contains("result")) return parsed["result"];
+  if (parsed.is_object() && parsed.contains("error") && parsed["error"].is_string()) {
+    return base::Status(base::StatusCode::invalid, "sluiced says: " + parsed["error"].get<std::string>());
+  }
+  return base::invalid("the answer of sluiced is not understood; are daemon and sluicectl of the same version?");
+}
+
+}  // namespace sluice::ctl

@@ -1,0 +1,156 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/ctl/status_text.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <string_view>
+#include <vector>
+
+namespace sluice::ctl {
+namespace {
+
+using nlohmann::json;
+
+const json& member(const json& object, std::string_view key) {
+  static const json kNothing;
+  if (!object.is_object()) return kNothing;
+  const auto found = object.find(key);
+  return found == object.end() ? kNothing : *found;
+}
+
+// Errors quote names of objects; a terminal must not obey them.
+std::string harmless(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
+  return text;
+}
+
+std::string text(const json& value) {
+  if (value.is_string() && !value.get_ref<const std::string&>().empty()) return harmless(value.get<std::string>());
+  if (value.is_number() || value.is_boolean()) return value.dump();
+  return "-";
+}
+std::string text(const json& object, std::string_view key) { return text(member(object, key)); }
+
+std::string either(const json& value, const char* yes, const char* no) {
+  return value.is_boolean() ? (value.get<bool>() ? yes : no) : "-";
+}
+
+std::string duration(const json& seconds) {
+  if (!seconds.is_number()) return "-";
+  const double value = seconds.get<double>();
+  char out[32];
+  if (value < 0.001) std::snprintf(out, sizeof out, "%.0f us", value * 1e6);
+  else if (value < 1) std::snprintf(out, sizeof out, "%.1f ms", value * 1e3);
+  else std::snprintf(out, sizeof out, "%.2f s", value);
+  return out;
+}
+
+// Columns as wide as their widest cell, two blanks between; a column in which nobody
+// has a value is left out.
+class Table {
+ public:
+  explicit Table(std::vector<std::string> head) { rows_.push_back(std::move(head)); }
+  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+
+  std::string print() const {
+    if (rows_.size() == 1) return {};
+    std::vector<std::size_t> widths(rows_.front().size());
+    std::vector<bool> used(widths.size());
+    for (std::size_t r = 0; r < rows_.size(); ++r) {
+      for (std::size_t i = 0; i < widths.size(); ++i) {
+        widths[i] = std::max(widths[i], rows_[r][i].size());
+        if (r > 0 && rows_[r][i] != "-") used[i] = true;
+      }
+    }
+    std::string out = "\n";
+    for (const auto& row : rows_) {
+      std::string line;
+      for (std::size_t i = 0; i < row.size(); ++i) {
+        if (used[i]) line += row[i] + std::string(widths[i] - row[i].size() + 2, ' ');
+      }
+      line.erase(line.find_last_not_of(' ') + 1);
+      out += line + "\n";
+    }
+    return out;
+  }
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+};
+
+std::string heading(const json& status) {
+  const json& plugin = member(status, "plugin");
+  const json& node = member(status, "node");
+  const json& source = member(status, "source");
+  const std::string zone = text(node, "zone");
+  std::string out;
+  out += "Version  " + text(status, "version") + "\n";
+  out += "Mode     " + text(status, "mode") + "\n";
+  out += "Plugin   " + text(plugin, "id") + " " + text(plugin, "version") + ", " + text(plugin, "path") + "\n";
+  out += "Node     " + text(node, "name") + (zone == "-" ? "" : ", zone " + zone) +
+         (member(node, "seen") == json(false) ? ", no Node object yet" : "") + "\n";
+  out += "Source   " + text(source, "kind") + ", " + text(source, "detail") + ", " +
+         either(member(source, "synced"), "synced", "not synced yet") + "\n";
+  const json& objects = member(status, "objects");
+  if (objects.is_object()) {
+    out += "Objects  " + text(objects, "services") + " Services, " + text(objects, "endpoint_slices") +
+           " EndpointSlices, " + text(objects, "endpoints") + " endpoints\n";
+  }
+  return out;
+}
+
+std::string resources(const json& list) {
+  Table table({"RESOURCE", "STATE", "LISTS", "WATCHES", "OBJECTS", "ERRORS", "LAST ERROR"});
+  for (const json& entry : list) {
+    table.add({text(entry, "kind"), either(member(entry, "connected"), "connected", "not connected"),
+               text(entry, "lists"), text(entry, "watches"), text(entry, "objects"), text(entry, "errors"),
+               text(entry, "last_error")});
+  }
+  return table.print();
+}
+
+std::string families(const json& list) {
+  Table state({"FAMILY", "STATE", "GENERATION", "SERVICES", "PORTS", "ENDPOINTS", "OWNED", "FULL SYNCS",
+               "DELTA SYNCS", "REPAIRS", "FAILURES"});
+  Table last({"FAMILY", "LAST SYNC", "KIND", "TOOK", "WRITES", "RESULT"});
+  std::string troubles;
+  for (const json& entry : list) {
+    const std::string name = text(entry, "family");
+    state.add({name, either(member(entry, "synced"), "synced", "not synced"), text(entry, "generation"),
+               text(entry, "services"), text(entry, "service_ports"), text(entry, "endpoints"), text(entry, "objects_owned"),
+               text(entry, "full_syncs"), text(entry, "delta_syncs"), text(entry, "repairs"), text(entry, "failures")});
+    const json& apply = member(entry, "last_apply");
+    if (apply.is_object()) {
+      last.add({name, text(apply, "at"), text(apply, "kind"), duration(member(apply, "seconds")),
+                text(apply, "kernel_writes"), text(apply, "result")});
+    }
+    const auto trouble = [&](const char* what, std::string_view key) {
+      if (const std::string value = text(entry, key); value != "-") troubles += name + " " + what + ": " + value + "\n";
+    };
+    trouble("last error", "last_error");
+    trouble("unwell", "unwell");
+    trouble("overdue", "overdue");
+  }
+  return state.print() + last.print() + (troubles.empty() ? "" : "\n" + troubles);
+}
+
+}  // namespace
+
+std::string status_text(const json& status) {
+  std::string out = heading(status);
+  const json& kinds = member(member(status, "source"), "resources");
+  if (kinds.is_array()) out += resources(kinds);
+  const json& per_family = member(status, "families");
+  if (per_family.is_array()) out += families(per_family);
+  const json& events = member(status, "events");
+  if (events.is_object()) {
+    out += "\nEvents   " + text(events, "total") + ", of which " + text(events, "no_op") + " changed nothing and " +
+           text(events, "unusable") + " were unusable\n";
+  }
+  return out;
+}
+
+}  // namespace sluice::ctl

@@ -1,0 +1,15 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The status of the daemon as a page for people. Pure. A field that is missing or of
+// another type is "-": daemon and sluicectl may differ in version.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace sluice::ctl {
+
+std::string status_text(const nlohmann::json& status);
+
+}  // namespace sluice::ctl

@@ -1,0 +1,85 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/kube/answer_reader.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/kube/text.hpp"
+
+namespace sluice::kube {
+namespace {
+
+constexpr std::size_t kMaxErrorBody = 64u << 10;
+
+bool is_json(const std::string& content_type) {
+  const std::string type = content_type.substr(0, content_type.find_first_of("; "));
+  return content_type.empty() || type == "application/json";
+}
+
+}  // namespace
+
+base::Status AnswerReader::on_head(const ResponseHead& head) {
+  head_ = head;
+  if (head.status != 200) return {};
+  if (!is_json(head.content_type)) {
+    failure_ = {base::StatusCode::unsupported,
+                "the server answers in " + in_quotes(head.content_type) + " although JSON was asked for"};
+  } else {
+    begin();
+  }
+  return failure_;
+}
+
+base::Status AnswerReader::on_body(std::string_view bytes) {
+  if (head_.status == 200) {
+    failure_ = read(bytes);
+    return failure_;
+  }
+  error_body_ += bytes.substr(0, std::min(bytes.size(), kMaxErrorBody - error_body_.size()));
+  return {};
+}
+
+ApiStatus AnswerReader::refusal() {
+  ApiStatus out = decoder_.status(error_body_).value_or(ApiStatus());
+  out.code = head_.status;
+  if (head_.retry_after) out.retry_after = head_.retry_after;
+  return out;
+}
+
+ListReader::ListReader(Decoder& decoder, model::ResourceKind kind, std::function<void()> begun,
+                       std::function<base::Status(Decoded)> visit)
+    : AnswerReader(decoder), kind_(kind), begun_(std::move(begun)),
+      splitter_([this, visit = std::move(visit)](std::string_view item) {
+        Decoded decoded = this->decoder().object(kind_, item);
+        if (const auto* wrong = std::get_if<WrongKind>(&decoded.result)) {
+          return base::Status(base::StatusCode::unsupported, "the list holds a " + in_quotes(wrong->kind));
+        }
+        return visit(std::move(decoded));
+      }) {}
+
+base::Result<ListEnvelope> ListReader::finish() {
+  const auto text = splitter_.finish();
+  if (!text) return text.status();
+  auto envelope = decoder().list_envelope(*text);
+  if (!envelope) return envelope;
+  const std::string expected = std::string(model::resource_kind_name(kind_)) + "List";
+  if (envelope->kind != expected) {
+    return base::Status(base::StatusCode::unsupported,
+                        "the answer is a " + in_quotes(envelope->kind) + " and not a " + expected);
+  }
+  if (envelope->resource_version.empty()) return base::invalid("the list has no metadata.resourceVersion");
+  return envelope;
+}
+
+WatchReader::WatchReader(Decoder& decoder, model::ResourceKind kind, std::function<void()> begun,
+                         std::function<base::Status(WatchEvent)> visit)
+    : AnswerReader(decoder), begun_(std::move(begun)),
+      splitter_([this, kind, visit = std::move(visit)](std::string_view document) {
+        auto event = this->decoder().watch_event(kind, document);
+        if (!event) return event.status();
+        return visit(std::move(*event));
+      }) {}
+
+}  // namespace sluice::kube

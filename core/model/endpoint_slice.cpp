@@ -1,0 +1,32 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/model/endpoint_slice.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace sluice::model {
+
+base::Symbol pack_names(std::vector<std::string_view> names) {
+  std::sort(names.begin(), names.end());
+  std::string joined;
+  for (const auto name : names) {
+    if (!joined.empty()) joined += '\n';
+    joined += name;
+  }
+  return base::Symbol(joined);
+}
+
+bool packed_contains(base::Symbol packed, std::string_view name) {
+  std::string_view rest = packed.text();
+  while (!rest.empty()) {
+    const auto end = rest.find('\n');
+    if (rest.substr(0, end) == name) return true;
+    if (end == std::string_view::npos) return false;
+    rest.remove_prefix(end + 1);
+  }
+  return false;
+}
+
+}  // namespace sluice::model

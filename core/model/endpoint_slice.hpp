@@ -1,0 +1,57 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// An EndpointSlice, reduced to what decides about packets (BEH 1.3). Memory matters:
+// a node holds every endpoint of the cluster, so one takes 32 bytes.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/base/ip.hpp"
+#include "core/model/object_name.hpp"
+#include "core/model/service.hpp"
+
+namespace sluice::model {
+
+struct SlicePort {
+  base::Symbol name;  // empty matches an unnamed service port
+  Protocol protocol = Protocol::tcp;
+  std::uint16_t port = 0;
+  bool operator==(const SlicePort&) const = default;
+};
+
+// A set of names packed into one symbol: sorted, joined by line feeds.
+base::Symbol pack_names(std::vector<std::string_view> names);
+bool packed_contains(base::Symbol packed, std::string_view name);
+
+struct SliceEndpoint {
+  std::array<std::uint8_t, 16> address{};  // of the slice's family; IPv4 in the first four bytes
+  base::Symbol node;                       // empty = not known, hence remote
+  base::Symbol zone_hints;                 // pack_names(hints.forZones)
+  base::Symbol node_hints;                 // pack_names(hints.forNodes)
+  bool ready = true;
+  bool serving = true;
+  bool terminating = false;
+  bool operator==(const SliceEndpoint&) const = default;
+};
+
+struct EndpointSlice {
+  ObjectName name;
+  ObjectName service;                    // from the label kubernetes.io/service-name
+  base::Family family = base::Family::ipv4;
+  std::vector<SlicePort> ports;          // those with a name (maybe empty) and a number
+  std::vector<SliceEndpoint> endpoints;  // those with an address
+  // endpoints.kubernetes.io/last-change-trigger-time; for the latency figure alone, not part of equality.
+  std::optional<std::chrono::system_clock::time_point> trigger_time;
+
+  bool operator==(const EndpointSlice& other) const {
+    return name == other.name && service == other.service && family == other.family && ports == other.ports &&
+           endpoints == other.endpoints;
+  }
+};
+
+}  // namespace sluice::model

@@ -1,0 +1,24 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A Node, reduced to what decides about packets and health (BEH 1.4).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/base/ip.hpp"
+
+namespace sluice::model {
+
+struct Node {
+  std::string name;
+  std::string zone;                             // label topology.kubernetes.io/zone; empty = none
+  std::vector<base::IpAddress> internal_ips;    // status.addresses of type InternalIP, in order
+  std::vector<base::IpAddress> external_ips;    // of type ExternalIP
+  std::vector<base::IpPrefix> pod_cidrs;        // spec.podCIDRs
+  bool leaving = false;                         // deletionTimestamp, or taint ToBeDeletedByClusterAutoscaler
+  bool operator==(const Node&) const = default;
+};
+
+}  // namespace sluice::model

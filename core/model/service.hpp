@@ -1,0 +1,50 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A Service, reduced to what decides about packets (BEH 1.2). Two objects that differ
+// only elsewhere (labels, annotations, resourceVersion, managedFields) are equal, and
+// an event that changes nothing here ends at this edge.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/ip.hpp"
+#include "core/model/object_name.hpp"
+
+namespace sluice::model {
+
+enum class Protocol : std::uint8_t { tcp = 6, udp = 17, sctp = 132 };
+std::string_view protocol_name(Protocol protocol);  // "tcp"
+// "TCP", "UDP", "SCTP"; false for anything else.
+bool parse_protocol(std::string_view text, Protocol& out);
+
+enum class ServiceType : std::uint8_t { cluster_ip, node_port, load_balancer, external_name };
+
+struct ServicePortSpec {
+  base::Symbol name;  // empty for an unnamed port
+  Protocol protocol = Protocol::tcp;
+  std::uint16_t port = 0;
+  std::uint16_t node_port = 0;  // 0 = none
+  bool operator==(const ServicePortSpec&) const = default;
+};
+
+struct Service {
+  ObjectName name;
+  ServiceType type = ServiceType::cluster_ip;
+  bool headless = false;                      // clusterIP: None
+  std::vector<base::IpAddress> cluster_ips;   // at most one a family; the family of each is its own
+  std::vector<ServicePortSpec> ports;
+  std::uint32_t affinity_seconds = 0;         // 0 = sessionAffinity None
+  std::vector<base::IpAddress> external_ips;
+  std::vector<base::IpPrefix> source_ranges;  // as given, both families, /0 kept
+  std::vector<base::IpAddress> load_balancer_ips;  // ingress with an IP and ipMode VIP
+  bool internal_local = false;                // internalTrafficPolicy: Local
+  bool external_local = false;                // externalTrafficPolicy: Local, as written
+  std::uint16_t health_check_node_port = 0;
+  bool operator==(const Service&) const = default;
+};
+
+}  // namespace sluice::model

@@ -1,0 +1,46 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Many events close together, one reaction: due once it has been quiet for a while,
+// but not later than a limit after the first. Pure; one thread.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+
+#include "core/base/clock.hpp"
+
+namespace sluice::node {
+
+struct DebounceOptions {
+  base::Clock::Duration quiet = std::chrono::milliseconds(100);
+  base::Clock::Duration limit = std::chrono::seconds(1);
+};
+
+class Debounce {
+ public:
+  using Time = base::Clock::Time;
+  explicit Debounce(DebounceOptions options = {}) : options_(options) {}
+
+  void event(Time now) {
+    if (due_ == Time::max()) limit_ = now + options_.limit;
+    due_ = std::min(now + options_.quiet, limit_);
+  }
+  // Due after `delay`, or earlier when an event comes.
+  void retry(Time now, base::Clock::Duration delay) { due_ = limit_ = now + delay; }
+  // When take() will say yes; Time::max() when nothing is pending.
+  Time due() const { return due_; }
+  // True, once, when the reaction is due.
+  bool take(Time now) {
+    if (now < due_) return false;
+    due_ = Time::max();
+    return true;
+  }
+
+ private:
+  DebounceOptions options_;
+  Time due_ = Time::max();
+  Time limit_ = Time::max();
+};
+
+}  // namespace sluice::node

@@ -1,0 +1,38 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/node/node_ips.hpp"
+
+#include <algorithm>
+
+namespace sluice::node {
+
+NodeIps choose_node_ips(const std::vector<base::IpAddress>& node_addresses,
+                        const base::IpAddress& bind_address) {
+  NodeIps out;
+  if (!node_addresses.empty()) out.primary = node_addresses.front().family();
+  for (const base::Family family : base::kFamilies) {
+    const auto first = std::find_if(node_addresses.begin(), node_addresses.end(),
+                                    [&](const base::IpAddress& address) { return address.family() == family; });
+    if (first != node_addresses.end()) out.ips[base::family_index(family)] = *first;
+  }
+  if (!bind_address.is_unspecified()) {
+    out.ips[base::family_index(bind_address.family())] = bind_address;
+    out.primary = bind_address.family();
+  }
+  return out;
+}
+
+std::string normalized_node_name(std::string_view override_name, std::string_view host_name) {
+  constexpr std::string_view kBlanks = " \t\r\n\v\f";
+  const std::string_view name = override_name.empty() ? host_name : override_name;
+  const auto first = name.find_first_not_of(kBlanks);
+  if (first == std::string_view::npos) return {};
+  std::string out(name.substr(first, name.find_last_not_of(kBlanks) - first + 1));
+  // Names of nodes are ASCII; the locale must have no say.
+  std::transform(out.begin(), out.end(), out.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  return out;
+}
+
+}  // namespace sluice::node

@@ -1,0 +1,44 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/node/sysctl.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "core/base/fd.hpp"
+#include "core/base/files.hpp"
+
+namespace sluice::node {
+
+base::Result<std::string> Sysctl::read(std::string_view name) const {
+  base::Result<std::string> text = base::read_file(path(name), 4096);
+  if (!text) return text;
+  text->erase(text->find_last_not_of("\n\t ") + 1);
+  return text;
+}
+
+base::Status Sysctl::ensure(std::string_view name, std::string_view value) const {
+  const base::Result<std::string> now = read(name);
+  if (!now) return now.status();
+  if (*now == value) return {};
+  const std::string action = "cannot set " + path(name) + " to " + std::string(value);
+  // Not the atomic replacement of files: /proc has no rename, and a value is one write.
+  const base::Fd fd(::open(path(name).c_str(), O_WRONLY | O_CLOEXEC | O_TRUNC));
+  if (!fd.valid()) return base::errno_status(action, errno);
+  const ssize_t written = ::write(fd.get(), value.data(), value.size());
+  if (written < 0) return base::errno_status(action, errno);
+  if (static_cast<std::size_t>(written) != value.size()) return {base::StatusCode::kernel, action + ": cut short"};
+  return {};
+}
+
+base::Result<bool> conntrack_tcp_be_liberal(const Sysctl& sysctl) {
+  const base::Result<std::string> value = sysctl.read("net/netfilter/nf_conntrack_tcp_be_liberal");
+  if (value) return *value != "0";
+  if (value.status().code() == base::StatusCode::not_found) return false;
+  return value.status();
+}
+
+}  // namespace sluice::node

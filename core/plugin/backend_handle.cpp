@@ -1,0 +1,258 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/plugin/backend_handle.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <system_error>
+
+#include "core/base/log.hpp"
+#include "sluice/sdk/error.hpp"
+#include "sluice/sdk/views.hpp"
+
+namespace sluice::plugin {
+
+using base::Status;
+using base::StatusCode;
+
+// A method of abi::Backend and the limit stated there.
+struct BackendHandle::Call {
+  const char* name;
+  std::chrono::seconds limit;
+
+  static const Call create, probe, apply, verify, claims, retire, cleanup, release;
+};
+
+constinit const BackendHandle::Call BackendHandle::Call::create{"create", std::chrono::seconds(10)};
+constinit const BackendHandle::Call BackendHandle::Call::probe{"probe", std::chrono::seconds(10)};
+constinit const BackendHandle::Call BackendHandle::Call::apply{"apply", std::chrono::seconds(60)};
+constinit const BackendHandle::Call BackendHandle::Call::verify{"verify", std::chrono::seconds(10)};
+constinit const BackendHandle::Call BackendHandle::Call::claims{"claims", std::chrono::seconds(1)};
+constinit const BackendHandle::Call BackendHandle::Call::retire{"retire", std::chrono::seconds(60)};
+constinit const BackendHandle::Call BackendHandle::Call::cleanup{"cleanup", std::chrono::seconds(60)};
+constinit const BackendHandle::Call BackendHandle::Call::release{"release", std::chrono::seconds(5)};
+
+namespace {
+
+StatusCode status_code(abi::Code code) {
+  switch (code) {
+    case abi::Code::kOk: return StatusCode::ok;
+    case abi::Code::kRetry: return StatusCode::unavailable;
+    case abi::Code::kNeedFull: return StatusCode::expired;
+    case abi::Code::kInvalid: return StatusCode::invalid;
+    case abi::Code::kUnsupported: return StatusCode::unsupported;
+    case abi::Code::kDenied: return StatusCode::denied;
+    case abi::Code::kKernel: return StatusCode::kernel;
+    case abi::Code::kInternal: return StatusCode::internal;
+  }
+  return StatusCode::internal;
+}
+
+// A failure of the backend, or of its manners: a code nobody knows, no reason given.
+Outcome outcome(abi::Code code, const abi::Error& error) {
+  if (code == abi::Code::kOk) return {};
+  Outcome out;
+  out.code = code;
+  out.object = one_line(bounded_text(error.object, sizeof(error.object)));
+  out.message = one_line(bounded_text(error.message, sizeof(error.message)));
+  out.os_errno = error.os_errno;
+  if (code < abi::Code::kOk || code > abi::Code::kInternal) {
+    out.code = abi::Code::kInternal;
+    out.message = "the backend answered with the unknown code " + std::to_string(static_cast<int>(code)) +
+                  (out.message.empty() ? "" : ": " + out.message);
+  } else if (out.message.empty()) {
+    out.message = "the backend gave no reason (code " + std::to_string(static_cast<int>(code)) + ")";
+  }
+  return out;
+}
+
+class ClaimList final : public abi::StringSink {
+ public:
+  ~ClaimList() = default;
+  void add(abi::StringView text) noexcept override {
+    try {
+      claims_.push_back(one_line(sdk::text(text)));
+    } catch (...) {
+      complete_ = false;
+    }
+  }
+  bool complete() const { return complete_; }
+  std::vector<std::string> sorted() && {
+    std::sort(claims_.begin(), claims_.end());
+    claims_.erase(std::unique(claims_.begin(), claims_.end()), claims_.end());
+    return std::move(claims_);
+  }
+
+ private:
+  std::vector<std::string> claims_;
+  bool complete_ = true;
+};
+
+std::string backend_name(const Plugin& plugin, abi::Family family) {
+  return plugin.id() + (family == abi::Family::kIpv6 ? " (IPv6)" : " (IPv4)");
+}
+
+}  // namespace
+
+Status Outcome::status(std::string_view backend, std::string_view call) const {
+  if (ok()) return {};
+  std::string sentence = "backend " + std::string(backend) + ": " + std::string(call);
+  if (!object.empty()) sentence += " " + object;
+  sentence += ": " + message;
+  if (os_errno != 0) sentence += ": " + std::generic_category().message(os_errno);
+  return {status_code(code), std::move(sentence), os_errno};
+}
+
+// Marks a call as running and tells when it took too long, on every way out.
+class BackendHandle::Timed {
+ public:
+  Timed(BackendHandle& handle, const Call& call) : handle_(handle), call_(call), from_(handle.clock_.now()) {
+    handle_.started_.store(from_, std::memory_order_relaxed);
+    handle_.current_.store(&call_, std::memory_order_release);
+  }
+  Timed(const Timed&) = delete;
+  Timed& operator=(const Timed&) = delete;
+  ~Timed() {
+    handle_.current_.store(nullptr, std::memory_order_release);
+    const auto spent = std::chrono::duration_cast<std::chrono::milliseconds>(handle_.clock_.now() - from_);
+    if (spent <= call_.limit) return;
+    base::log_warning("plugin", "backend " + handle_.name_ + ": " + call_.name + " took " +
+                                    std::to_string(spent.count()) + " ms, its limit is " +
+                                    std::to_string(call_.limit.count()) + " s");
+  }
+
+ private:
+  BackendHandle& handle_;
+  const Call& call_;
+  const base::Clock::Time from_;
+};
+
+template <class F>
+Outcome BackendHandle::called(const Call& call, F&& body) {
+  assert_thread();
+  abi::Error error = sdk::empty_error();
+  abi::Code code;
+  {
+    const Timed timed(*this, call);
+    code = body(&error);
+  }
+  return outcome(code, error);
+}
+
+BackendHandle::BackendHandle(std::shared_ptr<const Plugin> plugin, abi::Family family, HostCallbacks callbacks,
+                             MetricSink* metrics, const base::Clock& clock)
+    : plugin_(std::move(plugin)), family_(family), name_(backend_name(*plugin_, family)), clock_(clock),
+      host_(plugin_->id(), std::move(callbacks), metrics, clock) {}
+
+BackendHandle::~BackendHandle() {
+  if (backend_ == nullptr) return;
+  assert_thread();
+  const Timed timed(*this, Call::release);
+  backend_->release();
+}
+
+base::Result<std::unique_ptr<BackendHandle>> BackendHandle::create(std::shared_ptr<const Plugin> plugin,
+                                                                   const BackendSettings& settings,
+                                                                   HostCallbacks callbacks, MetricSink* metrics,
+                                                                   const base::Clock& clock) {
+  const abi::Feature feature =
+      settings.family == abi::Family::kIpv6 ? abi::kFeatureIpv6 : abi::kFeatureIpv4;
+  if (!plugin->has(feature)) {
+    return Status{StatusCode::unsupported, "backend " + backend_name(*plugin, settings.family) +
+                                               ": create: the plugin does not offer this IP family"};
+  }
+  std::unique_ptr<BackendHandle> handle(
+      new BackendHandle(std::move(plugin), settings.family, std::move(callbacks), metrics, clock));
+
+  std::vector<abi::Option> options;
+  for (const auto& [key, value] : settings.options) options.push_back({sdk::view(key), sdk::view(value)});
+  abi::CreateArgs args{};
+  args.struct_size = sizeof(args);
+  args.family = settings.family;
+  args.host = &handle->host_;
+  args.config = sdk::view(settings.config);
+  args.options = sdk::array(options.data(), options.size());
+  args.state_dir = sdk::view(settings.state_dir);
+
+  abi::Backend* made = nullptr;
+  abi::Error error = sdk::empty_error();
+  abi::Code code;
+  {
+    const Timed timed(*handle, Call::create);
+    code = handle->plugin_->entry().create(&args, &made, &error);
+  }
+  if (code != abi::Code::kOk) return outcome(code, error).status(handle->name_, Call::create.name);
+  if (made == nullptr) {
+    return Status{StatusCode::internal, "backend " + handle->name_ + ": create: it answered ok without a backend"};
+  }
+  handle->backend_ = made;
+  return handle;
+}
+
+Outcome BackendHandle::probe() {
+  return called(Call::probe, [&](abi::Error* error) { return backend_->probe(error); });
+}
+
+ApplyOutcome BackendHandle::apply(const abi::Transaction& transaction) {
+  ApplyOutcome applied;
+  if (transaction.kind == abi::TransactionKind::kDelta && !plugin_->has(abi::kFeatureDelta)) {
+    applied.code = abi::Code::kInvalid;
+    applied.message = "the plugin does not accept delta transactions";
+    return applied;
+  }
+  host_.take_failed();
+  abi::ApplyResult result{};
+  result.struct_size = sizeof(result);
+  static_cast<Outcome&>(applied) =
+      called(Call::apply, [&](abi::Error* error) { return backend_->apply(&transaction, &result, error); });
+  applied.kernel_writes = result.kernel_writes;
+  applied.objects_owned = result.objects_owned;
+  applied.failed = host_.take_failed();
+  return applied;
+}
+
+Outcome BackendHandle::verify() {
+  return called(Call::verify, [&](abi::Error* error) { return backend_->verify(error); });
+}
+
+ClaimsOutcome BackendHandle::claims() {
+  ClaimList sink;
+  ClaimsOutcome claimed;
+  static_cast<Outcome&>(claimed) =
+      called(Call::claims, [&](abi::Error* error) { return backend_->claims(&sink, error); });
+  if (claimed.ok() && !sink.complete()) {
+    claimed.code = abi::Code::kRetry;
+    claimed.message = "out of memory while listing claims";
+  }
+  if (claimed.ok()) claimed.claims = std::move(sink).sorted();
+  return claimed;
+}
+
+Outcome BackendHandle::retire(const std::vector<std::string>& claims_of_successor, std::chrono::seconds drain) {
+  std::vector<abi::StringView> claims;
+  for (const std::string& claim : claims_of_successor) claims.push_back(sdk::view(claim));
+  abi::Handover handover{};
+  handover.struct_size = sizeof(handover);
+  handover.drain_seconds =
+      static_cast<std::uint32_t>(std::clamp<std::int64_t>(drain.count(), 0, std::int64_t{UINT32_MAX}));
+  handover.claims = sdk::array(claims.data(), claims.size());
+  return called(Call::retire, [&](abi::Error* error) { return backend_->retire(&handover, error); });
+}
+
+Outcome BackendHandle::cleanup() {
+  return called(Call::cleanup, [&](abi::Error* error) { return backend_->cleanup(error); });
+}
+
+std::string_view BackendHandle::overdue() const {
+  const Call* const call = current_.load(std::memory_order_acquire);
+  if (call == nullptr || clock_.now() - started_.load(std::memory_order_relaxed) <= call->limit) return {};
+  return call->name;
+}
+
+void BackendHandle::assert_thread() {
+  if (thread_ == std::thread::id()) thread_ = std::this_thread::get_id();
+  assert(thread_ == std::this_thread::get_id() && "a backend is called by one thread only");
+}
+
+}  // namespace sluice::plugin

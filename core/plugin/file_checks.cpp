@@ -1,0 +1,197 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/plugin/file_checks.hpp"
+
+#include <elf.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include <boost/dll/library_info.hpp>
+
+#include "sluice/abi/entry.hpp"
+
+namespace sluice::plugin {
+namespace {
+
+namespace fs = std::filesystem;
+using base::Status;
+using base::StatusCode;
+
+Status refuse(StatusCode code, const fs::path& file, const std::string& what) {
+  return {code, "plugin " + file.string() + ": " + what};
+}
+
+std::string octal(mode_t mode) {
+  char text[8];
+  std::snprintf(text, sizeof(text), "%04o", static_cast<unsigned>(mode & 07777));
+  return text;
+}
+
+// REQUIRES: both paths are resolved
+bool is_inside(const fs::path& file, const fs::path& folder) {
+  const auto [rest, unused] = std::mismatch(folder.begin(), folder.end(), file.begin(), file.end());
+  return rest == folder.end();
+}
+
+// Who could have written what `path` names? `role` is "file" or "folder".
+Status check_permissions(const fs::path& file, const fs::path& path, const char* role, bool relax) {
+  struct stat found {};
+  if (stat(path.c_str(), &found) != 0) {
+    const int saved = errno;
+    return base::errno_status("plugin " + file.string() + ": " + role + " check: stat " + path.string(), saved);
+  }
+  if (!relax && found.st_uid != 0 && found.st_uid != geteuid()) {
+    return refuse(StatusCode::denied, file,
+                  std::string("ownership check: ") + role + " " + path.string() + " belongs to user " +
+                      std::to_string(found.st_uid) + ", not to root; run chown root " + path.string());
+  }
+  const mode_t forbidden = relax ? S_IWOTH : S_IWGRP | S_IWOTH;
+  if ((found.st_mode & forbidden) != 0) {
+    const char* const who = (found.st_mode & S_IWOTH) != 0 ? "everybody" : "its group";
+    return refuse(StatusCode::denied, file,
+                  std::string("permission check: ") + role + " " + path.string() + " is writable by " + who +
+                      " (mode " + octal(found.st_mode) + "); run chmod go-w " + path.string());
+  }
+  return {};
+}
+
+std::string machine_name(unsigned machine) {
+  switch (machine) {
+    case EM_386: return "i386";
+    case EM_X86_64: return "x86-64";
+    case EM_ARM: return "arm";
+    case EM_AARCH64: return "aarch64";
+    case EM_PPC64: return "ppc64";
+    case EM_S390: return "s390";
+    case EM_RISCV: return "riscv";
+    default: return "machine " + std::to_string(machine);
+  }
+}
+
+std::string platform_name(const unsigned char* ident, unsigned machine) {
+  const char* const bits = ident[EI_CLASS] == ELFCLASS64 ? "64-bit " : "32-bit ";
+  const char* const order = ident[EI_DATA] == ELFDATA2MSB ? " big-endian" : "";
+  return bits + machine_name(machine) + order;
+}
+
+template <class T>
+std::optional<T> read_at(std::ifstream& in, std::uint64_t offset) {
+  T value{};
+  in.clear();
+  in.seekg(static_cast<std::streamoff>(offset));
+  in.read(reinterpret_cast<char*>(&value), sizeof(value));
+  if (!in) return std::nullopt;
+  return value;
+}
+
+// Boost reads the table of section names without looking at its bounds; a cut or
+// damaged file must not reach it.
+bool has_sound_section_names(std::ifstream& in, std::uint64_t file_size) {
+  using Header = std::conditional_t<sizeof(void*) == 8, Elf64_Ehdr, Elf32_Ehdr>;
+  using Section = std::conditional_t<sizeof(void*) == 8, Elf64_Shdr, Elf32_Shdr>;
+  const auto header = read_at<Header>(in, 0);
+  if (!header || header->e_shentsize != sizeof(Section) || header->e_shstrndx >= header->e_shnum) return false;
+  if (header->e_shoff > file_size) return false;
+  const auto names = read_at<Section>(in, header->e_shoff + std::uint64_t{header->e_shstrndx} * sizeof(Section));
+  if (!names || names->sh_size == 0 || names->sh_offset > file_size || names->sh_size > file_size - names->sh_offset) {
+    return false;
+  }
+  const auto last = read_at<char>(in, names->sh_offset + names->sh_size - 1);
+  return last == '\0';
+}
+
+// The identification and machine of this very program, to compare a plugin with.
+struct Platform {
+  unsigned char ident[EI_NIDENT];
+  std::uint16_t type;
+  std::uint16_t machine;
+};
+
+}  // namespace
+
+base::Result<fs::path> check_location(const fs::path& file, const FileRules& rules) {
+  if (!file.is_absolute()) {
+    return refuse(StatusCode::invalid, file, "path check: the path is not absolute; give the whole path");
+  }
+  std::error_code error;
+  const fs::path resolved = fs::canonical(file, error);
+  if (error) return base::errno_status("plugin " + file.string() + ": path check", error.value());
+
+  std::string allowed;
+  const bool inside = std::any_of(rules.folders.begin(), rules.folders.end(), [&](const fs::path& folder) {
+    allowed.append(allowed.empty() ? "" : ", ").append(folder.string());
+    std::error_code missing;
+    const fs::path resolved_folder = fs::canonical(folder, missing);
+    return !missing && is_inside(resolved, resolved_folder);
+  });
+  if (!inside) {
+    return refuse(StatusCode::denied, file,
+                  "folder check: it is " + resolved.string() + ", which lies outside the plugin folder " + allowed +
+                      "; move it there or name its folder in the configuration");
+  }
+  if (!fs::is_regular_file(resolved, error)) {
+    return refuse(StatusCode::invalid, file, "type check: it is not a regular file; name the shared object itself");
+  }
+  if (Status status = check_permissions(file, resolved, "file", rules.relax_ownership); !status.ok()) return status;
+  if (Status status = check_permissions(file, resolved.parent_path(), "folder", rules.relax_ownership); !status.ok()) {
+    return status;
+  }
+  return resolved;
+}
+
+Status check_content(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  if (!in) {
+    const int saved = errno;
+    return base::errno_status("plugin " + file.string() + ": open", saved);
+  }
+  const auto found = read_at<Platform>(in, 0);
+  if (!found || std::memcmp(found->ident, ELFMAG, SELFMAG) != 0) {
+    return refuse(StatusCode::invalid, file,
+                  "format check: it is not an ELF file; name a plugin built as a shared object");
+  }
+  std::ifstream self_file("/proc/self/exe", std::ios::binary);
+  const auto self = read_at<Platform>(self_file, 0);
+  if (!self) return refuse(StatusCode::unavailable, file, "machine check: /proc/self/exe cannot be read; mount /proc");
+  if (found->ident[EI_CLASS] != self->ident[EI_CLASS] || found->ident[EI_DATA] != self->ident[EI_DATA] ||
+      found->machine != self->machine) {
+    return refuse(StatusCode::unsupported, file,
+                  "machine check: it is built for " + platform_name(found->ident, found->machine) +
+                      ", this daemon for " + platform_name(self->ident, self->machine) +
+                      "; install the plugin for this machine");
+  }
+  if (found->type != ET_DYN) {
+    return refuse(StatusCode::invalid, file,
+                  "format check: it is an ELF file but no shared object; link it with -shared");
+  }
+  std::error_code error;
+  const std::uint64_t size = fs::file_size(file, error);
+  if (error || !has_sound_section_names(in, size)) {
+    return refuse(StatusCode::invalid, file,
+                  "format check: its section table is cut or damaged; install the file again");
+  }
+  try {
+    boost::dll::library_info info(file);
+    const std::vector<std::string> sections = info.sections();
+    if (std::find(sections.begin(), sections.end(), SLUICE_ABI_SECTION) != sections.end()) return {};
+  } catch (const std::exception& caught) {
+    return refuse(StatusCode::invalid, file,
+                  std::string("format check: ") + caught.what() + "; install the file again");
+  }
+  return refuse(StatusCode::invalid, file,
+                "section check: it has no section " SLUICE_ABI_SECTION
+                ", so it is no Sluice plugin; define SLUICE_PLUGIN_ENTRY in one of its sources");
+}
+
+}  // namespace sluice::plugin

@@ -1,0 +1,107 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/plugin/host_services.hpp"
+
+#include <cstring>
+#include <utility>
+
+#include "sluice/sdk/views.hpp"
+
+namespace sluice::plugin {
+namespace {
+
+base::LogLevel log_level(abi::Severity severity) {
+  switch (severity) {
+    case abi::Severity::kError: return base::LogLevel::error;
+    case abi::Severity::kWarning: return base::LogLevel::warning;
+    case abi::Severity::kInfo: return base::LogLevel::info;
+    case abi::Severity::kDebug: return base::LogLevel::debug;
+  }
+  return base::LogLevel::info;
+}
+
+// Nothing thrown on our side reaches the plugin: a report lost for want of memory is
+// better than the end of the process.
+template <class F>
+void contained(F&& body) noexcept {
+  try {
+    body();
+  } catch (...) {
+  }
+}
+
+}  // namespace
+
+std::string one_line(std::string_view text) {
+  std::string line(text);
+  for (char& c : line) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  }
+  return line;
+}
+
+std::string_view bounded_text(const char* text, std::size_t capacity) { return {text, strnlen(text, capacity)}; }
+
+HostServices::HostServices(const std::string& plugin_id, HostCallbacks callbacks, MetricSink* metrics,
+                           const base::Clock& clock)
+    : plugin_id_(plugin_id), component_("plugin." + plugin_id), callbacks_(std::move(callbacks)), metrics_(metrics),
+      clock_(clock) {}
+
+void HostServices::log(abi::Severity severity, abi::StringView text) noexcept {
+  contained([&] {
+    const base::LogLevel level = log_level(severity);
+    if (base::log_enabled(level, component_)) base::log(level, component_, one_line(sdk::text(text)));
+  });
+}
+
+void HostServices::metric(abi::MetricKind kind, abi::StringView name, abi::StringView labels, double value) noexcept {
+  contained([&] {
+    if (metrics_ != nullptr) metrics_->record(plugin_id_, kind, sdk::text(name), sdk::text(labels), value);
+  });
+}
+
+void HostServices::event(abi::Severity severity, abi::StringView reason, abi::StringView note) noexcept {
+  contained([&] {
+    if (callbacks_.event) callbacks_.event(severity, one_line(sdk::text(reason)), one_line(sdk::text(note)));
+  });
+}
+
+std::uint64_t HostServices::now() noexcept {
+  return static_cast<std::uint64_t>(clock_.now().time_since_epoch().count());
+}
+
+void HostServices::request_resync(abi::StringView reason) noexcept {
+  contained([&] {
+    if (callbacks_.request_resync) callbacks_.request_resync(one_line(sdk::text(reason)));
+  });
+}
+
+void HostServices::report_unwell(abi::StringView reason) noexcept {
+  contained([&] {
+    if (callbacks_.report_unwell) callbacks_.report_unwell(one_line(sdk::text(reason)));
+  });
+}
+
+void HostServices::object_failed(abi::StringView object, const abi::Error* error) noexcept {
+  contained([&] {
+    FailedObject failed;
+    failed.object = one_line(sdk::text(object));
+    if (error != nullptr) {
+      const abi::Error given = sdk::read(error);
+      failed.message = one_line(bounded_text(given.message, sizeof(given.message)));
+      failed.os_errno = given.os_errno;
+    }
+    const std::lock_guard lock(mutex_);
+    failed_.push_back(std::move(failed));
+  });
+}
+
+const void* HostServices::extension(abi::StringView) noexcept { return nullptr; }
+
+std::vector<FailedObject> HostServices::take_failed() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(failed_, {});
+}
+
+}  // namespace sluice::plugin

@@ -1,0 +1,81 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The daemon as one backend sees it: abi::Host of one plugin in one family.
+// Every method may be called by any thread of the plugin and returns at once; what
+// it reports is handed to callbacks that post it to its owner.
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/clock.hpp"
+#include "core/base/log.hpp"
+#include "sluice/abi/host.hpp"
+
+namespace sluice::plugin {
+
+// Where metrics of backends go. Any thread; does not block.
+class MetricSink {
+ public:
+  virtual ~MetricSink() = default;
+  // `labels` is as the plugin gave it: name="value",… or empty.
+  virtual void record(std::string_view plugin, abi::MetricKind kind, std::string_view name, std::string_view labels,
+                      double value) = 0;
+};
+
+// Called on a thread of the plugin, perhaps in the middle of a call of the backend:
+// they post to a queue and return. An empty function ignores the report.
+struct HostCallbacks {
+  std::function<void(std::string reason)> request_resync;
+  std::function<void(std::string reason)> report_unwell;  // an empty reason takes it back
+  std::function<void(abi::Severity severity, std::string reason, std::string note)> event;
+};
+
+// A service port that one apply() left out.
+struct FailedObject {
+  std::string object;
+  std::string message;
+  int os_errno = 0;
+};
+
+class HostServices final : public abi::Host {
+ public:
+  // `metrics` may be null; it and `clock` outlive this.
+  HostServices(const std::string& plugin_id, HostCallbacks callbacks, MetricSink* metrics, const base::Clock& clock);
+  ~HostServices() = default;
+  HostServices(const HostServices&) = delete;
+  HostServices& operator=(const HostServices&) = delete;
+
+  void log(abi::Severity severity, abi::StringView text) noexcept override;
+  void metric(abi::MetricKind kind, abi::StringView name, abi::StringView labels, double value) noexcept override;
+  void event(abi::Severity severity, abi::StringView reason, abi::StringView note) noexcept override;
+  std::uint64_t now() noexcept override;
+  void request_resync(abi::StringView reason) noexcept override;
+  void report_unwell(abi::StringView reason) noexcept override;
+  void object_failed(abi::StringView object, const abi::Error* error) noexcept override;
+  const void* extension(abi::StringView id) noexcept override;
+
+  // What object_failed() collected since the last time.
+  std::vector<FailedObject> take_failed();
+
+ private:
+  const std::string plugin_id_;
+  const std::string component_;  // of the log
+  const HostCallbacks callbacks_;
+  MetricSink* const metrics_;
+  const base::Clock& clock_;
+  std::mutex mutex_;
+  std::vector<FailedObject> failed_;  // under mutex_
+};
+
+// Text from a plugin as one printable line.
+std::string one_line(std::string_view text);
+
+// The text of a fixed array that a plugin may have left without its NUL.
+std::string_view bounded_text(const char* text, std::size_t capacity);
+
+}  // namespace sluice::plugin

@@ -1,0 +1,146 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/plugin/loader.hpp"
+
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <string_view>
+#include <utility>
+
+#include <boost/dll/shared_library.hpp>
+
+#include "core/base/log.hpp"
+#include "sluice/sdk/views.hpp"
+
+namespace sluice::plugin {
+namespace {
+
+namespace fs = std::filesystem;
+using base::Status;
+using base::StatusCode;
+
+// The first released size: a shorter descriptor lacks fields that are read below.
+constexpr std::uint32_t kSmallestEntry = 64;
+constexpr std::uint64_t kHostFeatures = abi::kHostFeatureNone;
+
+constexpr std::pair<std::uint64_t, const char*> kFeatureNames[] = {
+    {abi::kFeatureIpv4, "ipv4"},         {abi::kFeatureIpv6, "ipv6"},         {abi::kFeatureTcp, "tcp"},
+    {abi::kFeatureUdp, "udp"},           {abi::kFeatureSctp, "sctp"},         {abi::kFeatureDelta, "delta"},
+    {abi::kFeatureAffinity, "affinity"}, {abi::kFeatureNodePort, "nodeport"}, {abi::kFeatureDrain, "drain"},
+};
+
+std::string hex(std::uint64_t value) {
+  char text[24];
+  std::snprintf(text, sizeof(text), "0x%llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+Status refuse(StatusCode code, const fs::path& file, const std::string& what) {
+  return {code, "plugin " + file.string() + ": " + what};
+}
+
+// Immediate binding, so that an unresolved symbol is a refusal now and not a crash
+// later; local, so that plugins do not see each other's symbols.
+Status map_library(const fs::path& file, boost::dll::shared_library& library) {
+  try {
+    std::error_code error;
+    library.load(file, boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_local, error);
+    if (!error) return {};
+  } catch (const std::exception& caught) {
+    return refuse(StatusCode::internal, file, std::string("load check: ") + caught.what());
+  }
+  // Boost's own text ends in an errno that has nothing to do with it.
+  const char* const reason = dlerror();
+  std::string_view text = reason == nullptr ? "the dynamic linker gave no reason" : reason;
+  const std::string prefix = file.string() + ": ";
+  if (text.substr(0, prefix.size()) == prefix) text.remove_prefix(prefix.size());
+  return refuse(StatusCode::invalid, file,
+                "load check: " + std::string(text) +
+                    "; link the plugin with all it needs (-Wl,-z,defs) and install its libraries");
+}
+
+Status check_entry(const LoadRequest& request, const abi::PluginEntry& mapped) {
+  const fs::path& file = request.file;
+  if (mapped.magic != abi::kMagic) {
+    return refuse(StatusCode::invalid, file,
+                  "magic check: " SLUICE_ABI_SYMBOL " starts with " + hex(mapped.magic) + " instead of " +
+                      hex(abi::kMagic) + "; define it with SLUICE_PLUGIN_ENTRY of the SDK");
+  }
+  if (mapped.struct_size < kSmallestEntry) {
+    return refuse(StatusCode::invalid, file,
+                  "size check: its descriptor has " + std::to_string(mapped.struct_size) + " bytes, at least " +
+                      std::to_string(kSmallestEntry) + " are needed; set struct_size to sizeof(PluginEntry)");
+  }
+  if (mapped.major != abi::kMajor) {
+    return refuse(StatusCode::unsupported, file,
+                  "version check: it is built for ABI major " + std::to_string(mapped.major) + ", this daemon speaks " +
+                      std::to_string(abi::kMajor) + "; install the plugin built for this release");
+  }
+  const abi::PluginEntry entry = sdk::read(&mapped);
+  if (entry.id == nullptr || entry.version == nullptr || entry.build == nullptr || entry.create == nullptr) {
+    return refuse(StatusCode::invalid, file,
+                  "descriptor check: id, version, build or create is null; fill every field of SLUICE_PLUGIN_ENTRY");
+  }
+  if (request.id != entry.id) {
+    return refuse(StatusCode::invalid, file,
+                  "id check: it calls itself '" + std::string(entry.id) + "', the configuration asks for '" +
+                      request.id + "'; name the file after its id");
+  }
+  if (const std::uint64_t unknown = entry.needs_host & ~kHostFeatures; unknown != 0) {
+    return refuse(StatusCode::unsupported, file,
+                  "needs check: it needs host features " + hex(unknown) +
+                      " that this daemon does not have; install a newer daemon");
+  }
+  if (const std::uint64_t missing = request.needed_features & ~entry.features; missing != 0) {
+    return refuse(StatusCode::unsupported, file,
+                  "feature check: the configuration needs " + feature_names(missing) + ", which backend '" +
+                      request.id + "' does not offer; change the configuration or the backend");
+  }
+  return {};
+}
+
+}  // namespace
+
+Plugin::Plugin(std::shared_ptr<const void> library, fs::path file, const abi::PluginEntry& entry)
+    : library_(std::move(library)), file_(std::move(file)), entry_(entry), id_(entry.id), version_(entry.version),
+      build_(entry.build) {}
+
+std::string feature_names(std::uint64_t features) {
+  std::string out;
+  for (const auto& [bit, name] : kFeatureNames) {
+    if ((features & bit) == 0) continue;
+    out.append(out.empty() ? "" : ", ").append(name);
+    features &= ~bit;
+  }
+  if (features != 0) out.append(out.empty() ? "" : ", ").append(hex(features));
+  return out;
+}
+
+base::Result<std::shared_ptr<const Plugin>> load_plugin(const LoadRequest& request) {
+  const base::Result<fs::path> resolved = check_location(request.file, request.rules);
+  if (!resolved) return resolved.status();
+  if (Status status = check_content(*resolved); !status.ok()) return status;
+
+  const auto library = std::make_shared<boost::dll::shared_library>();
+  if (Status status = map_library(*resolved, *library); !status.ok()) return status;
+  if (!library->has(SLUICE_ABI_SYMBOL)) {
+    return refuse(StatusCode::invalid, request.file,
+                  "symbol check: it does not export " SLUICE_ABI_SYMBOL "; link it with the version script plugin.map");
+  }
+  const auto& mapped = library->get<const abi::PluginEntry>(SLUICE_ABI_SYMBOL);
+  if (Status status = check_entry(request, mapped); !status.ok()) return status;
+
+  auto plugin = std::make_shared<const Plugin>(library, *resolved, sdk::read(&mapped));
+  if (request.rules.relax_ownership) {
+    base::log_warning("plugin", "plugin " + plugin->file().string() +
+                                    ": ownership was not checked, as asked for by a developer setting");
+  }
+  base::log_info("plugin", "loaded " + plugin->file().string() + ": backend '" + plugin->id() + "' " +
+                               plugin->version() + ", ABI " + std::to_string(mapped.major) + "." +
+                               std::to_string(mapped.minor) + ", built by " + plugin->build());
+  return plugin;
+}
+
+}  // namespace sluice::plugin

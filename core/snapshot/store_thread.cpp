@@ -1,0 +1,123 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/snapshot/store_thread.hpp"
+
+
+namespace sluice::snapshot {
+namespace {
+
+// Enough to keep decoding and tracking apart, little enough to hold back a list of a
+// large cluster instead of storing it.
+constexpr std::size_t kQueueLimit = 4096;
+
+}  // namespace
+
+StoreThread::StoreThread(std::string node_name, std::vector<base::Family> families, Callbacks callbacks)
+    : callbacks_(std::move(callbacks)),
+      store_(std::move(node_name)),
+      families_(std::move(families)),
+      queue_(kQueueLimit) {
+  for (const auto family : families_) builders_.emplace_back(family);
+}
+
+StoreThread::~StoreThread() { stop(); }
+
+void StoreThread::start() {
+  thread_ = std::thread([this] { run(); });
+}
+
+void StoreThread::stop() {
+  queue_.close();
+  if (thread_.joinable()) thread_.join();
+}
+
+void StoreThread::deliver(model::Event event) { queue_.put(std::move(event)); }
+
+void StoreThread::refresh_node_facts() { queue_.put(RefreshFacts{}); }
+
+std::shared_ptr<const Transaction> StoreThread::take(base::Family family, bool full) {
+  Take message{family, full, {}};
+  auto reply = message.reply.get_future();
+  if (!queue_.put(std::move(message))) return nullptr;
+  try {
+    return reply.get();
+  } catch (const std::future_error&) {  // dropped: the thread has stopped
+    return nullptr;
+  }
+}
+
+StoreStatus StoreThread::status() {
+  GetStatus message;
+  auto reply = message.reply.get_future();
+  if (!queue_.put(std::move(message))) return {};
+  try {
+    return reply.get();
+  } catch (const std::future_error&) {
+    return {};
+  }
+}
+
+void StoreThread::run() {
+  update_facts();
+  while (!queue_.closed()) {
+    for (Message& message : queue_.take_all()) {
+      std::visit([this](auto& m) { handle(m); }, message);
+    }
+    // Once a batch: an event storm wakes the apply threads once.
+    announce();
+  }
+  // Whoever still waits for an answer learns that none will come.
+  queue_.take_all();
+}
+
+void StoreThread::handle(model::Event& event) { store_.apply(std::move(event)); }
+
+void StoreThread::handle(RefreshFacts&) { update_facts(); }
+
+void StoreThread::update_facts() {
+  facts_from_node_ = store_.node_version();
+  for (std::size_t i = 0; i < families_.size(); ++i) {
+    auto facts = callbacks_.node_facts(families_[i], store_.node());
+    if (!facts) return;  // what was known before stays in force
+    builders_[i].set_node_facts(std::move(*facts));
+  }
+  facts_known_ = true;
+}
+
+void StoreThread::handle(Take& message) {
+  std::shared_ptr<const Transaction> out;
+  for (std::size_t i = 0; i < families_.size(); ++i) {
+    if (families_[i] != message.family || !ready()) continue;
+    out = std::make_shared<const Transaction>(message.full ? builders_[i].full(store_) : builders_[i].delta(store_));
+  }
+  message.reply.set_value(std::move(out));
+}
+
+void StoreThread::handle(GetStatus& message) {
+  StoreStatus out;
+  out.synced = store_.synced();
+  out.facts_known = facts_known_;
+  out.counters = store_.counters();
+  out.services = store_.service_count();
+  out.slices = store_.slice_count();
+  out.endpoints = store_.endpoint_count();
+  out.node = store_.node();
+  for (std::size_t i = 0; i < families_.size(); ++i) {
+    out.service_ports[base::family_index(families_[i])] = builders_[i].service_port_count();
+  }
+  message.reply.set_value(std::move(out));
+}
+
+void StoreThread::announce() {
+  if (store_.node_version() != facts_from_node_) update_facts();
+  if (!ready()) return;
+  // The first time also without anything to say: an empty cluster has its static rules.
+  const bool first = !announced_synced_;
+  announced_synced_ = true;
+  for (std::size_t i = 0; i < families_.size(); ++i) {
+    if (first || builders_[i].has_pending(store_)) callbacks_.on_pending(families_[i]);
+  }
+}
+
+}  // namespace sluice::snapshot

@@ -1,0 +1,55 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// One step for one family: what changed, or everything. Immutable and shared between
+// the store thread, which builds it, and the apply thread, which sends it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/ip.hpp"
+#include "core/store/service_port.hpp"
+
+namespace sluice::snapshot {
+
+enum class DetectorKind : std::uint8_t { none, cidr, bridge_interface, interface_prefix };
+
+// What a backend is told about the node, for one family.
+struct NodeFacts {
+  std::string name;
+  base::IpAddress node_ip;
+  std::uint32_t masquerade_mark = 0;
+  bool masquerade_all = false;
+  bool node_ports_match_all = true;
+  bool node_ports_on_localhost = false;
+  bool conntrack_tcp_liberal = false;
+  DetectorKind detector = DetectorKind::none;
+  base::IpPrefix detector_cidr;
+  std::string detector_interface;
+  std::vector<base::IpAddress> node_port_addresses;
+  std::vector<base::IpAddress> local_addresses;
+  bool operator==(const NodeFacts&) const = default;
+};
+
+using ServicePortPtr = std::shared_ptr<const store::ServicePort>;
+
+struct Transaction {
+  bool full = false;
+  base::Family family = base::Family::ipv4;
+  std::uint64_t base_generation = 0;  // of a delta
+  std::uint64_t generation = 0;
+  std::shared_ptr<const NodeFacts> node;
+  std::uint64_t node_version = 0;
+  std::vector<ServicePortPtr> service_ports;      // sorted by key
+  std::vector<store::ServicePortKey> removed;     // delta only; sorted
+  std::vector<std::chrono::system_clock::time_point> trigger_times;
+
+  // A delta that says nothing new; never handed to a backend.
+  bool empty() const { return !full && base_generation == generation; }
+};
+
+}  // namespace sluice::snapshot

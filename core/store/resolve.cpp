@@ -1,0 +1,97 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/store/resolve.hpp"
+
+#include <algorithm>
+
+#include "core/store/service_tracker.hpp"
+
+namespace sluice::store {
+namespace {
+
+std::vector<Frontend> frontends_of(const model::Service& service, const model::ServicePortSpec& port,
+                                   base::Family family) {
+  std::vector<Frontend> out;
+  const auto add = [&](FrontendKind kind, const std::vector<base::IpAddress>& addresses) {
+    for (const auto& address : addresses) {
+      const Frontend frontend{kind, address, port.port};
+      if (address.family() == family && std::find(out.begin(), out.end(), frontend) == out.end()) {
+        out.push_back(frontend);
+      }
+    }
+  };
+  add(FrontendKind::cluster_ip, service.cluster_ips);
+  add(FrontendKind::external_ip, service.external_ips);
+  add(FrontendKind::load_balancer, service.load_balancer_ips);
+  if (port.node_port != 0) out.push_back({FrontendKind::node_port, base::IpAddress::any(family), port.node_port});
+  return out;
+}
+
+// One prefix of length 0 in the family means that everybody may come (BEH 1.2).
+std::vector<base::IpPrefix> ranges_of(const model::Service& service, base::Family family) {
+  std::vector<base::IpPrefix> out;
+  for (const auto& range : service.source_ranges) {
+    if (range.family() != family) continue;
+    if (range.length() == 0) return {};
+    out.push_back(range);
+  }
+  return out;
+}
+
+// Local applies only where external traffic can arrive at all (BEH 1.2). The raw list
+// of external IPs counts, whatever its family.
+bool external_local(const model::Service& service) {
+  return service.external_local &&
+         (service.type == model::ServiceType::load_balancer || service.type == model::ServiceType::node_port ||
+          !service.external_ips.empty());
+}
+
+}  // namespace
+
+std::vector<ServicePort> resolve(const model::Service& service, base::Family family, const SliceCache& slices,
+                                 const NodeView& node) {
+  std::vector<ServicePort> out;
+  if (!has_service_ports(service, family)) return out;
+  out.reserve(service.ports.size());
+  for (const auto& spec : service.ports) {
+    ServicePort port;
+    port.key = {service.name, spec.name, spec.protocol};
+    port.family = family;
+    port.frontends = frontends_of(service, spec, family);
+    port.source_ranges = ranges_of(service, family);
+    port.affinity_seconds = service.affinity_seconds;
+    port.internal_local = service.internal_local;
+    port.external_local = external_local(service);
+    if (service.type == model::ServiceType::load_balancer && port.external_local) {
+      port.health_check_node_port = service.health_check_node_port;
+    }
+    // Anything beside the cluster IP makes it reachable from outside (BEH 2.3).
+    const bool external = port.frontends.size() > 1;
+    port.uses_cluster = !port.internal_local || external;
+    port.uses_local = port.internal_local || (port.external_local && external);
+
+    auto candidates = slices.candidates(service.name, family, spec.name, spec.protocol, node.name);
+    port.has_any_endpoint =
+        select_endpoints(candidates, {port.uses_cluster, port.uses_local, node.name, node.zone});
+    for (const Candidate& c : candidates) {
+      // The rest takes no connections, holds none worth draining and is not ours to know.
+      if (!c.in_cluster && !c.in_local && !c.local && !(c.serving && c.terminating)) continue;
+      Endpoint endpoint;
+      endpoint.address = c.address;
+      endpoint.port = c.port;
+      endpoint.in_cluster = c.in_cluster;
+      endpoint.in_local = c.in_local;
+      endpoint.local = c.local;
+      endpoint.ready = c.ready;
+      endpoint.serving = c.serving;
+      endpoint.terminating = c.terminating;
+      port.endpoints.push_back(endpoint);
+    }
+    out.push_back(std::move(port));
+  }
+  std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.key < b.key; });
+  return out;
+}
+
+}  // namespace sluice::store

@@ -1,0 +1,73 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A service port with every Kubernetes policy applied for one IP family of this node:
+// what a backend is told. Values; immutable once published.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/base/ip.hpp"
+#include "core/model/object_name.hpp"
+#include "core/model/service.hpp"
+
+namespace sluice::store {
+
+struct ServicePortKey {
+  model::ObjectName service;
+  base::Symbol port_name;  // empty for an unnamed port
+  model::Protocol protocol = model::Protocol::tcp;
+
+  std::string to_string() const {
+    return port_name.empty() ? service.to_string() : service.to_string() + ":" + std::string(port_name.text());
+  }
+  bool operator==(const ServicePortKey&) const = default;
+  bool operator<(const ServicePortKey& other) const {
+    if (service != other.service) return service < other.service;
+    const int order = port_name.text().compare(other.port_name.text());
+    return order != 0 ? order < 0 : protocol < other.protocol;
+  }
+};
+
+enum class FrontendKind : std::uint8_t { cluster_ip = 1, external_ip = 2, load_balancer = 3, node_port = 4 };
+
+struct Frontend {
+  FrontendKind kind = FrontendKind::cluster_ip;
+  base::IpAddress address;  // unspecified for a node port
+  std::uint16_t port = 0;
+  bool operator==(const Frontend&) const = default;
+};
+
+// 20 bytes: a node holds one for every endpoint of the cluster and service port.
+struct Endpoint {
+  std::array<std::uint8_t, 16> address{};
+  std::uint16_t port = 0;
+  bool in_cluster : 1 = false;  // takes connections under policy Cluster
+  bool in_local : 1 = false;    // takes connections under policy Local
+  bool local : 1 = false;       // runs on this node
+  bool ready : 1 = false;
+  bool serving : 1 = false;
+  bool terminating : 1 = false;
+  bool operator==(const Endpoint&) const = default;
+};
+
+struct ServicePort {
+  ServicePortKey key;
+  base::Family family = base::Family::ipv4;
+  bool internal_local = false;
+  bool external_local = false;
+  bool uses_cluster = false;
+  bool uses_local = false;
+  bool has_any_endpoint = false;
+  std::uint32_t affinity_seconds = 0;  // 0 = none
+  std::uint16_t health_check_node_port = 0;
+  std::vector<Frontend> frontends;
+  std::vector<base::IpPrefix> source_ranges;
+  std::vector<Endpoint> endpoints;  // sorted by the text "ip:port"
+  bool operator==(const ServicePort&) const = default;
+};
+
+}  // namespace sluice::store

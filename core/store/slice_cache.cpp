@@ -1,0 +1,115 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/store/slice_cache.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace sluice::store {
+
+SliceCache::Affected SliceCache::upsert(model::EndpointSlice slice) {
+  Affected affected;
+  if (const auto owner = owner_of_.find(slice.name); owner != owner_of_.end()) {
+    Entry& old = services_.at(owner->second).slices.at(slice.name.name);
+    old.epoch = epoch_;
+    if (old.slice == slice) return affected;
+    // Moved to another Service or family: gone from there, new here.
+    if (!(old.slice.service == slice.service && old.slice.family == slice.family)) erase(slice.name, affected);
+  }
+  affected.services.emplace_back(slice.service, slice.family);
+  owner_of_[slice.name] = slice.service;
+  PerService& service = services_[slice.service];
+  if (slice.trigger_time && *slice.trigger_time >= started_) service.trigger_times.push_back(*slice.trigger_time);
+  Entry& entry = service.slices[slice.name.name];
+  endpoint_count_ += slice.endpoints.size();
+  endpoint_count_ -= entry.slice.endpoints.size();
+  entry.slice = std::move(slice);
+  entry.epoch = epoch_;
+  return affected;
+}
+
+SliceCache::Affected SliceCache::remove(const model::ObjectName& slice) {
+  Affected affected;
+  erase(slice, affected);
+  return affected;
+}
+
+void SliceCache::touch(const model::ObjectName& slice) {
+  if (const auto owner = owner_of_.find(slice); owner != owner_of_.end()) {
+    services_.at(owner->second).slices.at(slice.name).epoch = epoch_;
+  }
+}
+
+SliceCache::Affected SliceCache::end_list() {
+  std::vector<model::ObjectName> gone;
+  for (const auto& [name, service] : owner_of_) {
+    if (services_.at(service).slices.at(name.name).epoch != epoch_) gone.push_back(name);
+  }
+  Affected affected;
+  for (const auto& name : gone) erase(name, affected);
+  return affected;
+}
+
+void SliceCache::erase(const model::ObjectName& slice, Affected& affected) {
+  const auto owner = owner_of_.find(slice);
+  if (owner == owner_of_.end()) return;
+  const auto service = services_.find(owner->second);
+  const auto entry = service->second.slices.find(slice.name);
+  affected.services.emplace_back(owner->second, entry->second.slice.family);
+  endpoint_count_ -= entry->second.slice.endpoints.size();
+  service->second.slices.erase(entry);
+  service->second.trigger_times.clear();  // BEH 2.6: a removal drops what was stored
+  if (service->second.slices.empty()) services_.erase(service);
+  owner_of_.erase(owner);
+}
+
+std::vector<Candidate> SliceCache::candidates(const model::ObjectName& service, base::Family family,
+                                              base::Symbol port_name, model::Protocol protocol,
+                                              std::string_view node_name) const {
+  std::vector<Candidate> out;
+  const auto found = services_.find(service);
+  if (found == services_.end()) return out;
+  const base::Symbol our_node(node_name);
+  std::vector<std::pair<std::string, Candidate>> keyed;
+  for (const auto& [name, entry] : found->second.slices) {
+    const model::EndpointSlice& slice = entry.slice;
+    if (slice.family != family) continue;
+    for (const model::SlicePort& port : slice.ports) {
+      if (!(port.name == port_name) || port.protocol != protocol) continue;
+      for (const model::SliceEndpoint& endpoint : slice.endpoints) {
+        Candidate candidate;
+        candidate.address = endpoint.address;
+        candidate.port = port.port;
+        candidate.zone_hints = endpoint.zone_hints;
+        candidate.node_hints = endpoint.node_hints;
+        candidate.local = !our_node.empty() && endpoint.node == our_node;
+        candidate.ready = endpoint.ready;
+        candidate.serving = endpoint.serving;
+        candidate.terminating = endpoint.terminating;
+        keyed.emplace_back(
+            base::host_port(base::IpAddress::from_bytes(family, endpoint.address.data()), port.port), candidate);
+      }
+    }
+  }
+  std::stable_sort(keyed.begin(), keyed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  out.reserve(keyed.size());
+  const std::string* previous = nullptr;
+  for (const auto& [key, candidate] : keyed) {
+    if (previous == nullptr || *previous != key) {
+      out.push_back(candidate);
+    } else if (!candidate.terminating) {
+      out.back() = candidate;
+    }
+    previous = &key;
+  }
+  return out;
+}
+
+SliceCache::TriggerTimes SliceCache::take_trigger_times(const model::ObjectName& service) {
+  const auto found = services_.find(service);
+  if (found == services_.end()) return {};
+  return std::exchange(found->second.trigger_times, {});
+}
+
+}  // namespace sluice::store

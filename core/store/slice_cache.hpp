@@ -1,0 +1,68 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// All EndpointSlices, by the Service that owns them (BEH 2.5). A slice for a Service
+// that does not exist (yet) is kept. One thread.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/model/endpoint_slice.hpp"
+#include "core/store/topology.hpp"
+
+namespace sluice::store {
+
+class SliceCache {
+ public:
+  using TriggerTimes = std::vector<std::chrono::system_clock::time_point>;
+
+  // What a change of one slice means: which Services' endpoints are different now.
+  // Two when a slice moved from one Service to another; none for a no-op.
+  struct Affected {
+    std::vector<std::pair<model::ObjectName, base::Family>> services;
+  };
+
+  Affected upsert(model::EndpointSlice slice);
+  Affected remove(const model::ObjectName& slice);
+  // Marks a slice as still existing in the list going on.
+  void touch(const model::ObjectName& slice);
+  void begin_list() { ++epoch_; }
+  Affected end_list();  // removes what the list did not mention
+
+  // The merged endpoints of one service port: duplicates resolved (a non-terminating
+  // record beats a terminating one), sorted by the text "ip:port" in byte order.
+  std::vector<Candidate> candidates(const model::ObjectName& service, base::Family family, base::Symbol port_name,
+                                    model::Protocol protocol, std::string_view node_name) const;
+
+  // Trigger times of effective changes since the last call.
+  TriggerTimes take_trigger_times(const model::ObjectName& service);
+
+  std::size_t slice_count() const { return owner_of_.size(); }
+  std::size_t endpoint_count() const { return endpoint_count_; }
+
+ private:
+  struct Entry {
+    model::EndpointSlice slice;
+    std::uint32_t epoch = 0;
+  };
+  struct PerService {
+    std::map<std::string, Entry> slices;  // by slice name, for a fixed order
+    TriggerTimes trigger_times;
+  };
+
+  void erase(const model::ObjectName& slice, Affected& affected);
+
+  std::unordered_map<model::ObjectName, PerService> services_;
+  std::unordered_map<model::ObjectName, model::ObjectName> owner_of_;  // slice → Service
+  std::uint32_t epoch_ = 0;
+  std::size_t endpoint_count_ = 0;
+  // Older trigger times tell about a change that an earlier process has seen.
+  std::chrono::system_clock::time_point started_ = std::chrono::system_clock::now();
+};
+
+}  // namespace sluice::store

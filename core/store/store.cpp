@@ -1,0 +1,119 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/store/store.hpp"
+
+#include <utility>
+
+#include "core/base/log.hpp"
+
+namespace sluice::store {
+
+void Store::apply(model::Event event) {
+  const bool framing = std::holds_alternative<model::ListBegin>(event) || std::holds_alternative<model::ListEnd>(event);
+  if (!framing) ++counters_.events;
+  const bool changed = std::visit([this](auto& e) { return on(e); }, event);
+  if (!framing && !changed) ++counters_.no_op;
+}
+
+std::unordered_set<model::ObjectName> Store::take_dirty(base::Family family) {
+  return std::exchange(dirty_[base::family_index(family)], {});
+}
+
+std::vector<ServicePort> Store::resolve_service(const model::ObjectName& name, base::Family family) const {
+  const model::Service* service = services_.find(name);
+  if (service == nullptr) return {};
+  return resolve(*service, family, slices_, {node_name_, node_ ? std::string_view(node_->zone) : std::string_view()});
+}
+
+bool Store::on(const model::ListBegin& event) {
+  switch (event.kind) {
+    case model::ResourceKind::service: services_.begin_list(); break;
+    case model::ResourceKind::endpoint_slice: slices_.begin_list(); break;
+    case model::ResourceKind::node: node_seen_in_list_ = false; break;
+  }
+  return false;
+}
+
+bool Store::on(const model::ListEnd& event) {
+  bool changed = false;
+  switch (event.kind) {
+    case model::ResourceKind::service:
+      for (const auto& [name, change] : services_.end_list()) changed = note(name, change) || changed;
+      break;
+    case model::ResourceKind::endpoint_slice: changed = note(slices_.end_list()); break;
+    case model::ResourceKind::node:
+      if (!node_seen_in_list_ && !listed_[static_cast<std::size_t>(event.kind)] && !node_name_.empty()) {
+        base::log_warning("store", "no Node object named " + node_name_ +
+                                       ": its zone and addresses are unknown; if the name is wrong, set "
+                                       "--hostname-override");
+      }
+      break;
+  }
+  listed_[static_cast<std::size_t>(event.kind)] = true;
+  return changed;
+}
+
+bool Store::on(model::Upsert& event) {
+  if (auto* service = std::get_if<model::Service>(&event.object)) {
+    const model::ObjectName name = service->name;
+    return note(name, services_.upsert(std::move(*service)));
+  }
+  if (auto* slice = std::get_if<model::EndpointSlice>(&event.object)) return note(slices_.upsert(std::move(*slice)));
+  auto& node = std::get<model::Node>(event.object);
+  if (node.name != node_name_) return false;
+  node_seen_in_list_ = true;
+  return set_node(std::move(node));
+}
+
+bool Store::on(const model::Remove& event) {
+  switch (event.kind) {
+    case model::ResourceKind::service: return note(event.name, services_.remove(event.name));
+    case model::ResourceKind::endpoint_slice: return note(slices_.remove(event.name));
+    // BEH 1.4: what is known of a deleted Node stays in force.
+    case model::ResourceKind::node: return false;
+  }
+  return false;
+}
+
+bool Store::on(const model::Unusable& event) {
+  ++counters_.unusable;
+  switch (event.kind) {
+    case model::ResourceKind::service: services_.touch(event.name); break;
+    case model::ResourceKind::endpoint_slice: slices_.touch(event.name); break;
+    case model::ResourceKind::node: node_seen_in_list_ = true; break;
+  }
+  return false;
+}
+
+bool Store::note(const model::ObjectName& service, const ServiceTracker::Change& change) {
+  for (const auto family : base::kFamilies) {
+    const auto i = base::family_index(family);
+    if (change.changed && change.family_affected[i]) dirty_[i].insert(service);
+  }
+  return change.changed;
+}
+
+bool Store::note(const SliceCache::Affected& affected) {
+  for (const auto& [service, family] : affected.services) {
+    const model::Service* known = services_.find(service);
+    if (known != nullptr && has_service_ports(*known, family)) dirty_[base::family_index(family)].insert(service);
+  }
+  return !affected.services.empty();
+}
+
+bool Store::set_node(std::optional<model::Node> node) {
+  if (node_ == node) return false;
+  const bool zone_changed = (node_ ? node_->zone : std::string()) != node->zone;
+  node_ = std::move(node);
+  ++node_version_;
+  if (zone_changed) {
+    // Hints are read against our zone, so any Service may resolve differently.
+    for (auto& name : services_.names()) {
+      for (auto& dirty : dirty_) dirty.insert(name);
+    }
+  }
+  return true;
+}
+
+}  // namespace sluice::store

@@ -1,0 +1,74 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What the cluster looks like and what changed since somebody asked: Services, slices
+// and our Node, and per family the names of Services whose service ports may differ.
+// Owned by the store thread alone. An event that changes nothing is counted and ends here.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_set>
+
+#include "core/model/event.hpp"
+#include "core/store/resolve.hpp"
+#include "core/store/service_tracker.hpp"
+#include "core/store/slice_cache.hpp"
+
+namespace sluice::store {
+
+struct StoreCounters {
+  std::uint64_t events = 0;
+  std::uint64_t no_op = 0;     // changed nothing that decides about packets
+  std::uint64_t unusable = 0;  // objects that could not be read
+};
+
+class Store {
+ public:
+  explicit Store(std::string node_name) : node_name_(std::move(node_name)) {}
+
+  void apply(model::Event event);
+
+  // Every kind of object has been listed once: the cluster is known as a whole.
+  bool synced() const { return listed_[0] && listed_[1] && listed_[2]; }
+
+  // Services of `family` that may resolve differently since the last take.
+  bool has_dirty(base::Family family) const { return !dirty_[base::family_index(family)].empty(); }
+  std::unordered_set<model::ObjectName> take_dirty(base::Family family);
+
+  std::vector<ServicePort> resolve_service(const model::ObjectName& name, base::Family family) const;
+  SliceCache::TriggerTimes take_trigger_times(const model::ObjectName& name) { return slices_.take_trigger_times(name); }
+
+  // Our own Node object as last seen. `node_version` counts its changes.
+  const std::optional<model::Node>& node() const { return node_; }
+  std::uint64_t node_version() const { return node_version_; }
+
+  const StoreCounters& counters() const { return counters_; }
+  std::size_t service_count() const { return services_.size(); }
+  std::size_t slice_count() const { return slices_.slice_count(); }
+  std::size_t endpoint_count() const { return slices_.endpoint_count(); }
+
+ private:
+  bool on(const model::ListBegin& event);
+  bool on(const model::ListEnd& event);
+  bool on(model::Upsert& event);
+  bool on(const model::Remove& event);
+  bool on(const model::Unusable& event);
+
+  bool note(const model::ObjectName& service, const ServiceTracker::Change& change);
+  bool note(const SliceCache::Affected& affected);
+  bool set_node(std::optional<model::Node> node);
+
+  std::string node_name_;
+  ServiceTracker services_;
+  SliceCache slices_;
+  std::optional<model::Node> node_;
+  std::uint64_t node_version_ = 0;
+  bool node_seen_in_list_ = false;
+  bool listed_[3] = {false, false, false};  // by ResourceKind
+  std::unordered_set<model::ObjectName> dirty_[2];
+  StoreCounters counters_;
+};
+
+}  // namespace sluice::store

@@ -1,0 +1,38 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/sync/bounded_runner.hpp"
+
+#include <algorithm>
+
+namespace sluice::sync {
+namespace {
+
+// However short `min` is, a lock held by somebody else is not polled faster.
+constexpr base::Clock::Duration kShortestRetry = std::chrono::milliseconds(500);
+
+}  // namespace
+
+void BoundedRunner::request() { requested_ = true; }
+
+base::Clock::Time BoundedRunner::next_run() const {
+  if (!last_end_) return requested_ ? clock_.now() : base::Clock::Time::max();
+  const auto earliest = *last_end_ + intervals_.min;
+  if (requested_) return earliest;
+  auto next = *last_end_ + intervals_.max;
+  if (retry_at_) next = std::min(next, *retry_at_);
+  return std::max(next, earliest);
+}
+
+void BoundedRunner::started() { requested_ = false; }
+
+void BoundedRunner::finished(RunOutcome outcome) {
+  last_end_ = clock_.now();
+  switch (outcome) {
+    case RunOutcome::done: retry_at_.reset(); break;
+    case RunOutcome::failed: retry_at_ = *last_end_ + intervals_.retry; break;
+    case RunOutcome::retry_soon: retry_at_ = *last_end_ + std::max(intervals_.min, kShortestRetry); break;
+  }
+}
+
+}  // namespace sluice::sync

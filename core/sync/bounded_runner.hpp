@@ -1,0 +1,54 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// When to run (BEH 4). Pure bookkeeping over a clock; the caller sleeps and works.
+//
+// - Requests while one waits are merged. The first one is due at once.
+// - `min` passes from the end of one run to the start of the next.
+// - After a run the next one is due `max` later at the latest, asked for or not.
+// - A failed run is repeated after `retry`; a request may make it sooner, never before
+//   `min`. A successful one cancels the retry.
+// - Nothing runs before the first request.
+#pragma once
+
+#include <optional>
+
+#include "core/base/clock.hpp"
+
+namespace sluice::sync {
+
+struct RunnerIntervals {
+  base::Clock::Duration min{std::chrono::seconds(1)};
+  base::Clock::Duration retry{std::chrono::seconds(30)};
+  base::Clock::Duration max{std::chrono::hours(1)};
+};
+
+enum class RunOutcome {
+  done,
+  failed,      // again after `retry`
+  retry_soon,  // a passing hindrance such as a lock: again after `min`, at least 500 ms
+};
+
+class BoundedRunner {
+ public:
+  // REQUIRES: intervals.max >= intervals.min
+  BoundedRunner(RunnerIntervals intervals, const base::Clock& clock) : intervals_(intervals), clock_(clock) {}
+
+  void request();
+  // Time::max() while nothing has ever been requested.
+  base::Clock::Time next_run() const;
+  bool due() const { return clock_.now() >= next_run(); }
+  // Whether the run that is due was asked for, rather than only the maximum interval.
+  bool requested() const { return requested_; }
+  void started();
+  void finished(RunOutcome outcome);
+
+ private:
+  const RunnerIntervals intervals_;
+  const base::Clock& clock_;
+  bool requested_ = false;
+  std::optional<base::Clock::Time> last_end_;
+  std::optional<base::Clock::Time> retry_at_;
+};
+
+}  // namespace sluice::sync

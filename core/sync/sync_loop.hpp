@@ -1,0 +1,117 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The apply thread of one family: decides when to take a transaction and whether it is
+// full, gives it to the backend, and reads from the answer what to do next. The only
+// caller of the backend.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <variant>
+
+#include "core/base/queue.hpp"
+#include "core/plugin/backend_handle.hpp"
+#include "core/snapshot/transaction.hpp"
+#include "core/sync/bounded_runner.hpp"
+
+namespace sluice::sync {
+
+struct ApplyRecord {
+  bool full = false;
+  double seconds = 0;
+  std::uint64_t kernel_writes = 0;
+  std::string result;  // "ok" or the code's name
+  std::chrono::system_clock::time_point at;
+};
+
+// A copy for status; everything since start.
+struct LoopStatus {
+  bool synced = false;  // the last apply succeeded and nothing failed since
+  std::uint64_t generation = 0;
+  std::uint64_t objects_owned = 0;
+  std::uint64_t full_syncs = 0;
+  std::uint64_t delta_syncs = 0;
+  std::uint64_t failures = 0;
+  std::uint64_t repairs = 0;  // damage to kernel state found and repaired
+  std::uint64_t failed_objects = 0;
+  double last_programming_seconds = -1;  // from the trigger annotation to the kernel; < 0 = never
+  std::optional<ApplyRecord> last_apply;
+  std::string last_error;
+  std::string unwell;
+};
+
+class SyncLoop {
+ public:
+  struct Options {
+    RunnerIntervals intervals;
+    base::Clock::Duration verify_every{std::chrono::seconds(30)};
+  };
+  using Take = std::function<std::shared_ptr<const snapshot::Transaction>(bool full)>;
+  // Makes the backend; called once, on the apply thread.
+  using MakeBackend =
+      std::function<base::Result<std::unique_ptr<plugin::BackendHandle>>(plugin::HostCallbacks callbacks)>;
+  // [apply thread] Artifacts the backend says it owns, after the first successful apply.
+  using OnClaims = std::function<void(const std::vector<std::string>&)>;
+
+  SyncLoop(Options options, const base::Clock& clock, Take take, OnClaims on_claims);
+  ~SyncLoop();  // stops
+
+  // Starts the thread, makes and probes the backend on it and waits for the result.
+  base::Status start(MakeBackend make);
+  // The current call ends, the backend is released; kernel state stays.
+  void stop();
+
+  // [any thread] Something changed.
+  void request();
+  // [any thread] Kernel state is not to be trusted: send everything.
+  void request_full(std::string reason);
+
+  LoopStatus status() const;
+  std::string_view overdue() const;  // the backend call that is past its limit
+
+ private:
+  struct Request {};
+  struct RequestFull {
+    std::string reason;
+  };
+  struct Unwell {
+    std::string reason;
+  };
+  using Message = std::variant<Request, RequestFull, Unwell>;
+
+  void run(MakeBackend make, std::promise<base::Status> ready);
+  void handle(Message& message);
+  void run_once();
+  RunOutcome apply(const snapshot::Transaction& transaction);
+  void verify();
+  void report_claims();
+
+  const Options options_;
+  const base::Clock& clock_;
+  const Take take_;
+  const OnClaims on_claims_;
+  base::HandoverQueue<Message> queue_;
+  std::thread thread_;
+
+  // Apply thread only.
+  BoundedRunner runner_;
+  std::unique_ptr<plugin::BackendHandle> backend_;
+  bool need_full_ = true;
+  bool delta_supported_ = false;
+  bool applied_once_ = false;
+  base::Clock::Time next_verify_ = base::Clock::Time::max();
+  std::vector<std::chrono::system_clock::time_point> trigger_times_;  // until the kernel has them
+
+  mutable std::mutex mutex_;
+  LoopStatus status_;                                    // under mutex_
+  std::atomic<const plugin::BackendHandle*> observed_{nullptr};
+};
+
+}  // namespace sluice::sync

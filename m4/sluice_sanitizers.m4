@@ -1,0 +1,12 @@
+# SLUICE_SANITIZERS: --enable-sanitizers=address,undefined | thread.
+AC_DEFUN([SLUICE_SANITIZERS], [
+  AC_ARG_ENABLE([sanitizers],
+    [AS_HELP_STRING([--enable-sanitizers=LIST], [compile with -fsanitize=LIST, e.g. address,undefined])],
+    [], [enable_sanitizers=no])
+  SLUICE_SANITIZER_FLAGS=
+  SLUICE_SANITIZER_SUMMARY=none
+  AS_IF([test "x$enable_sanitizers" != xno], [
+    SLUICE_SANITIZER_FLAGS="-fsanitize=$enable_sanitizers -fno-omit-frame-pointer -fno-sanitize-recover=undefined"
+    SLUICE_SANITIZER_SUMMARY=$enable_sanitizers])
+  AC_SUBST([SLUICE_SANITIZER_FLAGS])
+])

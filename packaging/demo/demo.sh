@@ -1,0 +1,153 @@
+#!/bin/bash
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# Sluice at work, on one machine and without Kubernetes: installs what is missing,
+# builds, makes a node with three pods and an outside client in network namespaces,
+# starts sluiced on a folder of ordinary manifests, sends connections to the virtual IP
+# and shows who answered. Everything is gone afterwards. Needs root.
+#   --build-dir DIR  where to build (default: build)
+set -euo pipefail
+src=$(cd "$(dirname "$0")/../.." && pwd)
+build=$src/build
+while [ $# -gt 0 ]; do
+  case $1 in
+    --build-dir) build=$2; shift 2 ;;
+    *) echo "usage: $0 [--build-dir DIR]" >&2; exit 2 ;;
+  esac
+done
+[ "$(id -u)" = 0 ] || { echo "demo.sh: network namespaces need root; run it with sudo" >&2; exit 1; }
+
+step() { printf '\n\033[1m== %s\033[0m\n' "$*"; }
+
+step "Building (the first time takes some minutes)"
+"$src/packaging/install-deps.sh" build demo
+"$src/packaging/build.sh" "$build" >"$src/build.log" 2>&1 || { tail -40 "$src/build.log"; exit 1; }
+rm -f "$src/build.log"
+sluiced=$build/core/sluiced
+ctl=$build/core/sluicectl
+echo_tool=$build/test/tools/netecho
+
+work=$(mktemp -d /tmp/sluice-demo.XXXXXX)
+tag=sd$$
+spaces=()
+daemon=
+clean_up() {
+  status=$?
+  trap - EXIT INT TERM
+  [ -z "$daemon" ] || kill "$daemon" 2>/dev/null || true
+  for space in "${spaces[@]}"; do
+    ip netns pids "$space" 2>/dev/null | xargs -r kill 2>/dev/null || true
+    ip netns del "$space" 2>/dev/null || true
+  done
+  rm -rf "$work"
+  exit $status
+}
+trap clean_up EXIT INT TERM
+
+space() {  # a namespace with its loopback up
+  ip netns add "$tag-$1"
+  spaces+=("$tag-$1")
+  ip -n "$tag-$1" link set lo up
+}
+on() { local where=$1; shift; ip netns exec "$tag-$where" "$@"; }
+
+step "Making a node with three pods, and a client outside"
+space node
+space client
+on node sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1
+ip link add eth0 netns "$tag-node" type veth peer name eth0 netns "$tag-client"
+ip -n "$tag-node" addr add 192.168.50.1/24 dev eth0
+ip -n "$tag-node" addr add fd00:50::1/64 dev eth0 nodad
+ip -n "$tag-client" addr add 192.168.50.2/24 dev eth0
+ip -n "$tag-client" addr add fd00:50::2/64 dev eth0 nodad
+ip -n "$tag-node" link set eth0 up
+ip -n "$tag-client" link set eth0 up
+# As on any node: packets to addresses nobody here has must have a way out.
+ip -n "$tag-node" route add default via 192.168.50.2
+ip -n "$tag-node" -6 route add default via fd00:50::2
+for i in 1 2 3; do
+  space "pod-$i"
+  ip link add "veth$i" netns "$tag-node" type veth peer name eth0 netns "$tag-pod-$i"
+  ip -n "$tag-node" addr add 10.1.0.1/32 dev "veth$i"
+  ip -n "$tag-node" addr add fd00:1::1/128 dev "veth$i" nodad
+  ip -n "$tag-node" link set "veth$i" up
+  ip -n "$tag-pod-$i" addr add "10.1.0.1$i/32" dev eth0
+  ip -n "$tag-pod-$i" addr add "fd00:1::1$i/128" dev eth0 nodad
+  ip -n "$tag-pod-$i" link set eth0 up
+  ip -n "$tag-node" route add "10.1.0.1$i/32" dev "veth$i"
+  ip -n "$tag-node" -6 route add "fd00:1::1$i/128" dev "veth$i"
+  ip -n "$tag-pod-$i" route add 10.1.0.1 dev eth0
+  ip -n "$tag-pod-$i" route add default via 10.1.0.1
+  ip -n "$tag-pod-$i" -6 route add fd00:1::1 dev eth0
+  ip -n "$tag-pod-$i" -6 route add default via fd00:1::1
+  ip netns exec "$tag-pod-$i" "$echo_tool" serve --name "pod-$i" --port 8080 --tcp --udp &
+done
+
+step "Starting sluiced on packaging/demo/manifests"
+mkdir "$work/manifests" "$work/state"
+cp "$src/packaging/demo/manifests/"*.yaml "$work/manifests/"
+ip netns exec "$tag-node" "$sluiced" --manifests "$work/manifests" --hostname-override demo-node --cluster-cidr 10.1.0.0/16,fd00:1::/64 \
+  --state-dir "$work/state" --iptables-min-sync-period 0s >"$work/log" 2>&1 &
+daemon=$!
+for _ in $(seq 100); do
+  if ! kill -0 "$daemon" 2>/dev/null; then cat "$work/log"; exit 1; fi
+  [ "$("$ctl" --state-dir "$work/state" status -o json 2>/dev/null | grep -o '"synced":true' | wc -l)" -ge 3 ] && break
+  sleep 0.1
+done
+grep -E 'sync\]|plugin\]' "$work/log" | head -6 || true
+
+wrong=0
+ask() {  # ask TITLE EXPECTED-REGEX COMMAND…: shows who answered and checks it
+  local title=$1 expected=$2
+  shift 2
+  printf '\n%s\n' "$title"
+  local answer
+  answer=$("$@" || true)
+  sed 's/^/    /' <<<"$answer"
+  if ! grep -Eq "$expected" <<<"$answer"; then
+    echo "    !! expected something like: $expected"
+    wrong=1
+  fi
+}
+step "Who answers at the virtual IP?"
+ask "60 TCP connections from pod-1 to 10.96.0.80:80" "ok pod-2" on pod-1 "$echo_tool" ask tcp 10.96.0.80 80 --count 60 --summary
+ask "60 TCP connections from the node to [fd00:96::80]:80" "ok pod-3" on node "$echo_tool" ask tcp fd00:96::80 80 --count 60 --summary
+ask "60 UDP questions from the node to 10.96.0.80:80" "ok pod-1" on node "$echo_tool" ask udp 10.96.0.80 80 --count 60 --summary
+ask "60 TCP connections from outside to node port 192.168.50.1:30080" "ok pod-2" \
+  on client "$echo_tool" ask tcp 192.168.50.1 30080 --count 60 --summary
+
+step "pod-2 goes away: its two lines leave the manifest"
+sed -e '/10\.1\.0\.12/,+1d' -e '/fd00:1::12/,+1d' "$src/packaging/demo/manifests/web.yaml" >"$work/web.new"
+mv "$work/web.new" "$work/manifests/web.yaml"
+sleep 1
+ask "60 TCP connections from outside" "ok pod-3" on client "$echo_tool" ask tcp 192.168.50.1 30080 --count 60 --summary
+if on client "$echo_tool" ask tcp 192.168.50.1 30080 --count 60 --summary | grep -q pod-2; then
+  echo "    !! pod-2 still answers"
+  wrong=1
+fi
+
+step "All pods go away"
+sed '/^endpoints:/,/^---/{/^endpoints:/s/$/ []/;/^-/{/^---/!d};/^  nodeName/d}' "$src/packaging/demo/manifests/web.yaml" >"$work/web.new"
+mv "$work/web.new" "$work/manifests/web.yaml"
+sleep 1
+ask "3 TCP connections from the node" "refused" on node "$echo_tool" ask tcp 10.96.0.80 80 --count 3 --summary
+
+step "What the daemon says of itself"
+"$ctl" --state-dir "$work/state" status
+
+step "Stopping, and removing every rule (sluiced --cleanup)"
+kill "$daemon"
+wait "$daemon" || true
+daemon=
+on node "$sluiced" --cleanup --state-dir "$work/state"
+left=$(on node iptables-save | grep -c KUBE- || true)
+echo "rules of ours left on the node: $left"
+[ "$left" = 0 ] || wrong=1
+if [ "$wrong" = 0 ]; then
+  printf '\nEverything answered as it should.\n'
+else
+  printf '\nSomething did not answer as it should; the log of the daemon:\n'
+  cat "$work/log"
+  exit 1
+fi

@@ -1,0 +1,39 @@
+#!/bin/sh
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# Installs what a fresh Debian 12 lacks. Usage: install-deps.sh build|demo|test …
+# Installs nothing, and asks no server, when everything is there.
+set -eu
+
+BUILD="autoconf automake libtool make g++ pkg-config gawk
+  libcpprest-dev libboost-dev libboost-program-options-dev libboost-system-dev libssl-dev zlib1g-dev
+  liblog4cplus-dev libnl-3-dev libnl-route-3-dev libsimdjson-dev libyaml-cpp-dev nlohmann-json3-dev"
+DEMO="iproute2 iptables procps"
+TEST="libcppunit-dev iproute2 iptables nftables procps python3 openssl curl clang man-db util-linux binutils"
+
+packages=
+for set in "$@"; do
+  case $set in
+    build) packages="$packages $BUILD" ;;
+    demo) packages="$packages $DEMO" ;;
+    test) packages="$packages $TEST" ;;
+    *) echo "install-deps.sh: unknown set '$set'; use build, demo or test" >&2; exit 2 ;;
+  esac
+done
+
+missing=
+for package in $packages; do
+  dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null | grep -q '^installed' || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+
+if [ "$(id -u)" != 0 ]; then
+  echo "install-deps.sh: these packages are missing; run as root, or: apt-get install$missing" >&2
+  exit 1
+fi
+echo "Installing:$missing"
+export DEBIAN_FRONTEND=noninteractive
+apt-get -qq update
+# shellcheck disable=SC2086
+apt-get -qq -y install --no-install-recommends $missing >/dev/null

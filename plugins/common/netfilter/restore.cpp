@@ -1,0 +1,112 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/common/netfilter/restore.hpp"
+
+#include <charconv>
+
+namespace sluice::netfilter {
+
+std::string_view table_name(Table table) noexcept {
+  switch (table) {
+    case Table::kFilter: return "filter";
+    case Table::kNat: return "nat";
+    case Table::kMangle: return "mangle";
+  }
+  return {};
+}
+
+void RestoreInput::Lines::add(std::size_t owner, std::initializer_list<std::string_view> words) {
+  for (const std::string_view word : words) text.append(word);
+  text.push_back('\n');
+  owners.push_back(owner);
+}
+
+std::size_t RestoreInput::Section::lines() const noexcept {
+  std::size_t count = 0;
+  for (const Lines* part : in_order()) count += part->owners.size();
+  return count;
+}
+
+void RestoreInput::set_owner(std::string_view owner) {
+  if (owners_.back() != owner) owners_.emplace_back(owner);
+}
+
+void RestoreInput::declare(Table table, std::string_view chain) {
+  section(table).chains.add(owners_.size() - 1, {":", chain, " - [0:0]"});
+}
+void RestoreInput::append(Table table, std::string_view chain, std::string_view rule) {
+  section(table).rules.add(owners_.size() - 1, {"-A ", chain, " ", rule});
+}
+void RestoreInput::insert(Table table, std::string_view chain, std::string_view rule) {
+  section(table).rules.add(owners_.size() - 1, {"-I ", chain, " ", rule});
+}
+void RestoreInput::remove(Table table, std::string_view chain, std::string_view rule) {
+  section(table).removals.add(owners_.size() - 1, {"-D ", chain, " ", rule});
+}
+void RestoreInput::remove_chain(Table table, std::string_view chain) {
+  section(table).chain_removals.add(owners_.size() - 1, {"-X ", chain});
+}
+
+std::size_t RestoreInput::lines() const noexcept {
+  std::size_t count = 0;
+  for (const Section& part : sections_) count += part.lines();
+  return count;
+}
+
+std::size_t RestoreInput::lines(Table table) const noexcept {
+  return sections_[static_cast<std::size_t>(table)].lines();
+}
+
+std::size_t RestoreInput::tables() const noexcept {
+  std::size_t count = 0;
+  for (const Section& part : sections_) count += part.lines() == 0 ? 0 : 1;
+  return count;
+}
+
+std::string RestoreInput::text() const {
+  std::string text;
+  for (std::size_t i = 0; i < kTables; ++i) {
+    if (sections_[i].lines() == 0) continue;
+    text.append("*").append(table_name(static_cast<Table>(i))).append("\n");
+    for (const Lines* part : sections_[i].in_order()) text.append(part->text);
+    text.append("COMMIT\n");
+  }
+  return text;
+}
+
+std::optional<RestoreInput::Line> RestoreInput::find_line(std::size_t number) const {
+  std::size_t at = 1;
+  for (const Section& part : sections_) {
+    if (part.lines() == 0) continue;
+    ++at;  // the header
+    for (const Lines* lines : part.in_order()) {
+      if (number < at) return std::nullopt;
+      if (number - at < lines->owners.size()) {
+        const std::size_t index = number - at;
+        std::size_t begin = 0;
+        for (std::size_t skip = 0; skip < index; ++skip) begin = lines->text.find('\n', begin) + 1;
+        return Line{lines->text.substr(begin, lines->text.find('\n', begin) - begin), owners_[lines->owners[index]]};
+      }
+      at += lines->owners.size();
+    }
+    ++at;  // COMMIT
+  }
+  return std::nullopt;
+}
+
+std::optional<std::size_t> failed_line(std::string_view complaint) {
+  for (const std::string_view before : {std::string_view("at line: "), std::string_view("line ")}) {
+    for (std::size_t at = complaint.find(before); at != std::string_view::npos; at = complaint.find(before, at + 1)) {
+      const std::string_view rest = complaint.substr(at + before.size());
+      std::size_t number = 0;
+      const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
+      if (error != std::errc() || number == 0) continue;
+      const std::string_view behind = rest.substr(static_cast<std::size_t>(end - rest.data()));
+      if (before == "at line: " || behind.starts_with(" failed") || behind.starts_with(":")) return number;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace sluice::netfilter

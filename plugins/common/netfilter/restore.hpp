@@ -1,0 +1,79 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The input of one iptables-restore --noflush, and what it says when it refuses it.
+//
+// Inside a table: chains first (a declaration makes the chain, or empties it), then
+// rules that go, then rules that come, in the order they were added, then chains that
+// go. Tables come in the order filter, nat, mangle: a service that gets its first
+// endpoint loses its REJECT just before it gets its DNAT, never the other way round.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sluice::netfilter {
+
+enum class Table : unsigned char { kFilter = 0, kNat = 1, kMangle = 2 };
+inline constexpr std::size_t kTables = 3;
+std::string_view table_name(Table table) noexcept;
+
+class RestoreInput {
+ public:
+  // Whom the lines added from now on are for; named when one of them is refused.
+  void set_owner(std::string_view owner);
+
+  void declare(Table table, std::string_view chain);
+  void append(Table table, std::string_view chain, std::string_view rule);
+  void insert(Table table, std::string_view chain, std::string_view rule);  // at position 1
+  void remove(Table table, std::string_view chain, std::string_view rule);
+  void remove_chain(Table table, std::string_view chain);
+
+  bool empty() const noexcept { return lines() == 0; }
+  // Lines that do something; headers and COMMIT do not count.
+  std::size_t lines() const noexcept;
+  std::size_t lines(Table table) const noexcept;
+  // Tables written to; each is one transaction in the kernel.
+  std::size_t tables() const noexcept;
+  std::string text() const;
+
+  struct Line {
+    std::string text;
+    std::string owner;
+  };
+  // Line `number` of text(), counted from 1; empty when it is no line of ours.
+  std::optional<Line> find_line(std::size_t number) const;
+
+ private:
+  // A run of lines in one buffer, with the owner of each.
+  struct Lines {
+    std::string text;
+    std::vector<std::size_t> owners;
+    void add(std::size_t owner, std::initializer_list<std::string_view> words);
+  };
+  struct Section {
+    Lines chains;
+    Lines removals;
+    Lines rules;
+    Lines chain_removals;
+    std::array<const Lines*, 4> in_order() const noexcept { return {&chains, &removals, &rules, &chain_removals}; }
+    std::size_t lines() const noexcept;
+  };
+  Section& section(Table table) noexcept { return sections_[static_cast<std::size_t>(table)]; }
+
+  std::array<Section, kTables> sections_;
+  std::vector<std::string> owners_{std::string()};
+};
+
+// The line a failed restore complains about; empty when it names none. Knows the forms
+// "line 5 failed", "line 5: RULE_APPEND failed (…)" and "Error occurred at line: 5".
+std::optional<std::size_t> failed_line(std::string_view complaint);
+
+// The exit status that means "the lock or another resource was not available".
+inline constexpr int kResourceProblem = 4;
+
+}  // namespace sluice::netfilter

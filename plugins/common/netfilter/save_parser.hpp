@@ -1,0 +1,63 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The output of iptables-save, piece by piece as it arrives, into a Ruleset. Tolerant:
+// what cannot be understood is counted and skipped. The text may come from anywhere;
+// nothing in it can do more than make wrong entries in the Ruleset.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "plugins/common/netfilter/canonical.hpp"
+#include "plugins/common/netfilter/ruleset.hpp"
+
+namespace sluice::netfilter {
+
+class SaveParser {
+ public:
+  // Whether the text of the rules of this chain is wanted.
+  using KeepText = std::function<bool(std::string_view table, std::string_view chain, bool built_in)>;
+  // Sees each rule: the chain it is in, its target, its hash.
+  using OnRule = std::function<void(std::string_view table, std::string_view chain, std::string_view target,
+                                    std::uint64_t hash)>;
+
+  // `into` outlives the parser.
+  SaveParser(Ruleset& into, KeepText keep_text, OnRule on_rule = {});
+
+  void feed(std::string_view piece);
+  // Call once at the end: takes a last line without line feed.
+  void finish();
+
+  // Each table that was opened has been closed: the text is not cut off.
+  bool complete() const noexcept { return table_ == nullptr && !cut_; }
+  std::size_t malformed() const noexcept { return malformed_; }
+
+ private:
+  // Longer lines are skipped: no rule of iptables comes near.
+  static constexpr std::size_t kLineLimit = 64 * 1024;
+
+  void line(std::string_view text);
+  void chain_line(std::string_view text);
+  void rule_line(std::string_view text);
+  Chain& find_or_make(std::string_view name, bool built_in);
+
+  Ruleset& into_;
+  KeepText keep_text_;
+  OnRule on_rule_;
+  Canonicaliser canonicaliser_;
+  Ruleset::Chains* table_ = nullptr;
+  std::string table_name_;
+  // Rules come grouped by chain: the one of the last rule, to look up each chain once.
+  Chain* chain_ = nullptr;
+  std::string chain_name_;
+  bool keep_ = false;
+  std::string partial_;
+  bool skipping_ = false;
+  bool cut_ = false;
+  std::size_t malformed_ = 0;
+};
+
+}  // namespace sluice::netfilter

@@ -1,0 +1,65 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Which iptables to call. A node may have two of them: one that speaks to nf_tables and
+// the old one with tables of its own. Rules in both are a mess, so we follow whoever
+// was there first: kubelet, which leaves a chain as a hint; then the distribution.
+#pragma once
+
+#include <compare>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "plugins/common/process/command.hpp"
+#include "sluice/abi/types.hpp"
+
+namespace sluice::netfilter {
+
+enum class Variant { kNft, kLegacy };
+
+struct Version {
+  unsigned major = 0;
+  unsigned minor = 0;
+  unsigned patch = 0;
+  auto operator<=>(const Version&) const = default;
+};
+
+struct Tools {
+  std::string restore;  // absolute paths
+  std::string save;
+  Variant variant = Variant::kNft;
+  Version version;
+
+  // iptables 1.6.2 brought both.
+  bool has_random_fully() const noexcept { return version >= Version{1, 6, 2}; }
+  bool restore_waits() const noexcept { return version >= Version{1, 6, 2}; }
+};
+
+struct VersionLine {
+  Version version;
+  Variant variant;
+};
+
+// "iptables v1.8.9 (nf_tables)"; without parentheses it is the old one.
+std::optional<VersionLine> parse_version(std::string_view text);
+
+// What the choice depends on; replaced in tests.
+struct Surroundings {
+  std::function<std::string(std::string_view)> find_program;
+  std::function<process::Outcome(const process::Command&)> run;
+  // Names of the tables the old iptables holds, one per line; asking the old tools
+  // themselves would load their kernel modules.
+  std::function<std::string(abi::Family)> legacy_tables;
+
+  static Surroundings of_this_node();
+};
+
+// Throws sdk::Failure (kUnsupported) that names what to install.
+Tools find_tools(abi::Family family, const Surroundings& node);
+
+// "iptables 1.8.9 (nf_tables), /usr/sbin/iptables-nft-restore": for the log.
+std::string describe(const Tools& tools);
+
+}  // namespace sluice::netfilter

@@ -1,0 +1,56 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// From what is wanted and what is there to the smallest input of iptables-restore.
+//
+// Chains of a service port are written whole when any of their rules differ (declared,
+// hence emptied, and filled); shared chains are never rewritten for a service port, only
+// single rules go in at the top and out. What belongs to one service port goes in one
+// restore.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "plugins/iptables/kernel_session.hpp"
+#include "plugins/iptables/plan.hpp"
+#include "plugins/iptables/state.hpp"
+#include "sluice/abi/transaction.hpp"
+#include "sluice/sdk/error.hpp"
+#include "sluice/sdk/logger.hpp"
+
+namespace sluice::iptables {
+
+// Lines after which a restore is sent. iptables-nft-restore takes time quadratic in the
+// chains it makes in one run: 2,000 lines are 50 service ports with 10 endpoints, where
+// it is still cheap. The old one takes the time of the whole table for every run.
+inline constexpr std::size_t kNftBatch = 2000;
+inline constexpr std::size_t kOneBatch = ~std::size_t{0};
+
+struct ApplyContext {
+  const PlanFacts& facts;
+  std::size_t batch;  // lines per restore; a service port is never split
+  // Names of service ports the kernel refused last time: left out this time.
+  const std::set<std::string>& refused;
+  // Told of each service port that is left out.
+  std::function<void(const std::string& name, const sdk::Failure& why)> on_left_out;
+  sdk::Logger log;
+};
+
+// Why a service port is left out whose chain names another one has taken.
+sdk::Failure same_hash(const std::string& name);
+
+// Makes the kernel hold exactly `transaction` and `fixed`; returns what it holds then.
+// Whatever throws has left the kernel in a state between.
+State apply_full(KernelSession& session, const ApplyContext& context, const abi::Transaction& transaction,
+                 StaticPlan fixed);
+
+// Changes `state` and the kernel by `transaction`. After a throw `state` is not what the
+// kernel holds.
+void apply_delta(KernelSession& session, const ApplyContext& context, const abi::Transaction& transaction,
+                 std::vector<std::string> tail, State& state);
+
+}  // namespace sluice::iptables

@@ -1,0 +1,72 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The backend: one object per IP family, called from one thread. It decides between
+// full and delta, keeps what was written, and watches over it; the work is done in
+// plan, full, delta and cleanup.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "plugins/iptables/apply.hpp"
+#include "plugins/iptables/kernel.hpp"
+#include "plugins/iptables/kernel_session.hpp"
+#include "plugins/iptables/plan.hpp"
+#include "plugins/iptables/state.hpp"
+#include "sluice/sdk/backend_base.hpp"
+
+namespace sluice::iptables {
+
+class IptablesBackend final : public sdk::BackendBase {
+ public:
+  explicit IptablesBackend(const abi::CreateArgs& args);
+  // With another kernel than that of this node.
+  IptablesBackend(const abi::CreateArgs& args, std::unique_ptr<Kernel> kernel);
+
+ private:
+  // Node facts every rule may depend on: other values take a full transaction.
+  struct Facts {
+    PlanFacts plan;
+    std::uint32_t flags = 0;
+    std::uint32_t mark = 0;
+    bool operator==(const Facts&) const = default;
+  };
+
+  abi::Code do_probe(abi::Error* error) override;
+  abi::Code do_apply(const abi::Transaction& transaction, const abi::NodeFacts& node, abi::ApplyResult& result,
+                     abi::Error* error) override;
+  abi::Code do_verify(abi::Error* error) override;
+  abi::Code do_claims(abi::StringSink& sink, abi::Error* error) override;
+  abi::Code do_retire(const abi::Handover& handover, abi::Error* error) override;
+  abi::Code do_cleanup(abi::Error* error) override;
+
+  void write(const abi::Transaction& transaction, const abi::NodeFacts& node, const Facts& facts,
+             abi::ApplyResult& result);
+  void prepare_node(const abi::NodeFacts& node);
+  bool is_nft();
+  bool has_canary();
+  std::string claim(Table table, std::string_view chain) const;
+  void set_metrics();
+  void count_failure(bool full);
+
+  std::unique_ptr<Kernel> kernel_;
+  KernelSession session_;
+
+  bool valid_ = false;  // state_ is what the kernel holds, as far as it depends on us
+  std::uint64_t generation_ = 0;
+  Facts facts_;
+  std::uint64_t node_version_ = 0;
+  State state_;
+  // Service ports whose lines the kernel refused: left out of the next full transaction.
+  std::set<std::string> refused_;
+
+  std::uint64_t next_look_ = 0;  // verify() does not read the kernel before this time
+  bool said_tools_ = false;
+  bool warned_of_sysctl_ = false;
+};
+
+}  // namespace sluice::iptables

@@ -1,0 +1,72 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/iptables/names.hpp"
+
+#include <algorithm>
+
+namespace sluice::iptables {
+
+std::string_view prefix(ChainKind kind) noexcept {
+  switch (kind) {
+    case ChainKind::kFirewall: return "KUBE-FW-";
+    case ChainKind::kExternal: return "KUBE-EXT-";
+    case ChainKind::kCluster: return "KUBE-SVC-";
+    case ChainKind::kLocal: return "KUBE-SVL-";
+    case ChainKind::kEndpoint: return "KUBE-SEP-";
+  }
+  return {};
+}
+
+std::string name(const ChainId& chain) {
+  return std::string(prefix(chain.kind)).append(chain.hash.data(), chain.hash.size());
+}
+
+std::optional<ChainId> parse_chain(std::string_view name) {
+  for (const ChainKind kind : kChainKinds) {
+    const std::string_view before = prefix(kind);
+    if (!name.starts_with(before) || name.size() != before.size() + netfilter::ShortHash().size()) continue;
+    ChainId chain{kind, {}};
+    std::copy_n(name.data() + before.size(), chain.hash.size(), chain.hash.begin());
+    return chain;
+  }
+  return std::nullopt;
+}
+
+std::string hash_input(std::string_view service_port_name, std::string_view protocol) {
+  return std::string(service_port_name).append(protocol);
+}
+
+Table table(SharedChain chain) noexcept {
+  return chain == SharedChain::kNatServices || chain == SharedChain::kNatNodePorts ? Table::kNat : Table::kFilter;
+}
+
+std::string_view name(SharedChain chain) noexcept {
+  switch (chain) {
+    case SharedChain::kFilterServices: return "KUBE-SERVICES";
+    case SharedChain::kFilterExternal: return "KUBE-EXTERNAL-SERVICES";
+    case SharedChain::kFilterNodePorts: return "KUBE-NODEPORTS";
+    case SharedChain::kFilterFirewall: return "KUBE-PROXY-FIREWALL";
+    case SharedChain::kNatServices: return "KUBE-SERVICES";
+    case SharedChain::kNatNodePorts: return "KUBE-NODEPORTS";
+  }
+  return {};
+}
+
+std::optional<SharedChain> parse_shared(std::string_view table_name, std::string_view chain_name) {
+  for (const SharedChain chain : kSharedChains) {
+    if (name(chain) == chain_name && netfilter::table_name(table(chain)) == table_name) return chain;
+  }
+  return std::nullopt;
+}
+
+bool is_ours(std::string_view table_name, std::string_view chain) {
+  if (!chain.starts_with("KUBE-")) return false;
+  if (parse_shared(table_name, chain)) return true;
+  if (table_name == "filter") return chain == kForward || chain == kCanary;
+  if (table_name == "mangle") return chain == kCanary;
+  if (table_name != "nat") return false;
+  return chain == kPostrouting || chain == kMarkMasquerade || chain == kCanary || parse_chain(chain);
+}
+
+}  // namespace sluice::iptables

@@ -1,0 +1,74 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The names of chains. They are those of kube-proxy and stay as they are for ever:
+// scripts, dashboards and a kube-proxy that takes over again rely on them.
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "plugins/common/netfilter/base32_hash.hpp"
+#include "plugins/common/netfilter/restore.hpp"
+
+namespace sluice::iptables {
+
+using netfilter::Table;
+
+// Chains of one service port, all in table nat. In the order in which they may be
+// removed: a chain is referenced only by kinds before its own.
+enum class ChainKind : std::uint8_t {
+  kFirewall = 0,  // KUBE-FW-: who may use a load balancer address
+  kExternal = 1,  // KUBE-EXT-: entry of traffic from outside the cluster
+  kCluster = 2,   // KUBE-SVC-: balances over the cluster list
+  kLocal = 3,     // KUBE-SVL-: balances over the local list
+  kEndpoint = 4,  // KUBE-SEP-: one endpoint
+};
+inline constexpr std::array kChainKinds = {ChainKind::kFirewall, ChainKind::kExternal, ChainKind::kCluster,
+                                           ChainKind::kLocal, ChainKind::kEndpoint};
+std::string_view prefix(ChainKind kind) noexcept;
+
+struct ChainId {
+  ChainKind kind;
+  netfilter::ShortHash hash;
+  auto operator<=>(const ChainId&) const = default;
+};
+std::string name(const ChainId& chain);
+// Empty for the name of any other chain.
+std::optional<ChainId> parse_chain(std::string_view name);
+
+// What the hashes are made of: the printed name of the service port and its protocol.
+std::string hash_input(std::string_view service_port_name, std::string_view protocol);
+
+// Chains that hold rules of all service ports.
+enum class SharedChain : std::uint8_t {
+  kFilterServices = 0,   // KUBE-SERVICES: cluster addresses without endpoints
+  kFilterExternal = 1,   // KUBE-EXTERNAL-SERVICES: external addresses without endpoints
+  kFilterNodePorts = 2,  // KUBE-NODEPORTS: health check ports
+  kFilterFirewall = 3,   // KUBE-PROXY-FIREWALL: what a KUBE-FW- chain did not accept
+  kNatServices = 4,      // KUBE-SERVICES: dispatch by address
+  kNatNodePorts = 5,     // KUBE-NODEPORTS: dispatch by node port
+};
+inline constexpr std::array kSharedChains = {SharedChain::kFilterServices,  SharedChain::kFilterExternal,
+                                             SharedChain::kFilterNodePorts, SharedChain::kFilterFirewall,
+                                             SharedChain::kNatServices,     SharedChain::kNatNodePorts};
+Table table(SharedChain chain) noexcept;
+std::string_view name(SharedChain chain) noexcept;
+std::optional<SharedChain> parse_shared(std::string_view table, std::string_view name);
+
+// Chains whose whole content is fixed.
+inline constexpr std::string_view kForward = "KUBE-FORWARD";
+inline constexpr std::string_view kPostrouting = "KUBE-POSTROUTING";
+inline constexpr std::string_view kMarkMasquerade = "KUBE-MARK-MASQ";
+inline constexpr std::string_view kCanary = "KUBE-PROXY-CANARY";
+// Also kubelet's: we add to it and never take it away.
+inline constexpr std::string_view kFirewall = "KUBE-FIREWALL";
+
+// A chain that only this backend, or a kube-proxy, writes to.
+bool is_ours(std::string_view table, std::string_view chain);
+
+}  // namespace sluice::iptables

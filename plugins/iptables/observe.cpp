@@ -1,0 +1,142 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/iptables/observe.hpp"
+
+#include <algorithm>
+#include <array>
+#include <unordered_set>
+
+#include "plugins/common/netfilter/canonical.hpp"
+#include "plugins/common/netfilter/save_parser.hpp"
+#include "sluice/sdk/error.hpp"
+
+namespace sluice::iptables {
+namespace {
+
+std::string in_table(Table table, std::string_view chain) {
+  return std::string(netfilter::table_name(table)).append(" ").append(chain);
+}
+
+// Where a rule that points to one of our chains is expected to be.
+class ForeignReferences {
+ public:
+  ForeignReferences() {
+    netfilter::Canonicaliser canonicaliser;
+    for (const Jump& jump : plan_jumps()) {
+      jumps_.insert(netfilter::fold(netfilter::hash_text(jump.from), canonicaliser.hash(jump.text)));
+    }
+  }
+
+  void look_at(std::string_view table, std::string_view chain, std::string_view target, std::uint64_t hash,
+               Observed& seen) const {
+    if (!target.starts_with("KUBE-") || is_ours(table, chain) || !is_ours(table, target)) return;
+    if (jumps_.contains(netfilter::fold(netfilter::hash_text(chain), hash))) return;
+    seen.held.insert(std::string(table).append(" ").append(target));
+  }
+
+ private:
+  std::unordered_set<std::uint64_t> jumps_;
+};
+
+void find_shared_damage(const State& state, const Observed& seen, Damage& damage) {
+  std::array<std::unordered_set<std::uint64_t>, kSharedChains.size()> shared;
+  for (const SharedChain chain : kSharedChains) {
+    const netfilter::Chain* found = seen.chain(table(chain), name(chain));
+    if (found == nullptr) {
+      damage.add([&] { return in_table(table(chain), name(chain)) + " is gone"; });
+      continue;
+    }
+    for (const netfilter::Rule& rule : found->rules) shared[static_cast<std::size_t>(chain)].insert(rule.hash);
+    if (chain == SharedChain::kNatServices && !ends_with(*found, state.tail)) {
+      damage.add([] { return std::string("the node port rule at the end of nat KUBE-SERVICES is gone"); });
+    }
+  }
+  for (const auto& [input, service] : state.services()) {
+    for (const KnownRule& known : service.shared) {
+      if (shared[static_cast<std::size_t>(known.chain)].contains(known.rule.hash)) continue;
+      damage.add([&, &rule = known] {
+        return "the rule \"" + rule.rule.text + "\" in " + in_table(table(rule.chain), name(rule.chain)) + " is gone";
+      });
+    }
+  }
+}
+
+void find_chain_damage(const State& state, const Observed& seen, Damage& damage) {
+  for (const auto& [input, service] : state.services()) {
+    for (const KnownChain& known : service.chains) {
+      const netfilter::Chain* found = seen.chain(Table::kNat, name(known.id));
+      if (found != nullptr && found->content == known.content) continue;
+      damage.add([&, &chain = known] {
+        return "nat " + name(chain.id) + (found == nullptr ? " is gone" : " was changed");
+      });
+    }
+  }
+}
+
+}  // namespace
+
+Observed observe(Kernel& kernel) {
+  Observed seen;
+  const ForeignReferences references;
+  netfilter::SaveParser parser(
+      seen.rules,
+      [](std::string_view table, std::string_view chain, bool built_in) {
+        return built_in || chain == kFirewall || parse_shared(table, chain);
+      },
+      [&](std::string_view table, std::string_view chain, std::string_view target, std::uint64_t hash) {
+        references.look_at(table, chain, target, hash, seen);
+      });
+  const process::Outcome outcome =
+      kernel.save(std::nullopt, [&parser](std::string_view piece) { parser.feed(piece); });
+  if (!outcome.ok()) throw_failure(kernel.tools().save, outcome, nullptr);
+  parser.finish();
+  if (!parser.complete()) {
+    throw sdk::Failure(abi::Code::kKernel, "", "read the rules: the output of " + kernel.tools().save + " is cut off");
+  }
+  return seen;
+}
+
+std::string Damage::describe() const {
+  std::string text;
+  for (const std::string& phrase : first_) text.append(text.empty() ? "" : "; ").append(phrase);
+  if (count_ > first_.size()) text.append("; and ").append(std::to_string(count_ - first_.size())).append(" more");
+  return text;
+}
+
+bool contains(const netfilter::Chain& chain, std::uint64_t hash) {
+  return std::any_of(chain.rules.begin(), chain.rules.end(), [&](const auto& rule) { return rule.hash == hash; });
+}
+
+bool ends_with(const netfilter::Chain& chain, const std::vector<netfilter::Rule>& tail) {
+  if (chain.rules.size() < tail.size()) return false;
+  const auto last = chain.rules.end() - static_cast<std::ptrdiff_t>(tail.size());
+  return std::is_permutation(last, chain.rules.end(), tail.begin(), tail.end(),
+                             [](const auto& a, const auto& b) { return a.hash == b.hash; });
+}
+
+Damage find_damage(const State& state, const Observed& seen) {
+  Damage damage;
+  netfilter::Canonicaliser canonicaliser;
+  for (const Jump& jump : state.fixed.jumps) {
+    const netfilter::Chain* from = seen.chain(jump.table, jump.from);
+    if (from != nullptr && contains(*from, canonicaliser.hash(jump.text))) continue;
+    damage.add([&] { return "the rule \"" + jump.text + "\" in " + in_table(jump.table, jump.from) + " is gone"; });
+  }
+  for (const KnownFixedChain& chain : state.fixed_chains) {
+    const netfilter::Chain* found = seen.chain(chain.table, chain.name);
+    if (found != nullptr && found->content == chain.content) continue;
+    damage.add([&] { return in_table(chain.table, chain.name) + (found == nullptr ? " is gone" : " was changed"); });
+  }
+  if (!state.fixed.firewall_rule.empty()) {
+    const netfilter::Chain* firewall = seen.chain(Table::kFilter, kFirewall);
+    if (firewall == nullptr || !contains(*firewall, canonicaliser.hash(state.fixed.firewall_rule))) {
+      damage.add([] { return std::string("the rule in filter KUBE-FIREWALL is gone"); });
+    }
+  }
+  find_shared_damage(state, seen, damage);
+  find_chain_damage(state, seen, damage);
+  return damage;
+}
+
+}  // namespace sluice::iptables

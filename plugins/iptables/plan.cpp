@@ -1,0 +1,350 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/iptables/plan.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+#include <string_view>
+
+#include "sluice/sdk/address.hpp"
+#include "sluice/sdk/error.hpp"
+#include "sluice/sdk/service.hpp"
+
+namespace sluice::iptables {
+namespace {
+
+constexpr std::size_t kMaxName = 191;  // the longest comment around it ends below the 256 bytes of xt_comment
+
+// A restore input is made of lines and words: a name with a blank, a quote or a line
+// feed could say anything. The API server allows none of them; a file may.
+bool is_plain(std::string_view name) {
+  return std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
+           c == '_';
+  });
+}
+
+bool contains(const abi::Prefix& range, const abi::Address& address) {
+  for (unsigned bit = 0; bit < range.length; ++bit) {
+    const unsigned mask = 0x80u >> (bit % 8);
+    if (((range.address.bytes[bit / 8] ^ address.bytes[bit / 8]) & mask) != 0) return false;
+  }
+  return true;
+}
+
+// Why traffic of one direction is refused, when it is.
+struct Refusal {
+  std::string comment;  // with quotes
+  std::string_view target;
+};
+
+class ServicePlanner {
+ public:
+  ServicePlanner(const abi::ServicePort& port, const PlanFacts& facts)
+      : port_(port), facts_(facts), name_(sdk::service_port_name(port.key)),
+        protocol_(sdk::protocol_name(port.key.protocol)) {
+    check_names();
+    input_ = hash_input(name_, protocol_);
+    match_ = std::string("-m ").append(protocol_).append(" -p ").append(protocol_);
+    read_endpoints();
+    read_frontends();
+  }
+
+  ServicePlan make() {
+    const netfilter::ShortHash hash = netfilter::base32_hash(input_);
+    if (uses_firewall_) firewall_ = add_chain({ChainKind::kFirewall, hash});
+    if (uses_external_) external_ = add_chain({ChainKind::kExternal, hash});
+    if (!cluster_.empty()) cluster_chain_ = add_chain({ChainKind::kCluster, hash});
+    if (!local_.empty()) local_chain_ = add_chain({ChainKind::kLocal, hash});
+    for (Reachable& endpoint : reachable_) {
+      endpoint.chain = add_chain({ChainKind::kEndpoint, netfilter::base32_hash(input_ + endpoint.host_port)});
+    }
+    write_dispatch();
+    write_masquerade();
+    write_external();
+    write_firewall();
+    if (cluster_chain_) write_balancing(*cluster_chain_, cluster_);
+    if (local_chain_) write_balancing(*local_chain_, local_);
+    write_endpoints();
+    return std::move(plan_);
+  }
+
+ private:
+  struct Reachable {
+    std::string host_port;
+    std::string host;
+    std::uint32_t chain = 0;
+  };
+
+  void check_names() const {
+    if (protocol_.empty()) throw sdk::Failure(abi::Code::kUnsupported, name_, "its protocol is not known");
+    if (name_.size() > kMaxName || !is_plain(sdk::text(port_.key.namespace_name)) ||
+        !is_plain(sdk::text(port_.key.service_name)) || !is_plain(sdk::text(port_.key.port_name))) {
+      throw sdk::Failure(abi::Code::kInvalid, name_, "its name is no Kubernetes name and cannot stand in a rule");
+    }
+  }
+
+  void read_endpoints() {
+    const bool uses_cluster = sdk::has(port_, abi::kUsesClusterEndpoints);
+    const bool uses_local = sdk::has(port_, abi::kUsesLocalEndpoints);
+    for (const abi::Endpoint& endpoint : sdk::endpoints(port_)) {
+      const bool in_cluster = uses_cluster && sdk::has(endpoint, abi::kEndpointInCluster);
+      const bool in_local = uses_local && sdk::has(endpoint, abi::kEndpointInLocal);
+      if (!in_cluster && !in_local) continue;
+      Reachable reached{sdk::host_port(endpoint.address, facts_.family, endpoint.port),
+                        sdk::to_string(endpoint.address, facts_.family)};
+      if (!reachable_.empty() && reachable_.back().host_port == reached.host_port) continue;
+      if (in_cluster) cluster_.push_back(reachable_.size());
+      if (in_local) local_.push_back(reachable_.size());
+      reachable_.push_back(std::move(reached));
+    }
+    const bool internal_local = sdk::has(port_, abi::kInternalPolicyLocal);
+    external_local_ = sdk::has(port_, abi::kExternalPolicyLocal);
+    has_any_ = sdk::has(port_, abi::kHasAnyEndpoint) || !reachable_.empty();
+    internal_refusal_ = refusal(internal_local, internal_local ? local_ : cluster_);
+    external_refusal_ = refusal(external_local_, external_local_ ? local_ : cluster_);
+    internal_over_local_ = internal_local;
+  }
+
+  // REJECT: there is no endpoint anywhere. DROP: there is one, but not here.
+  std::optional<Refusal> refusal(bool local_policy, const std::vector<std::size_t>& endpoints) const {
+    if (!endpoints.empty()) return std::nullopt;
+    if (has_any_ && local_policy) return Refusal{quoted(name_ + " has no local endpoints"), "DROP"};
+    return Refusal{quoted(name_ + " has no endpoints"), "REJECT"};
+  }
+
+  void read_frontends() {
+    bool has_vip = false;
+    bool external = false;
+    for (const abi::Frontend& frontend : sdk::frontends(port_)) {
+      has_vip = has_vip || frontend.kind == abi::FrontendKind::kLoadBalancer;
+      external = external || frontend.kind != abi::FrontendKind::kClusterIp;
+    }
+    uses_external_ = has_any_ && external;
+    uses_firewall_ = has_any_ && has_vip && !sdk::source_ranges(port_).empty();
+  }
+
+  static std::string quoted(const std::string& comment) { return "-m comment --comment \"" + comment + "\""; }
+
+  std::string to_address(const abi::Frontend& frontend) const {
+    return match_ + " -d " + sdk::to_string(frontend.address, facts_.family) + " --dport " +
+           std::to_string(frontend.port);
+  }
+
+  std::uint32_t add_chain(const ChainId& chain) {
+    plan_.chains.push_back(chain);
+    return static_cast<std::uint32_t>(plan_.chains.size() - 1);
+  }
+  void add(SharedChain chain, std::string text) {
+    plan_.rules.push_back({PlannedRule::kShared, chain, std::move(text)});
+  }
+  void add(std::uint32_t chain, std::string text) { plan_.rules.push_back({chain, {}, std::move(text)}); }
+  std::string jump(std::uint32_t chain) const { return " -j " + name(plan_.chains[chain]); }
+  std::string jump_external() const { return jump(*external_); }
+
+  void write_dispatch() {
+    for (const abi::Frontend& frontend : sdk::frontends(port_)) {
+      switch (frontend.kind) {
+        case abi::FrontendKind::kClusterIp: write_cluster_ip(frontend); break;
+        case abi::FrontendKind::kExternalIp: write_external_ip(frontend); break;
+        case abi::FrontendKind::kLoadBalancer: write_load_balancer(frontend); break;
+        case abi::FrontendKind::kNodePort: write_node_port(frontend); break;
+      }
+    }
+    if (port_.health_check_node_port != 0) {
+      add(SharedChain::kFilterNodePorts, quoted(name_ + " health check node port") + " -m tcp -p tcp --dport " +
+                                             std::to_string(port_.health_check_node_port) + " -j ACCEPT");
+    }
+  }
+
+  void write_refusal(SharedChain chain, const Refusal& why, const std::string& match) {
+    add(chain, why.comment + " " + match + " -j " + std::string(why.target));
+  }
+
+  void write_cluster_ip(const abi::Frontend& frontend) {
+    if (internal_refusal_) {
+      write_refusal(SharedChain::kFilterServices, *internal_refusal_, to_address(frontend));
+      return;
+    }
+    cluster_match_ = quoted(name_ + " cluster IP") + " " + to_address(frontend);
+    add(SharedChain::kNatServices, cluster_match_ + jump(internal_over_local_ ? *local_chain_ : *cluster_chain_));
+  }
+
+  void write_external_ip(const abi::Frontend& frontend) {
+    if (external_) {
+      add(SharedChain::kNatServices, quoted(name_ + " external IP") + " " + to_address(frontend) + jump_external());
+    }
+    if (external_refusal_) write_refusal(SharedChain::kFilterExternal, *external_refusal_, to_address(frontend));
+  }
+
+  void write_load_balancer(const abi::Frontend& frontend) {
+    if (external_) {
+      add(SharedChain::kNatServices, quoted(name_ + " loadbalancer IP") + " " + to_address(frontend) +
+                                         jump(firewall_ ? *firewall_ : *external_));
+    }
+    if (firewall_) {
+      add(SharedChain::kFilterFirewall,
+          quoted(name_ + " traffic not accepted by " + name(plan_.chains[*firewall_])) + " " + to_address(frontend) +
+              " -j DROP");
+    }
+    if (external_refusal_) write_refusal(SharedChain::kFilterExternal, *external_refusal_, to_address(frontend));
+  }
+
+  void write_node_port(const abi::Frontend& frontend) {
+    const std::string to_port = match_ + " --dport " + std::to_string(frontend.port);
+    if (external_) add(SharedChain::kNatNodePorts, "-m comment --comment " + name_ + " " + to_port + jump_external());
+    if (external_refusal_) {
+      write_refusal(SharedChain::kFilterExternal, *external_refusal_, "-m addrtype --dst-type LOCAL " + to_port);
+    }
+  }
+
+  // First in the chain of internal traffic: whom to masquerade on the cluster address.
+  void write_masquerade() {
+    if (internal_refusal_ || cluster_match_.empty()) return;
+    const std::uint32_t chain = internal_over_local_ ? *local_chain_ : *cluster_chain_;
+    if (facts_.masquerade_all) {
+      add(chain, cluster_match_ + " -j KUBE-MARK-MASQ");
+    } else if (facts_.has_detector && !facts_.not_local.empty()) {
+      add(chain, cluster_match_ + " " + facts_.not_local + " -j KUBE-MARK-MASQ");
+    }
+  }
+
+  void write_external() {
+    if (!external_) return;
+    const std::string destinations = " for " + name_ + " external destinations";
+    if (!external_local_) {
+      add(*external_, quoted("masquerade traffic" + destinations) + " -j KUBE-MARK-MASQ");
+    } else if (cluster_chain_) {
+      // Pods and processes of this node may use every endpoint: the source that policy
+      // Local preserves is here anyway.
+      if (facts_.has_detector) {
+        add(*external_, quoted("pod traffic" + destinations) + " " + facts_.is_local + jump(*cluster_chain_));
+      }
+      const std::string from_node = " -m addrtype --src-type LOCAL";
+      add(*external_, quoted("masquerade LOCAL traffic" + destinations) + from_node + " -j KUBE-MARK-MASQ");
+      add(*external_, quoted("route LOCAL traffic" + destinations) + from_node + jump(*cluster_chain_));
+    }
+    if (!external_refusal_) {
+      const std::string to = name(plan_.chains[external_local_ ? *local_chain_ : *cluster_chain_]);
+      add(*external_, "-j " + to);
+    }
+  }
+
+  void write_firewall() {
+    if (!firewall_) return;
+    const std::string accepted = quoted(name_ + " loadbalancer IP") + " -s ";
+    bool node_allowed = false;
+    for (const abi::Prefix& range : sdk::source_ranges(port_)) {
+      add(*firewall_, accepted + sdk::to_string(range, facts_.family) + jump_external());
+      node_allowed = node_allowed || contains(range, facts_.node_ip);
+    }
+    // A process of the node that connects to the address has the address itself as its
+    // source where a cloud assigns it to an interface.
+    if (node_allowed) {
+      for (const abi::Frontend& vip : sdk::frontends_of(port_, abi::FrontendKind::kLoadBalancer)) {
+        add(*firewall_, accepted + sdk::to_string(vip.address, facts_.family) + jump_external());
+      }
+    }
+    add(*firewall_, quoted("other traffic to " + name_ + " will be dropped by KUBE-PROXY-FIREWALL"));
+  }
+
+  void write_balancing(std::uint32_t chain, const std::vector<std::size_t>& endpoints) {
+    const auto comment = [this](const Reachable& endpoint) { return quoted(name_ + " -> " + endpoint.host_port); };
+    if (sdk::has(port_, abi::kSessionAffinity)) {
+      for (const std::size_t index : endpoints) {
+        const Reachable& endpoint = reachable_[index];
+        add(chain, comment(endpoint) + " -m recent --name " + name(plan_.chains[endpoint.chain]) +
+                       " --rcheck --seconds " + std::to_string(port_.affinity_seconds) + " --reap" +
+                       jump(endpoint.chain));
+      }
+    }
+    for (std::size_t i = 0; i < endpoints.size(); ++i) {
+      const Reachable& endpoint = reachable_[endpoints[i]];
+      const std::size_t left = endpoints.size() - i;
+      std::string text = comment(endpoint);
+      if (left > 1) {
+        char probability[32];
+        std::snprintf(probability, sizeof(probability), "%.10f", 1.0 / static_cast<double>(left));
+        text.append(" -m statistic --mode random --probability ").append(probability);
+      }
+      add(chain, text + jump(endpoint.chain));
+    }
+  }
+
+  void write_endpoints() {
+    const std::string comment = "-m comment --comment " + name_;
+    for (const Reachable& endpoint : reachable_) {
+      // An endpoint that reaches itself through the service must not see its own address.
+      add(endpoint.chain, comment + " -s " + endpoint.host + " -j KUBE-MARK-MASQ");
+      std::string remember;
+      if (sdk::has(port_, abi::kSessionAffinity)) {
+        remember = " -m recent --name " + name(plan_.chains[endpoint.chain]) + " --set";
+      }
+      add(endpoint.chain, comment + remember + " " + match_ + " -j DNAT --to-destination " + endpoint.host_port);
+    }
+  }
+
+  const abi::ServicePort& port_;
+  const PlanFacts& facts_;
+  std::string name_;
+  std::string_view protocol_;
+  std::string input_;
+  std::string match_;
+  std::string cluster_match_;
+  std::vector<Reachable> reachable_;
+  std::vector<std::size_t> cluster_;  // indexes in reachable_
+  std::vector<std::size_t> local_;
+  std::optional<Refusal> internal_refusal_;
+  std::optional<Refusal> external_refusal_;
+  bool has_any_ = false;
+  bool internal_over_local_ = false;
+  bool external_local_ = false;
+  bool uses_external_ = false;
+  bool uses_firewall_ = false;
+  std::optional<std::uint32_t> firewall_;
+  std::optional<std::uint32_t> external_;
+  std::optional<std::uint32_t> cluster_chain_;
+  std::optional<std::uint32_t> local_chain_;
+  ServicePlan plan_;
+};
+
+}  // namespace
+
+PlanFacts plan_facts(abi::Family family, const abi::NodeFacts& node) {
+  PlanFacts facts;
+  facts.family = family;
+  facts.masquerade_all = (node.flags & abi::kMasqueradeAll) != 0;
+  facts.node_ip = node.node_ip;
+  const std::string interface(sdk::text(node.detector_interface));
+  const bool by_interface = node.detector == abi::LocalDetectorKind::kBridgeInterface ||
+                            node.detector == abi::LocalDetectorKind::kInterfacePrefix;
+  if (by_interface && (interface.empty() || interface.size() > 15 || !is_plain(interface))) {
+    throw sdk::Failure(abi::Code::kInvalid, "detectLocal", "'" + interface + "' is no name of an interface");
+  }
+  switch (node.detector) {
+    case abi::LocalDetectorKind::kNone: return facts;
+    case abi::LocalDetectorKind::kCidr:
+      facts.is_local = "-s " + sdk::to_string(node.detector_cidr, family);
+      // iptables refuses "! -s 0.0.0.0/0": no packet could match it.
+      if (node.detector_cidr.length != 0) facts.not_local = "! " + facts.is_local;
+      break;
+    case abi::LocalDetectorKind::kBridgeInterface:
+      facts.is_local = "-i " + interface;
+      facts.not_local = "! " + facts.is_local;
+      break;
+    case abi::LocalDetectorKind::kInterfacePrefix:
+      facts.is_local = "-i " + interface + "+";
+      facts.not_local = "! " + facts.is_local;
+      break;
+  }
+  facts.has_detector = !facts.is_local.empty();
+  return facts;
+}
+
+ServicePlan plan_service(const abi::ServicePort& port, const PlanFacts& facts) {
+  return ServicePlanner(port, facts).make();
+}
+
+}  // namespace sluice::iptables

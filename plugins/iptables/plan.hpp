@@ -1,0 +1,47 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// From service ports to rules. Pure: same input, same bytes; no kernel, no state.
+// The text of the rules is that of kube-proxy, to the byte.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "plugins/iptables/names.hpp"
+#include "sluice/abi/node.hpp"
+#include "sluice/abi/service.hpp"
+
+namespace sluice::iptables {
+
+// What the rules of a service port depend on besides the service port itself.
+struct PlanFacts {
+  abi::Family family = abi::Family::kIpv4;
+  bool masquerade_all = false;
+  bool has_detector = false;
+  std::string is_local;   // match for traffic of pods of this node; needs has_detector
+  std::string not_local;  // its opposite; empty when nothing is ever not local
+  abi::Address node_ip{};
+
+  bool operator==(const PlanFacts&) const = default;
+};
+// Throws sdk::Failure (kInvalid) for an interface name that could not be one.
+PlanFacts plan_facts(abi::Family family, const abi::NodeFacts& node);
+
+struct PlannedRule {
+  static constexpr std::uint32_t kShared = ~std::uint32_t{0};
+  std::uint32_t chain;  // index in ServicePlan::chains, or kShared
+  SharedChain shared;   // for kShared
+  std::string text;     // what follows the name of the chain
+};
+
+// Everything one service port needs, rules in the order in which they are written.
+struct ServicePlan {
+  std::vector<ChainId> chains;
+  std::vector<PlannedRule> rules;
+};
+// Throws sdk::Failure (kInvalid) when a name could not be written into a rule.
+ServicePlan plan_service(const abi::ServicePort& port, const PlanFacts& facts);
+
+}  // namespace sluice::iptables

@@ -1,0 +1,15 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Can this kernel do what our rules need? Tried with one rule of each kind.
+#pragma once
+
+#include "plugins/iptables/kernel.hpp"
+#include "sluice/abi/types.hpp"
+
+namespace sluice::iptables {
+
+// Throws sdk::Failure that names what is missing.
+void probe_kernel(Kernel& kernel, abi::Family family);
+
+}  // namespace sluice::iptables

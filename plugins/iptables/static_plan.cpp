@@ -1,0 +1,137 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/iptables/static_plan.hpp"
+
+#include <cstdio>
+
+#include "sluice/sdk/address.hpp"
+#include "sluice/sdk/views.hpp"
+
+namespace sluice::iptables {
+namespace {
+
+std::string commented(std::string_view comment) {
+  return std::string("-m comment --comment \"").append(comment).append("\"");
+}
+
+bool is_loopback(abi::Family family, const abi::Address& address) {
+  if (family == abi::Family::kIpv4) return address.bytes[0] == 127;
+  abi::Address loopback{};
+  loopback.bytes[15] = 1;
+  return sdk::equal(address, loopback);
+}
+
+std::string mark_text(std::uint32_t mark) {
+  char text[16];
+  std::snprintf(text, sizeof(text), "0x%08x", mark);
+  return text;
+}
+
+FixedChain plan_forward(const abi::NodeFacts& node) {
+  const std::string mark = mark_text(node.masquerade_mark);
+  FixedChain forward{Table::kFilter, std::string(kForward), {}};
+  // A packet conntrack calls invalid would pass with its addresses untranslated and
+  // make the client reset the connection; with be_liberal there are no such packets.
+  if ((node.flags & abi::kConntrackTcpLiberal) == 0) {
+    forward.rules.emplace_back("-m conntrack --ctstate INVALID -j DROP");
+  }
+  forward.rules.push_back(commented("kubernetes forwarding rules") + " -m mark --mark " + mark + "/" + mark +
+                          " -j ACCEPT");
+  forward.rules.push_back(commented("kubernetes forwarding conntrack rule") +
+                          " -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT");
+  return forward;
+}
+
+FixedChain plan_postrouting(const abi::NodeFacts& node, bool random_fully) {
+  const std::string mark = mark_text(node.masquerade_mark);
+  return {Table::kNat,
+          std::string(kPostrouting),
+          {"-m mark ! --mark " + mark + "/" + mark + " -j RETURN",
+           // Cleared, so that a packet that passes twice is not masqueraded twice.
+           "-j MARK --xor-mark " + mark,
+           commented("kubernetes service traffic requiring SNAT") + " -j MASQUERADE" +
+               (random_fully ? " --random-fully" : "")}};
+}
+
+}  // namespace
+
+bool serves_localhost(abi::Family family, const abi::NodeFacts& node) noexcept {
+  return family == abi::Family::kIpv4 && (node.flags & abi::kNodePortsOnLocalhost) != 0;
+}
+
+std::vector<Jump> plan_jumps() {
+  const auto jump = [](Table table, std::string_view from, bool new_only, std::string_view comment,
+                       std::string_view to) {
+    std::string text(new_only ? "-m conntrack --ctstate NEW " : "");
+    return Jump{table, from, text + commented(comment) + " -j " + std::string(to), true};
+  };
+  constexpr std::string_view kVisible = "kubernetes externally-visible service portals";
+  constexpr std::string_view kPortals = "kubernetes service portals";
+  constexpr std::string_view kBalancers = "kubernetes load balancer firewall";
+  return {
+      jump(Table::kFilter, "INPUT", true, kVisible, "KUBE-EXTERNAL-SERVICES"),
+      jump(Table::kFilter, "FORWARD", true, kVisible, "KUBE-EXTERNAL-SERVICES"),
+      jump(Table::kFilter, "INPUT", false, "kubernetes health check service ports", "KUBE-NODEPORTS"),
+      jump(Table::kFilter, "FORWARD", true, kPortals, "KUBE-SERVICES"),
+      jump(Table::kFilter, "OUTPUT", true, kPortals, "KUBE-SERVICES"),
+      jump(Table::kFilter, "FORWARD", false, "kubernetes forwarding rules", kForward),
+      jump(Table::kFilter, "INPUT", true, kBalancers, "KUBE-PROXY-FIREWALL"),
+      jump(Table::kFilter, "OUTPUT", true, kBalancers, "KUBE-PROXY-FIREWALL"),
+      jump(Table::kFilter, "FORWARD", true, kBalancers, "KUBE-PROXY-FIREWALL"),
+      jump(Table::kNat, "OUTPUT", false, kPortals, "KUBE-SERVICES"),
+      jump(Table::kNat, "PREROUTING", false, kPortals, "KUBE-SERVICES"),
+      jump(Table::kNat, "POSTROUTING", false, "kubernetes postrouting rules", kPostrouting),
+      {Table::kFilter, "INPUT", "-j KUBE-FIREWALL", false},
+      {Table::kFilter, "OUTPUT", "-j KUBE-FIREWALL", false},
+  };
+}
+
+std::vector<std::string> unusable_node_port_addresses(abi::Family family, const abi::NodeFacts& node) {
+  std::vector<std::string> unusable;
+  if ((node.flags & abi::kNodePortsMatchAll) != 0 || serves_localhost(family, node)) return unusable;
+  for (const abi::Address& address : sdk::range<abi::Address>(node.node_port_addresses)) {
+    if (is_loopback(family, address)) unusable.push_back(sdk::to_string(address, family));
+  }
+  return unusable;
+}
+
+std::vector<std::string> plan_tail(abi::Family family, const abi::NodeFacts& node) {
+  const std::string comment =
+      commented("kubernetes service nodeports; NOTE: this must be the last rule in this chain");
+  const std::string target = " -j KUBE-NODEPORTS";
+  if ((node.flags & abi::kNodePortsMatchAll) != 0) {
+    std::string except;
+    if (family == abi::Family::kIpv6) {
+      except = " ! -d ::1/128";
+    } else if (!serves_localhost(family, node)) {
+      except = " ! -d 127.0.0.0/8";
+    }
+    return {comment + " -m addrtype --dst-type LOCAL" + except + target};
+  }
+  std::vector<std::string> tail;
+  for (const abi::Address& address : sdk::range<abi::Address>(node.node_port_addresses)) {
+    if (is_loopback(family, address) && !serves_localhost(family, node)) continue;
+    tail.push_back(comment + " -d " + sdk::to_string(address, family) + target);
+  }
+  return tail;
+}
+
+StaticPlan plan_static(abi::Family family, const abi::NodeFacts& node, bool random_fully) {
+  StaticPlan plan;
+  plan.jumps = plan_jumps();
+  plan.chains.push_back(plan_forward(node));
+  plan.chains.push_back(plan_postrouting(node, random_fully));
+  plan.chains.push_back(
+      {Table::kNat, std::string(kMarkMasquerade), {"-j MARK --or-mark " + mark_text(node.masquerade_mark)}});
+  plan.tail = plan_tail(family, node);
+  if (serves_localhost(family, node)) {
+    // route_localnet lets neighbours reach what listens on loopback only; this undoes it
+    // for everything but replies and redirected node ports.
+    plan.firewall_rule = commented("block incoming localnet connections") +
+                         " -d 127.0.0.0/8 ! -s 127.0.0.0/8 -m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT -j DROP";
+  }
+  return plan;
+}
+
+}  // namespace sluice::iptables

@@ -1,0 +1,185 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A backend that programs nothing: it writes what it is told as JSON, one line a
+// call, to the file of option `path` (or of SLUICE_PRINT_PATH, or to standard error).
+// For learning the API, for looking at what the daemon computes, and for recording
+// transactions in tests. Same calls, same bytes.
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sluice/sdk/sdk.hpp"
+
+namespace {
+
+namespace abi = sluice::abi;
+namespace sdk = sluice::sdk;
+
+std::string quoted(std::string_view text) {
+  static const char* const kHex = "0123456789abcdef";
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      out.append("\\").push_back(c);
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      out.append("\\u00").push_back(kHex[c >> 4]);
+      out.push_back(kHex[c & 15]);
+    } else {
+      out.push_back(c);
+    }
+  }
+  return out + "\"";
+}
+
+// [a,b,…] of what `print` makes of each element.
+template <class Elements, class Print>
+std::string list(const Elements& elements, Print print) {
+  std::string out = "[";
+  for (const auto& element : elements) out.append(out.size() > 1 ? "," : "").append(print(element));
+  return out + "]";
+}
+
+using FlagNames = std::vector<std::pair<std::uint32_t, const char*>>;
+
+std::string flag_list(std::uint32_t flags, const FlagNames& names) {
+  std::vector<const char*> set;
+  for (const auto& [bit, name] : names) {
+    if ((flags & bit) != 0) set.push_back(name);
+  }
+  return list(set, [](const char* name) { return quoted(name); });
+}
+
+const FlagNames kPortFlags = {{abi::kInternalPolicyLocal, "internalPolicyLocal"},
+                              {abi::kExternalPolicyLocal, "externalPolicyLocal"},
+                              {abi::kUsesClusterEndpoints, "usesClusterEndpoints"},
+                              {abi::kUsesLocalEndpoints, "usesLocalEndpoints"},
+                              {abi::kHasAnyEndpoint, "hasAnyEndpoint"},
+                              {abi::kSessionAffinity, "sessionAffinity"}};
+const FlagNames kEndpointFlags = {{abi::kEndpointInCluster, "cluster"}, {abi::kEndpointInLocal, "local"},
+                                  {abi::kEndpointOnThisNode, "onThisNode"}, {abi::kEndpointReady, "ready"},
+                                  {abi::kEndpointServing, "serving"}, {abi::kEndpointTerminating, "terminating"}};
+const FlagNames kNodeFlags = {{abi::kNodePortsMatchAll, "nodePortsMatchAll"},
+                              {abi::kNodePortsOnLocalhost, "nodePortsOnLocalhost"},
+                              {abi::kMasqueradeAll, "masqueradeAll"},
+                              {abi::kConntrackTcpLiberal, "conntrackTcpLiberal"}};
+
+const char* kind_name(abi::FrontendKind kind) {
+  switch (kind) {
+    case abi::FrontendKind::kClusterIp: return "clusterIP";
+    case abi::FrontendKind::kExternalIp: return "externalIP";
+    case abi::FrontendKind::kLoadBalancer: return "loadBalancer";
+    case abi::FrontendKind::kNodePort: return "nodePort";
+  }
+  return "unknown";
+}
+
+class PrintBackend final : public sdk::BackendBase {
+ public:
+  explicit PrintBackend(const abi::CreateArgs& args) : BackendBase(args) {
+    const sdk::Options options(args.options);
+    for (const auto& [key, value] : options.all()) {
+      if (key != "path") throw sdk::Failure(abi::Code::kInvalid, key, "unknown option; the print backend knows: path");
+    }
+    const char* from_environment = std::getenv("SLUICE_PRINT_PATH");
+    path_ = options.get("path", from_environment == nullptr ? "" : from_environment);
+    if (path_.empty()) return;
+    file_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+    const int saved = errno;
+    if (file_ < 0) throw sdk::Failure(abi::Code::kInvalid, path_, "open for appending: check option path", saved);
+  }
+  ~PrintBackend() override {
+    if (file_ != STDERR_FILENO) close(file_);
+  }
+
+ private:
+  abi::Code do_probe(abi::Error*) override { return print("probe"); }
+
+  abi::Code do_apply(const abi::Transaction& transaction, const abi::NodeFacts& node, abi::ApplyResult& result,
+                     abi::Error* error) override {
+    const bool full = transaction.kind == abi::TransactionKind::kFull;
+    if (!full && transaction.base_generation != generation_) {
+      return sdk::fail(error, abi::Code::kNeedFull, "", "delta builds on another generation than the one applied");
+    }
+    std::string line = full ? ",\"kind\":\"full\"" : ",\"kind\":\"delta\"";
+    if (!full) line += ",\"baseGeneration\":" + std::to_string(transaction.base_generation);
+    line += ",\"generation\":" + std::to_string(transaction.generation);
+    line += ",\"node\":" + printed(node);
+    const auto ports = sdk::range<abi::ServicePort>(transaction.service_ports);
+    line += ",\"servicePorts\":" + list(ports, [this](const abi::ServicePort& port) { return printed(port); });
+    const auto removed = sdk::range<abi::ServicePortKey>(transaction.removed);
+    line += ",\"removed\":" + list(removed, [](const auto& key) { return quoted(sdk::service_port_id(key)); });
+    print("apply", line);
+    generation_ = transaction.generation;
+    result.kernel_writes = ports.size() + removed.size();
+    return abi::Code::kOk;
+  }
+
+  abi::Code do_verify(abi::Error*) override { return print("verify"); }
+  // The file stays the reader's: nothing of the node is owned, so nothing is claimed.
+  abi::Code do_claims(abi::StringSink&, abi::Error*) override { return print("claims"); }
+  abi::Code do_retire(const abi::Handover& handover, abi::Error*) override {
+    const auto claims = sdk::range<abi::StringView>(handover.claims);
+    return print("retire", ",\"drainSeconds\":" + std::to_string(handover.drain_seconds) + ",\"claims\":" +
+                               list(claims, [](const abi::StringView& claim) { return quoted(sdk::text(claim)); }));
+  }
+  abi::Code do_cleanup(abi::Error*) override { return print("cleanup"); }
+
+  std::string printed(const abi::NodeFacts& node) const {
+    const auto address = [this](const abi::Address& a) { return quoted(sdk::to_string(a, family())); };
+    return "{\"version\":" + std::to_string(node.version) + ",\"name\":" + quoted(sdk::text(node.name)) +
+           ",\"ip\":" + address(node.node_ip) + ",\"flags\":" + flag_list(node.flags, kNodeFlags) +
+           ",\"masqueradeMark\":" + std::to_string(node.masquerade_mark) +
+           ",\"detector\":" + std::to_string(static_cast<unsigned>(node.detector)) +
+           ",\"detectorCIDR\":" + quoted(sdk::to_string(node.detector_cidr, family())) +
+           ",\"detectorInterface\":" + quoted(sdk::text(node.detector_interface)) +
+           ",\"nodePortAddresses\":" + list(sdk::range<abi::Address>(node.node_port_addresses), address) +
+           ",\"localAddresses\":" + list(sdk::range<abi::Address>(node.local_addresses), address) + "}";
+  }
+
+  std::string printed(const abi::ServicePort& port) const {
+    return "{\"name\":" + quoted(sdk::service_port_name(port.key)) +
+           ",\"protocol\":" + quoted(sdk::protocol_name(port.key.protocol)) +
+           ",\"flags\":" + flag_list(port.flags, kPortFlags) +
+           ",\"affinitySeconds\":" + std::to_string(port.affinity_seconds) +
+           ",\"healthCheckNodePort\":" + std::to_string(port.health_check_node_port) + ",\"frontends\":" +
+           list(sdk::frontends(port), [this](const abi::Frontend& f) {
+             return "{\"kind\":" + quoted(kind_name(f.kind)) +
+                    ",\"address\":" + quoted(sdk::host_port(f.address, family(), f.port)) + "}";
+           }) + ",\"sourceRanges\":" +
+           list(sdk::source_ranges(port),
+                [this](const abi::Prefix& p) { return quoted(sdk::to_string(p, family())); }) +
+           ",\"endpoints\":" + list(sdk::endpoints(port), [this](const abi::Endpoint& e) {
+             return "{\"address\":" + quoted(sdk::host_port(e.address, family(), e.port)) +
+                    ",\"flags\":" + flag_list(e.flags, kEndpointFlags) + "}";
+           }) + "}";
+  }
+
+  // One write for one line: both families may append to the same file.
+  abi::Code print(const char* call, const std::string& fields = {}) {
+    const std::string family_field = family() == abi::Family::kIpv6 ? ",\"family\":6" : ",\"family\":4";
+    const std::string line = "{\"call\":" + quoted(call) + family_field + fields + "}\n";
+    const ssize_t written = write(file_, line.data(), line.size());
+    const int saved = written < 0 ? errno : 0;
+    if (written == static_cast<ssize_t>(line.size())) return abi::Code::kOk;
+    throw sdk::Failure(abi::Code::kRetry, path_, "write: the line is incomplete", saved);
+  }
+
+  std::string path_;
+  int file_ = STDERR_FILENO;
+  std::uint64_t generation_ = 0;
+};
+
+}  // namespace
+
+SLUICE_PLUGIN_ENTRY = {
+    abi::kMagic, abi::kMajor, abi::kMinor, sizeof(abi::PluginEntry), 0,
+    abi::kFeatureIpv4 | abi::kFeatureIpv6 | abi::kFeatureTcp | abi::kFeatureUdp | abi::kFeatureSctp |
+        abi::kFeatureDelta | abi::kFeatureAffinity | abi::kFeatureNodePort,
+    abi::kHostFeatureNone, "print", "1.0.0", __VERSION__, &sdk::create<PrintBackend>};

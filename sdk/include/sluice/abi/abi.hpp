@@ -1,0 +1,7 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Everything of the boundary in one include.
+#pragma once
+
+#include "sluice/abi/entry.hpp"

@@ -1,0 +1,79 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What a backend implements. One object serves one IP family of one node.
+#pragma once
+
+#include "sluice/abi/host.hpp"
+#include "sluice/abi/transaction.hpp"
+
+namespace sluice::abi {
+
+// Receives strings, e.g. the artifacts a backend owns. Implemented by the daemon,
+// valid for the call it is passed to. Complete as it is: it will never grow.
+class StringSink {
+ public:
+  virtual void add(StringView text) noexcept = 0;
+
+ protected:
+  ~StringSink() = default;
+};
+
+// Passed to retire(): the backend leaves everything in `claims` in place.
+struct Handover {
+  std::uint32_t struct_size;
+  std::uint32_t drain_seconds;  // how long established connections may live on; 0 = not at all
+  ArrayView claims;             // StringView: artifacts the successor owns from now on
+};
+static_assert(sizeof(Handover) == 32 && offsetof(Handover, claims) == 8);
+
+// "sluice.backend/0".
+//
+// Threads: all methods are called from one thread (the apply thread of this
+// family), never concurrently, never re-entrantly. A backend may own threads; they
+// end before release() returns.
+// Order: create → probe → (apply | verify)* → [retire] → release, or
+// create → cleanup → release.
+// Failure: no exception leaves a method. The callee fills `error` and returns a
+// Code. After any failed apply() the next transaction is full.
+// Time: each method states its limit; past it the daemon's health turns red, nobody
+// kills the thread.
+class Backend {
+ public:
+  // Can this node run the backend in this family? Tries, rather than guesses from
+  // versions; names every missing tool, module or kernel option in `error`. Leaves
+  // nothing behind. Limit: 10 s.
+  virtual Code probe(Error* error) noexcept = 0;
+
+  // Brings the kernel to `transaction`. Idempotent. Creates before it references,
+  // deletes after. `result` and `error` are never null. Limit: 60 s.
+  virtual Code apply(const Transaction* transaction, ApplyResult* result, Error* error) noexcept = 0;
+
+  // Is the kernel still as the last apply() left it? kOk, or kNeedFull with what is
+  // damaged in `error`. Cheap: called every sync period. Limit: 10 s.
+  virtual Code verify(Error* error) noexcept = 0;
+
+  // Names every artifact this backend owns now or may have left, one "kind/name" a
+  // call: "iptables/nat/KUBE-SERVICES", "ipset/KUBE-CLUSTER-IP", "link/kube-ipvs0",
+  // "nft/ip/kube-proxy". A name ending in "*" stands for all that begin so. Limit: 1 s.
+  virtual Code claims(StringSink* sink, Error* error) noexcept = 0;
+
+  // A successor has taken over: removes what it did not claim. Limit: 60 s.
+  virtual Code retire(const Handover* handover, Error* error) noexcept = 0;
+
+  // Removes everything this backend ever made in this family, also in an earlier
+  // process; leaves everything else alone. What does not exist is fine. Limit: 60 s.
+  virtual Code cleanup(Error* error) noexcept = 0;
+
+  // Further interfaces by id ("sluice.backend.<name>/<revision>"); null when unknown.
+  virtual const void* extension(StringView id) noexcept = 0;
+
+  // Ends the object, on the apply thread: threads joined, descriptors closed, kernel
+  // state left in place. Limit: 5 s.
+  virtual void release() noexcept = 0;
+
+ protected:
+  ~Backend() = default;
+};
+
+}  // namespace sluice::abi

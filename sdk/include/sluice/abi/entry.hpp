@@ -1,0 +1,72 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// How a plugin is entered: one constant, readable before any of its code runs.
+#pragma once
+
+#include "sluice/abi/backend.hpp"
+
+namespace sluice::abi {
+
+// What a backend can do; the daemon refuses configuration that needs more.
+enum Feature : std::uint64_t {
+  kFeatureIpv4 = 1ull << 0,
+  kFeatureIpv6 = 1ull << 1,
+  kFeatureTcp = 1ull << 2,
+  kFeatureUdp = 1ull << 3,
+  kFeatureSctp = 1ull << 4,
+  kFeatureDelta = 1ull << 5,     // accepts delta transactions; without it every one is full
+  kFeatureAffinity = 1ull << 6,  // honours session affinity
+  kFeatureNodePort = 1ull << 7,
+  kFeatureDrain = 1ull << 8,     // retire() honours drain_seconds
+};
+
+// What a backend cannot live without on the side of the daemon. None is defined yet:
+// a bit the daemon does not know is a refusal with a sentence.
+enum HostFeature : std::uint64_t { kHostFeatureNone = 0 };
+
+// Valid for the call of create(); the backend copies what it keeps.
+struct CreateArgs {
+  std::uint32_t struct_size;
+  Family family;
+  std::uint8_t reserved[3];
+  Host* host;             // valid until release() returns
+  StringView config;      // the backend's own configuration section as YAML text, for messages; may be empty
+  ArrayView options;      // Option: the same, flattened; this is what counts, no YAML parser is needed
+  StringView state_dir;   // a folder for this backend's small state; exists, may be emptied at boot
+};
+static_assert(sizeof(CreateArgs) == 72 && offsetof(CreateArgs, host) == 8 && offsetof(CreateArgs, config) == 16 &&
+              offsetof(CreateArgs, options) == 32 && offsetof(CreateArgs, state_dir) == 56);
+
+// The fields up to `minor` never move. Strings are NUL-terminated and static.
+struct PluginEntry {
+  std::uint32_t magic;
+  std::uint16_t major;
+  std::uint16_t minor;
+  std::uint32_t struct_size;
+  std::uint32_t reserved;
+  std::uint64_t features;    // Feature
+  std::uint64_t needs_host;  // HostFeature
+  const char* id;            // what --proxy-mode names: "iptables", "com.example.dpu"
+  const char* version;       // of the plugin
+  const char* build;         // compiler and standard library, for diagnosis
+  // [any thread, once per family] Makes a backend. On kOk `*out` is not null and
+  // belongs to the caller until release(); otherwise it is null and `error` says why.
+  // Limit: 10 s.
+  Code (*create)(const CreateArgs* args, Backend** out, Error* error) noexcept;
+};
+static_assert(sizeof(PluginEntry) == 64 && offsetof(PluginEntry, features) == 16 && offsetof(PluginEntry, id) == 32 &&
+              offsetof(PluginEntry, create) == 56);
+
+}  // namespace sluice::abi
+
+// The name of the section and of the only symbol a plugin exports.
+#define SLUICE_ABI_SECTION "sluice_abi"
+#define SLUICE_ABI_SYMBOL "sluice_plugin_entry"
+
+// SLUICE_PLUGIN_ENTRY = { … }; in exactly one source file of a plugin. The value is a
+// constant expression, so that it can be read before any code of the plugin runs.
+#define SLUICE_PLUGIN_ENTRY                                                                      \
+  extern "C" [[gnu::visibility("default"), gnu::section("sluice_abi")]]                          \
+  const ::sluice::abi::PluginEntry sluice_plugin_entry;                                          \
+  constexpr ::sluice::abi::PluginEntry sluice_plugin_entry

@@ -1,0 +1,49 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What the daemon offers to a backend. Implemented by sluiced.
+#pragma once
+
+#include "sluice/abi/types.hpp"
+
+namespace sluice::abi {
+
+enum class Severity : std::int32_t { kError = 0, kWarning = 1, kInfo = 2, kDebug = 3 };
+enum class MetricKind : std::uint32_t { kCounterAdd = 0, kGaugeSet = 1, kHistogramObserve = 2 };
+
+// "sluice.host/0". Valid from create() until release() returns. Every method may be
+// called from any thread, does not block, and never calls the backend back on the
+// same stack.
+class Host {
+ public:
+  // One line, no line feed. Debug text is dropped below verbosity 4.
+  virtual void log(Severity severity, StringView text) noexcept = 0;
+
+  // Adds to, sets or observes a metric. `labels` is `name="value",…` or empty.
+  virtual void metric(MetricKind kind, StringView name, StringView labels, double value) noexcept = 0;
+
+  // An event for the node's operator: `reason` in CamelCase, `note` a sentence.
+  virtual void event(Severity severity, StringView reason, StringView note) noexcept = 0;
+
+  // Nanoseconds of a monotonic clock.
+  virtual std::uint64_t now() noexcept = 0;
+
+  // Asks for a full transaction soon, because kernel state was found damaged.
+  virtual void request_resync(StringView reason) noexcept = 0;
+
+  // The backend cannot do its work until further notice; health turns red with `reason`.
+  // An empty reason takes it back.
+  virtual void report_unwell(StringView reason) noexcept = 0;
+
+  // During apply(): one service port could not be programmed and was left out.
+  // `object` is its printed name. Outside apply() the report is dropped.
+  virtual void object_failed(StringView object, const Error* error) noexcept = 0;
+
+  // Further interfaces by id ("sluice.host.<name>/<revision>"); null when unknown.
+  virtual const void* extension(StringView id) noexcept = 0;
+
+ protected:
+  ~Host() = default;
+};
+
+}  // namespace sluice::abi

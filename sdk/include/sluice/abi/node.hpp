@@ -1,0 +1,45 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What a backend needs to know about the node. Complete in every transaction.
+#pragma once
+
+#include "sluice/abi/types.hpp"
+
+namespace sluice::abi {
+
+// How traffic from pods of this node is recognised.
+enum class LocalDetectorKind : std::uint32_t {
+  kNone = 0,             // not possible: rules that depend on it are left out
+  kCidr = 1,             // source address inside `cidr`
+  kBridgeInterface = 2,  // arrives through `interface_name`
+  kInterfacePrefix = 3,  // arrives through an interface whose name starts with `interface_name`
+};
+
+enum NodeFlag : std::uint32_t {
+  kNodePortsMatchAll = 1u << 0,      // every local address serves node ports; node_port_addresses is empty
+  kNodePortsOnLocalhost = 1u << 1,   // IPv4: 127.0.0.0/8 serves them too
+  kMasqueradeAll = 1u << 2,          // masquerade all traffic to cluster IPs
+  kConntrackTcpLiberal = 1u << 3,    // nf_conntrack_tcp_be_liberal was on at start: no INVALID drop
+};
+
+struct NodeFacts {
+  std::uint32_t struct_size;
+  std::uint32_t flags;             // NodeFlag
+  std::uint64_t version;           // changes whenever any other field does
+  StringView name;
+  Address node_ip;                 // primary address of this family; loopback when unknown
+  std::uint32_t masquerade_mark;   // one bit
+  LocalDetectorKind detector;
+  Prefix detector_cidr;            // for kCidr
+  StringView detector_interface;   // for the interface kinds
+  ArrayView node_port_addresses;   // Address; concrete, sorted, without duplicates
+  ArrayView local_addresses;       // Address; all non-loopback addresses of this family, sorted
+};
+static_assert(sizeof(NodeFacts) == 144 && offsetof(NodeFacts, version) == 8 && offsetof(NodeFacts, name) == 16 &&
+              offsetof(NodeFacts, node_ip) == 32 && offsetof(NodeFacts, masquerade_mark) == 48 &&
+              offsetof(NodeFacts, detector) == 52 && offsetof(NodeFacts, detector_cidr) == 56 &&
+              offsetof(NodeFacts, detector_interface) == 80 && offsetof(NodeFacts, node_port_addresses) == 96 &&
+              offsetof(NodeFacts, local_addresses) == 120);
+
+}  // namespace sluice::abi

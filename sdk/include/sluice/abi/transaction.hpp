@@ -1,0 +1,43 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// One step from generation n to generation n+1 of what the node should do.
+#pragma once
+
+#include "sluice/abi/node.hpp"
+#include "sluice/abi/service.hpp"
+
+namespace sluice::abi {
+
+enum class TransactionKind : std::uint32_t {
+  kFull = 0,   // service_ports is everything; whatever else the backend holds is to go
+  kDelta = 1,  // service_ports changed or are new, removed are gone, the rest stays
+};
+
+// Complete and immutable for the length of the call. A backend whose last applied
+// generation is not `base_generation` answers a delta with Code::kNeedFull.
+// On a full transaction a backend reads the kernel and writes only the difference,
+// so that a restart or a repair without drift writes nothing.
+struct Transaction {
+  std::uint32_t struct_size;
+  TransactionKind kind;
+  std::uint64_t base_generation;  // delta only
+  std::uint64_t generation;
+  const NodeFacts* node;          // never null
+  ArrayView service_ports;        // ServicePort, sorted by key
+  ArrayView removed;              // ServicePortKey, delta only, sorted
+};
+static_assert(sizeof(Transaction) == 80 && offsetof(Transaction, base_generation) == 8 &&
+              offsetof(Transaction, generation) == 16 && offsetof(Transaction, node) == 24 &&
+              offsetof(Transaction, service_ports) == 32 && offsetof(Transaction, removed) == 56);
+
+// What one apply() cost. Filled by the backend, all optional.
+struct ApplyResult {
+  std::uint32_t struct_size;        // set by the caller
+  std::uint32_t failed_services;    // reported through Host::object_failed and left out; the rest is in place
+  std::uint64_t kernel_writes;      // messages or rule lines sent to the kernel; 0 = nothing was different
+  std::uint64_t objects_owned;      // rules, chains, elements now owned
+};
+static_assert(sizeof(ApplyResult) == 24 && offsetof(ApplyResult, kernel_writes) == 8);
+
+}  // namespace sluice::abi

@@ -1,0 +1,42 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Lines for the daemon's log. The daemon adds time, plugin id and family.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "sluice/abi/host.hpp"
+#include "sluice/sdk/views.hpp"
+
+namespace sluice::sdk {
+
+// A copyable handle; silent without a host. Any thread.
+class Logger {
+ public:
+  explicit Logger(abi::Host* host) noexcept : host_(host) {}
+
+  void error(std::string_view line) const { log(abi::Severity::kError, line); }
+  void warning(std::string_view line) const { log(abi::Severity::kWarning, line); }
+  void info(std::string_view line) const { log(abi::Severity::kInfo, line); }
+  void debug(std::string_view line) const { log(abi::Severity::kDebug, line); }
+
+ private:
+  void log(abi::Severity severity, std::string_view line) const {
+    if (host_ == nullptr) return;
+    if (line.find('\n') == std::string_view::npos) {
+      host_->log(severity, view(line));
+      return;
+    }
+    std::string flat(line);
+    for (char& c : flat) {
+      if (c == '\n') c = ' ';
+    }
+    host_->log(severity, view(flat));
+  }
+
+  abi::Host* host_;
+};
+
+}  // namespace sluice::sdk

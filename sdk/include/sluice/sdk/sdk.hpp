@@ -1,0 +1,15 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// All of the comfort in one include. It is compiled into the plugin and is no part
+// of the ABI: it may change with each release of the SDK.
+#pragma once
+
+#include "sluice/abi/abi.hpp"
+#include "sluice/sdk/address.hpp"
+#include "sluice/sdk/backend_base.hpp"
+#include "sluice/sdk/error.hpp"
+#include "sluice/sdk/logger.hpp"
+#include "sluice/sdk/options.hpp"
+#include "sluice/sdk/service.hpp"
+#include "sluice/sdk/views.hpp"

@@ -1,0 +1,80 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Names and lists of a service port.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sluice/abi/service.hpp"
+#include "sluice/sdk/views.hpp"
+
+namespace sluice::sdk {
+
+// "namespace/name:port", or "namespace/name" for an unnamed port.
+inline std::string service_port_name(const abi::ServicePortKey& key) {
+  std::string name;
+  name.append(text(key.namespace_name)).append("/").append(text(key.service_name));
+  if (key.port_name.size != 0) name.append(":").append(text(key.port_name));
+  return name;
+}
+
+// "tcp", "udp", "sctp"; empty for a protocol added later.
+inline std::string_view protocol_name(abi::Protocol protocol) noexcept {
+  switch (protocol) {
+    case abi::Protocol::kTcp: return "tcp";
+    case abi::Protocol::kUdp: return "udp";
+    case abi::Protocol::kSctp: return "sctp";
+  }
+  return {};
+}
+
+// Unique inside a family, unlike the printed name: "namespace/name:port/tcp".
+inline std::string service_port_id(const abi::ServicePortKey& key) {
+  return service_port_name(key).append("/").append(protocol_name(key.protocol));
+}
+
+inline bool equal(const abi::ServicePortKey& a, const abi::ServicePortKey& b) noexcept {
+  return a.protocol == b.protocol && text(a.namespace_name) == text(b.namespace_name) &&
+         text(a.service_name) == text(b.service_name) && text(a.port_name) == text(b.port_name);
+}
+
+inline bool has(const abi::ServicePort& port, abi::ServicePortFlag flag) noexcept { return (port.flags & flag) != 0; }
+inline bool has(const abi::Endpoint& endpoint, abi::EndpointFlag flag) noexcept { return (endpoint.flags & flag) != 0; }
+
+inline Range<abi::Frontend> frontends(const abi::ServicePort& port) noexcept {
+  return range<abi::Frontend>(port.frontends);
+}
+inline Range<abi::Endpoint> endpoints(const abi::ServicePort& port) noexcept {
+  return range<abi::Endpoint>(port.endpoints);
+}
+inline Range<abi::Prefix> source_ranges(const abi::ServicePort& port) noexcept {
+  return range<abi::Prefix>(port.source_ranges);
+}
+
+inline std::vector<abi::Frontend> frontends_of(const abi::ServicePort& port, abi::FrontendKind kind) {
+  std::vector<abi::Frontend> found;
+  for (const abi::Frontend& frontend : frontends(port)) {
+    if (frontend.kind == kind) found.push_back(frontend);
+  }
+  return found;
+}
+
+inline std::vector<abi::Endpoint> endpoints_with(const abi::ServicePort& port, abi::EndpointFlag flag) {
+  std::vector<abi::Endpoint> found;
+  for (const abi::Endpoint& endpoint : endpoints(port)) {
+    if (has(endpoint, flag)) found.push_back(endpoint);
+  }
+  return found;
+}
+
+// The lists a frontend balances over: policy Cluster and policy Local.
+inline std::vector<abi::Endpoint> cluster_endpoints(const abi::ServicePort& port) {
+  return endpoints_with(port, abi::kEndpointInCluster);
+}
+inline std::vector<abi::Endpoint> local_endpoints(const abi::ServicePort& port) {
+  return endpoints_with(port, abi::kEndpointInLocal);
+}
+
+}  // namespace sluice::sdk

@@ -1,0 +1,60 @@
+#!/bin/sh
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# The gate guards itself: each forbidden change of an interface, made to a copy of the
+# headers, must turn the tests of slots and layout red.
+: "${SLUICE_SRCDIR:=$(cd "$(dirname "$0")/../.." && pwd)}"
+: "${CXX:=g++}"
+. "$SLUICE_SRCDIR/test/abi/tap.sh"
+
+away=$(mktemp -d "${TMPDIR:-/tmp}/sluice-gate-XXXXXX") || exit 99
+trap 'chmod -R u+w "$away"; rm -rf "$away"' EXIT
+cp -r "$SLUICE_SRCDIR/sdk/include/sluice" "$away/sluice"
+chmod -R u+w "$away"
+cflags=$(pkg-config --cflags cppunit) && libs=$(pkg-config --libs cppunit) || exit 99
+runner=$away/main.o
+$CXX -std=c++20 -O0 $cflags -c "$SLUICE_SRCDIR/test/unit/main.cpp" -o "$runner" || exit 99
+
+# passes: compiles and runs the tests of layout and slots on the headers in $away.
+passes() {
+  $CXX -std=c++20 -fsyntax-only -I"$away" "$SLUICE_SRCDIR/test/abi/layout_test.cpp" >"$away/log" 2>&1 &&
+    $CXX -std=c++20 -O0 $cflags -I"$away" "$SLUICE_SRCDIR/test/abi/slots_test.cpp" "$runner" $libs -o "$away/slots" \
+      >>"$away/log" 2>&1 && "$away/slots" >>"$away/log" 2>&1
+}
+
+# turns_red FILE SED-SCRIPT
+turns_red() {
+  cp "$away/sluice/abi/$1" "$away/kept"
+  sed -i "$2" "$away/sluice/abi/$1"
+  if cmp -s "$away/kept" "$away/sluice/abi/$1"; then
+    echo "the change did not apply: adapt it to the header"
+    result=1
+  elif passes; then
+    echo "the gate stayed green"
+    result=1
+  else
+    result=0
+  fi
+  cp "$away/kept" "$away/sluice/abi/$1"
+  return $result
+}
+
+check "the headers as they are pass" passes
+check "an appended method turns it red" turns_red backend.hpp \
+  '/virtual void release()/a virtual void more() noexcept = 0;'
+check "a removed method turns it red" turns_red backend.hpp '/virtual Code verify(/d'
+check "a moved method turns it red" turns_red host.hpp \
+  '/virtual std::uint64_t now()/d; /virtual void log(/i virtual std::uint64_t now() noexcept = 0;'
+check "a changed parameter turns it red" turns_red backend.hpp \
+  's/virtual Code probe(Error/virtual Code probe(const Error/'
+check "a virtual destructor turns it red" turns_red backend.hpp \
+  's/~Backend() = default/virtual ~Backend() = default/'
+check "swapped fields turn it red" turns_red service.hpp \
+  '/^struct Endpoint {/,/^}/{/uint16_t port;/d; s/std::uint16_t flags;.*/std::uint16_t flags; std::uint16_t port;/}'
+check "swapped one-byte fields turn it red" turns_red service.hpp \
+  '/^struct Frontend {/,/^}/{/FrontendKind kind;/d; s/std::uint8_t reserved.*/&\n FrontendKind kind;/}'
+check "a changed value of an enumeration turns it red" turns_red types.hpp \
+  's/kDenied = 5/kDenied = 6/; s/kKernel = 6/kKernel = 5/'
+check "an appended field turns it red" turns_red transaction.hpp '/objects_owned;/a std::uint64_t more;'
+finish

@@ -1,0 +1,67 @@
+#!/bin/sh
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# An author outside this repository: installs the SDK into an empty place, builds the
+# example there with pkg-config only, and has the loader of the daemon take it. Our own
+# plugins get the same: installed headers and plugins/common, nothing of the daemon.
+: "${SLUICE_SRCDIR:=$(cd "$(dirname "$0")/../.." && pwd)}"
+: "${SLUICE_BUILDDIR:=$PWD}"
+: "${CXX:=g++}"
+. "$SLUICE_SRCDIR/test/abi/tap.sh"
+
+away=$(mktemp -d "${TMPDIR:-/tmp}/sluice-outside-XXXXXX") || exit 99
+# Copies of a read-only source tree must not stay behind.
+trap 'chmod -R u+w "$away"; rm -rf "$away"' EXIT
+umask 022
+chmod 755 "$away"
+# What make told this test is not meant for the makes below.
+unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
+
+check "make install" make -C "$SLUICE_BUILDDIR" install DESTDIR="$away/root"
+pc=$(find "$away/root" -name sluice-sdk.pc)
+prefix=$(sed -n 's/^prefix=//p' "$pc")
+PKG_CONFIG_PATH=$(dirname "$pc")
+PKG_CONFIG="pkg-config --define-variable=prefix=$away/root$prefix"
+export PKG_CONFIG_PATH PKG_CONFIG
+include=$($PKG_CONFIG --variable=includedir sluice-sdk)
+
+check "pkg-config knows the ABI major of the headers" \
+  grep -q "kMajor = $($PKG_CONFIG --variable=abi_major sluice-sdk);" "$include/sluice/abi/types.hpp"
+
+example=$(dirname "$(find "$away/root" -path '*/examples/print/print.cpp')")
+cp -r "$example" "$away/print"
+check "the example builds from the installed SDK" make -C "$away/print" CXX="$CXX"
+check "the example exports its entry only" sh -c "[ \"\$(nm -D --defined-only '$away/print/print.so' | wc -l)\" = 1 ]"
+check "the example installs" make -C "$away/print" CXX="$CXX" install
+plugins=$($PKG_CONFIG --variable=plugindir sluice-sdk)
+SLUICE_PRINT_PATH=$away/lines
+export SLUICE_PRINT_PATH
+check "the daemon's loader takes the example" "$SLUICE_BUILDDIR/test/abi/load_plugin" "$plugins/print.so" print run
+# probe, apply, apply, verify, claims, retire, cleanup for each of two families
+check "the example recorded every call" sh -c "[ \"\$(grep -c '\"call\"' '$away/lines')\" = 14 ]"
+if command -v python3 >/dev/null; then
+  check "every line is JSON" \
+    python3 -c 'import json, sys; [json.loads(line) for line in open(sys.argv[1])]' "$away/lines"
+else
+  skip "every line is JSON" "python3 is not installed"
+fi
+
+# compiles_alone PLUGIN: all sources of plugins/PLUGIN and plugins/common, in a tree
+# that has nothing else.
+compiles_alone() {
+  tree=$away/$1
+  mkdir -p "$tree/plugins"
+  cp -r "$SLUICE_SRCDIR/plugins/common" "$SLUICE_SRCDIR/plugins/$1" "$tree/plugins/"
+  find "$tree/plugins/$1" -name '*.cpp' >"$tree/sources"
+  [ -s "$tree/sources" ] || { echo "plugins/$1 has no sources"; return 1; }
+  flags=$(pkg-config --cflags libnl-3.0 libnl-route-3.0 libnl-genl-3.0 2>/dev/null)
+  while read -r source; do
+    $CXX -std=c++20 -fsyntax-only $flags -I"$tree" -I"$include" "$source" || return 1
+  done <"$tree/sources"
+}
+for folder in "$SLUICE_SRCDIR"/plugins/*/; do
+  name=$(basename "$folder")
+  [ "$name" = common ] || check "plugins/$name compiles from the installed SDK" compiles_alone "$name"
+done
+finish

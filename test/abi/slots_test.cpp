@@ -1,0 +1,134 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The order of the methods is the ABI. For each method: its signature (the assignment
+// to a typed member pointer compiles), its slot in the table of virtual functions, and
+// for each interface the number of slots. Tools that compare binaries do not see
+// classes that are only pointed to, so this test is the gate.
+//
+// A red test means: a released interface was changed. Add a new interface instead; in
+// a draft major, agree on the change and correct the number here.
+#include <cppunit/extensions/HelperMacros.h>
+
+#include <cstring>
+
+#include "sluice/abi/abi.hpp"
+
+namespace sluice::abi {
+namespace {
+
+// Itanium C++ ABI, 2.3: a pointer to a virtual member function holds 1 + the offset
+// into the table; on ARM the offset itself, and the mark is in the second word.
+template <class Method>
+std::size_t slot(Method method) {
+  static_assert(sizeof(method) == 2 * sizeof(std::ptrdiff_t));
+  std::ptrdiff_t words[2];
+  std::memcpy(words, &method, sizeof(words));
+#if defined(__aarch64__) || defined(__arm__)
+  CPPUNIT_ASSERT_MESSAGE("not virtual", (words[1] & 1) == 1);
+  return static_cast<std::size_t>(words[0]) / sizeof(void*);
+#else
+  CPPUNIT_ASSERT_MESSAGE("not virtual", (words[0] & 1) == 1);
+  return static_cast<std::size_t>(words[0] - 1) / sizeof(void*);
+#endif
+}
+
+// A virtual method added behind those of the interface: its slot is their number.
+class MoreBackend : public Backend {
+ public:
+  virtual void one_more() = 0;
+
+ protected:
+  ~MoreBackend() = default;
+};
+class MoreHost : public Host {
+ public:
+  virtual void one_more() = 0;
+
+ protected:
+  ~MoreHost() = default;
+};
+class MoreStringSink : public StringSink {
+ public:
+  virtual void one_more() = 0;
+
+ protected:
+  ~MoreStringSink() = default;
+};
+
+class SlotsTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(SlotsTest);
+  CPPUNIT_TEST(backend_has_its_signatures_and_slots);
+  CPPUNIT_TEST(host_has_its_signatures_and_slots);
+  CPPUNIT_TEST(string_sink_has_its_signature_and_slot);
+  CPPUNIT_TEST(interfaces_are_one_pointer_and_have_no_virtual_destructor);
+  CPPUNIT_TEST(values_are_standard_layout_and_trivially_copyable);
+  CPPUNIT_TEST_SUITE_END();
+
+  void backend_has_its_signatures_and_slots() {
+    Code (Backend::*probe)(Error*) noexcept = &Backend::probe;
+    Code (Backend::*apply)(const Transaction*, ApplyResult*, Error*) noexcept = &Backend::apply;
+    Code (Backend::*verify)(Error*) noexcept = &Backend::verify;
+    Code (Backend::*claims)(StringSink*, Error*) noexcept = &Backend::claims;
+    Code (Backend::*retire)(const Handover*, Error*) noexcept = &Backend::retire;
+    Code (Backend::*cleanup)(Error*) noexcept = &Backend::cleanup;
+    const void* (Backend::*extension)(StringView) noexcept = &Backend::extension;
+    void (Backend::*release)() noexcept = &Backend::release;
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, slot(probe));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, slot(apply));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, slot(verify));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{3}, slot(claims));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{4}, slot(retire));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{5}, slot(cleanup));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{6}, slot(extension));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{7}, slot(release));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{8}, slot(&MoreBackend::one_more));
+  }
+
+  void host_has_its_signatures_and_slots() {
+    void (Host::*log)(Severity, StringView) noexcept = &Host::log;
+    void (Host::*metric)(MetricKind, StringView, StringView, double) noexcept = &Host::metric;
+    void (Host::*event)(Severity, StringView, StringView) noexcept = &Host::event;
+    std::uint64_t (Host::*now)() noexcept = &Host::now;
+    void (Host::*request_resync)(StringView) noexcept = &Host::request_resync;
+    void (Host::*report_unwell)(StringView) noexcept = &Host::report_unwell;
+    void (Host::*object_failed)(StringView, const Error*) noexcept = &Host::object_failed;
+    const void* (Host::*extension)(StringView) noexcept = &Host::extension;
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, slot(log));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, slot(metric));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, slot(event));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{3}, slot(now));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{4}, slot(request_resync));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{5}, slot(report_unwell));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{6}, slot(object_failed));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{7}, slot(extension));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{8}, slot(&MoreHost::one_more));
+  }
+
+  void string_sink_has_its_signature_and_slot() {
+    void (StringSink::*add)(StringView) noexcept = &StringSink::add;
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, slot(add));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, slot(&MoreStringSink::one_more));
+  }
+
+  void interfaces_are_one_pointer_and_have_no_virtual_destructor() {
+    CPPUNIT_ASSERT(sizeof(Backend) == sizeof(void*) && !std::has_virtual_destructor_v<Backend>);
+    CPPUNIT_ASSERT(sizeof(Host) == sizeof(void*) && !std::has_virtual_destructor_v<Host>);
+    CPPUNIT_ASSERT(sizeof(StringSink) == sizeof(void*) && !std::has_virtual_destructor_v<StringSink>);
+  }
+
+  template <class... Values>
+  static constexpr bool plain() {
+    return ((std::is_standard_layout_v<Values> && std::is_trivially_copyable_v<Values>)&&...);
+  }
+
+  void values_are_standard_layout_and_trivially_copyable() {
+    CPPUNIT_ASSERT((plain<StringView, ArrayView, Address, Prefix, Error, Option, ServicePortKey, Frontend, Endpoint,
+                          ServicePort, NodeFacts, Transaction, ApplyResult, Handover, CreateArgs, PluginEntry>()));
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(SlotsTest);
+
+}  // namespace
+}  // namespace sluice::abi

@@ -1,0 +1,152 @@
+#!/usr/bin/python3
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A test stand-in for kube-apiserver v1.36, as seen by a node's service proxy."""
+
+import argparse
+import asyncio
+import gc
+import os
+import signal
+import socket
+import ssl
+import sys
+
+from http_api import ApiServer
+from objects import Store, seed
+from pki import Pki, kubeconfig
+from wire import Closed, Connection
+
+MAX_HEADER = 64 * 1024
+
+
+def parse_options(arguments):
+    parser = argparse.ArgumentParser(description=__doc__)
+    transport = parser.add_mutually_exclusive_group(required=True)
+    transport.add_argument("--tls-dir", metavar="DIR",
+                           help="serve TLS; keys, certificates and kubeconfigs are made in DIR")
+    transport.add_argument("--plain", action="store_true",
+                           help="serve plain HTTP without authentication")
+    parser.add_argument("--listen", metavar="ADDR:PORT", default="127.0.0.1:0",
+                        help="port 0 picks a free one (default %(default)s)")
+    parser.add_argument("--ready-file", metavar="F", help="written with the URL once ready")
+    parser.add_argument("--san", metavar="X", action="append", default=[],
+                        help="one more name or address in the server certificate (repeatable)")
+    parser.add_argument("--advertise", metavar="HOST",
+                        help="host in the announced URL and the kubeconfigs")
+    parser.add_argument("--kubeconfig", metavar="F",
+                        help="with --plain: write a kubeconfig without credentials")
+    parser.add_argument("--anonymous", action="store_true", help="ask for no credentials")
+    parser.add_argument("--validate", action="store_true",
+                        help="refuse invalid Services, EndpointSlices and names")
+    parser.add_argument("--seed", action="store_true",
+                        help="start with the objects of the kubernetes Service")
+    parser.add_argument("--history", metavar="N", type=int, default=20000,
+                        help="changes kept per type to resume watches from (default %(default)s)")
+    parser.add_argument("--bookmark-interval", metavar="SECONDS", type=float, default=60.0,
+                        help="default %(default)s")
+    parser.add_argument("--first-resource-version", metavar="N", type=int, default=500,
+                        help="the version at start; older ones count as expired")
+    parser.add_argument("--no-clusterip-field-selector", action="store_true",
+                        help="refuse spec.clusterIP as a field selector, as older servers do")
+    parser.add_argument("--no-watchlist", action="store_true",
+                        help="refuse sendInitialEvents, as older servers do")
+    options = parser.parse_args(arguments)
+    host, separator, port = options.listen.rpartition(":")
+    if not separator or not port.isdigit():
+        parser.error("--listen needs ADDR:PORT")
+    options.host = host.strip("[]")
+    options.port = int(port)
+    return options
+
+
+def tls_context(pki):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    context.load_cert_chain(pki.path("server.crt"), pki.path("server.key"))
+    context.load_verify_locations(pki.path("ca.crt"))
+    context.verify_mode = ssl.CERT_OPTIONAL
+    return context
+
+
+def announced_url(options, port):
+    host = options.advertise or options.host
+    if host in ("", "0.0.0.0", "::"):
+        host = "127.0.0.1"
+    if ":" in host:
+        host = "[" + host + "]"
+    return "%s://%s:%d" % ("http" if options.plain else "https", host, port)
+
+
+def write_atomically(path, text):
+    temporary = "%s.%d.tmp" % (path, os.getpid())
+    with open(temporary, "w", encoding="utf-8") as file:
+        file.write(text)
+    os.replace(temporary, path)
+
+
+async def run(options):
+    pki = None
+    if options.tls_dir:
+        sans = ["127.0.0.1", "::1", "localhost"] + options.san
+        pki = Pki(options.tls_dir, sans)
+    store = Store(options.history, options.first_resource_version, options.validate)
+    if options.seed:
+        seed(store)
+    api = ApiServer(store, options, pki.token if pki else None)
+    tasks = set()
+
+    async def on_connect(reader, writer):
+        task = asyncio.current_task()
+        tasks.add(task)
+        sock = writer.get_extra_info("socket")
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection = Connection(reader, writer)
+        try:
+            await api.serve(connection)
+        except (Closed, OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            pass
+        except asyncio.CancelledError:
+            connection.abort()
+        finally:
+            tasks.discard(task)
+            await connection.close()
+
+    # Stored objects live long and hold no cycles; fewer collector runs keep bulk loads quick.
+    gc.set_threshold(50000, 20, 50)
+    server = await asyncio.start_server(
+        on_connect, options.host or None, options.port, limit=MAX_HEADER, backlog=512,
+        ssl=tls_context(pki) if pki else None)
+    url = announced_url(options, server.sockets[0].getsockname()[1])
+    if pki:
+        pki.write_kubeconfigs(url)
+    elif options.kubeconfig:
+        write_atomically(options.kubeconfig, kubeconfig(url, [], []))
+    if options.ready_file:
+        write_atomically(options.ready_file, url + "\n")
+    print("listening on " + url, flush=True)
+
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopped.set)
+    await stopped.wait()
+    server.close()
+    for task in list(tasks):
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def main():
+    options = parse_options(sys.argv[1:])
+    try:
+        asyncio.run(run(options))
+    except (OSError, RuntimeError) as error:
+        print("apiserver: %s" % error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

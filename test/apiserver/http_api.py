@@ -1,0 +1,345 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Requests: credentials, paths, verbs and content negotiation."""
+
+import collections
+import json
+
+import event_types
+import resources
+import status
+import watching
+from admin import Admin
+from faults import FaultList
+from listing import Page, send_list
+from object_selectors import Matcher
+from objects import to_json
+from resources import BY_GROUP
+from wire import Malformed, Response
+
+PUBLIC_PATHS = ("/healthz", "/livez", "/readyz", "/version")
+EXTERNAL_IPS_WARNING = (
+    "spec.externalIPs is deprecated and may no longer be implemented in some clusters")
+
+
+class Target:
+    """What a resource path names."""
+
+    def __init__(self, resource, namespace, name, subresource):
+        self.resource = resource
+        self.namespace = namespace
+        self.name = name
+        self.subresource = subresource
+
+
+def parse_target(path):
+    parts = [part for part in path.split("/") if part]
+    if parts[:2] == ["api", "v1"]:
+        group, parts = "", parts[2:]
+    elif len(parts) >= 3 and parts[0] == "apis" and parts[2] == "v1":
+        group, parts = parts[1], parts[3:]
+    else:
+        raise status.no_such_path()
+    namespace = ""
+    if parts and parts[0] == "namespaces" and len(parts) >= 3:
+        namespace, parts = parts[1], parts[2:]
+    if not parts or len(parts) > 3:
+        raise status.no_such_path()
+    resource = BY_GROUP.get((group, parts[0]))
+    if resource is None or (namespace and not resource.namespaced):
+        raise status.no_such_path()
+    name = parts[1] if len(parts) > 1 else ""
+    subresource = parts[2] if len(parts) > 2 else ""
+    if (subresource and not (subresource == "status" and resource.status)) or (
+            name and resource.namespaced and not namespace):
+        raise status.no_such_path()
+    return Target(resource, namespace, name, subresource)
+
+
+def negotiate(accept):
+    """Whether the client wants metadata only; fails when it does not take JSON."""
+    for clause in (accept or "*/*").split(","):
+        media, *parameters = [part.strip() for part in clause.split(";")]
+        if media not in ("application/json", "application/*", "*/*"):
+            continue
+        view = ""
+        for parameter in parameters:
+            if parameter.startswith("as="):
+                view = parameter[3:]
+        if view in ("PartialObjectMetadataList", "PartialObjectMetadata"):
+            return True
+        if not view:
+            return False
+    raise status.ApiError(
+        406, "NotAcceptable", "only the following media types are accepted: application/json")
+
+
+def decode_body(request):
+    content_type = request.header("content-type").partition(";")[0].strip()
+    allowed = ("", "application/json", "application/merge-patch+json",
+               "application/strategic-merge-patch+json", "application/x-www-form-urlencoded")
+    if content_type not in allowed:
+        raise status.ApiError(
+            415, "UnsupportedMediaType",
+            "the body of the request was in an unknown format - accepted media types include: "
+            "application/json")
+    try:
+        return json.loads(request.body.decode("utf-8"))
+    except ValueError as error:
+        raise status.bad_request("couldn't parse the request body: %s" % error) from None
+
+
+def merge_patch(target, patch):
+    if not isinstance(patch, dict):
+        return patch
+    result = dict(target) if isinstance(target, dict) else {}
+    for name, value in patch.items():
+        if value is None:
+            result.pop(name, None)
+        else:
+            result[name] = merge_patch(result.get(name), value)
+    return result
+
+
+class ApiServer:
+    def __init__(self, store, options, token):
+        self.store = store
+        self.options = options
+        self.token = token
+        self.faults = FaultList()
+        self.watches = {}
+        self.requests = collections.Counter()
+        self.connections = set()
+        self.accepted = 0
+        self.admin = Admin(self)
+
+    async def serve(self, connection):
+        """All requests of one connection."""
+        self.connections.add(connection)
+        self.accepted += 1
+        try:
+            while True:
+                request = await connection.read_request()
+                if request is None:
+                    break
+                response = await self.answer(connection, request)
+                # What a fault set up for this response ends with it.
+                connection.drip = None
+                await connection.end_watch_for_eof()
+                if not response.keep_alive:
+                    break
+        except Malformed as error:
+            response = Response(connection, None, 400, content_type="text/plain; charset=utf-8",
+                                flow_control=False)
+            response.write(("400 Bad Request: %s" % error).encode())
+            await response.finish()
+        finally:
+            self.connections.discard(connection)
+
+    async def answer(self, connection, request):
+        try:
+            if request.path.startswith("/_test/"):
+                return await self.admin.handle(connection, request)
+            self.authenticate(connection, request)
+            return await self.dispatch(connection, request)
+        except status.ApiError as error:
+            response = Response(connection, request, error.code, headers=error.headers,
+                                flow_control=error.code != 401)
+            response.write(to_json(error.status()) + b"\n")
+            await response.finish()
+            return response
+
+    def authenticate(self, connection, request):
+        if self.options.plain or self.options.anonymous or request.path in PUBLIC_PATHS:
+            return
+        scheme, _, credential = request.header("authorization").partition(" ")
+        if scheme.lower() == "bearer":
+            if credential.strip() == self.token():
+                return
+        elif connection.client_certificate:
+            return
+        raise status.unauthorized()
+
+    async def reply(self, connection, request, body, code=200, headers=(), newline=True,
+                    content_type="application/json"):
+        response = Response(connection, request, code, headers, content_type)
+        response.write(body + b"\n" if newline else body)
+        await response.finish()
+        return response
+
+    async def dispatch(self, connection, request):
+        document = self.document(request.path)
+        if document is not None:
+            self.requests["get " + request.path] += 1
+            body, content_type = document
+            fault = self.faults.take("get", request.path)
+            if fault is not None:
+                await fault.answer(connection)
+            newline = content_type == "application/json" and request.path != "/version"
+            return await self.reply(connection, request, body, newline=newline,
+                                    content_type=content_type)
+        target = parse_target(request.path)
+        verb = self.verb(request, target)
+        self.requests[verb + " " + target.resource.plural] += 1
+        fault = self.faults.take(verb, target.resource.plural)
+        if fault is not None and fault.before_body:
+            await fault.answer(connection)
+        return await getattr(self, "do_" + verb)(connection, request, target, fault)
+
+    @staticmethod
+    def document(path):
+        if path in ("/healthz", "/livez", "/readyz"):
+            return b"ok", "text/plain; charset=utf-8"
+        if path == "/version":
+            return resources.VERSION_TEXT, "application/json"
+        parts = [part for part in path.split("/") if part]
+        document = None
+        if parts == ["api"]:
+            document = resources.api_versions()
+        elif parts == ["api", "v1"]:
+            document = resources.resource_list("")
+        elif parts == ["apis"]:
+            document = resources.group_list()
+        elif len(parts) in (2, 3) and parts[0] == "apis" and parts[1] in resources.GROUPS:
+            if len(parts) == 2:
+                document = {"kind": "APIGroup", "apiVersion": "v1", **resources.api_group(parts[1])}
+            elif parts[2] == "v1":
+                document = resources.resource_list(parts[1])
+        return None if document is None else (to_json(document), "application/json")
+
+    @staticmethod
+    def verb(request, target):
+        method = request.method
+        if method in ("GET", "HEAD"):
+            if target.name:
+                return "get"
+            return "watch" if request.flag("watch") else "list"
+        if method == "POST" and not target.name:
+            return "create"
+        if method == "DELETE":
+            return "delete" if target.name else "deletecollection"
+        if method in ("PUT", "PATCH") and target.name:
+            return "update" if method == "PUT" else "patch"
+        raise status.ApiError(405, "MethodNotAllowed",
+                              "the server does not allow this method on the requested resource")
+
+    def matcher(self, request, resource):
+        supported = resource.selectable
+        if self.options.no_clusterip_field_selector:
+            supported = tuple(name for name in supported if name != "spec.clusterIP")
+        return Matcher(request.query.get("labelSelector", ""),
+                       request.query.get("fieldSelector", ""), supported)
+
+    @staticmethod
+    def warnings(resource, obj=None):
+        if resource.warning:
+            return {"Warning": '299 - "%s"' % resource.warning}
+        spec = obj.get("spec") if obj else None
+        if resource.kind == "Service" and isinstance(spec, dict) and spec.get("externalIPs"):
+            return {"Warning": '299 - "%s"' % EXTERNAL_IPS_WARNING}
+        return {}
+
+    async def do_list(self, connection, request, target, fault):
+        metadata_only = negotiate(request.header("accept"))
+        matcher = self.matcher(request, target.resource)
+        page = Page(self.store, target.resource, target.namespace, request.query, matcher)
+        return await send_list(connection, request, page, target.resource, fault, metadata_only,
+                               self.warnings(target.resource))
+
+    async def do_watch(self, connection, request, target, fault):
+        negotiate(request.header("accept"))
+        matcher = self.matcher(request, target.resource)
+        watching.check_options(request.query, not self.options.no_watchlist)
+        stream = watching.WatchStream(self, connection, request, target.resource,
+                                      target.namespace, matcher, fault,
+                                      self.warnings(target.resource))
+        return await stream.run()
+
+    async def do_get(self, connection, request, target, fault):
+        negotiate(request.header("accept"))
+        stored = self.store.find(target.resource, target.namespace, target.name)
+        return await self.reply(connection, request,
+                                event_types.full_for(stored, target.resource),
+                                headers=self.warnings(target.resource))
+
+    def body_object(self, request, target):
+        obj = decode_body(request)
+        if not isinstance(obj, dict) or not isinstance(obj.get("metadata", {}), dict):
+            raise status.bad_request("the request body is not an object")
+        return event_types.from_request(obj, target.resource)
+
+    @staticmethod
+    def manager(request):
+        return request.header("user-agent").partition("/")[0] or "unknown"
+
+    async def do_create(self, connection, request, target, fault):
+        obj = self.body_object(request, target)
+        namespace = target.namespace
+        if target.resource.namespaced and not namespace:
+            raise status.ApiError(405, "MethodNotAllowed",
+                                  "the server does not allow this method on the requested resource")
+        storage = event_types.storage_resource(target.resource)
+        stored = self.store.create(storage, namespace, obj, self.manager(request))
+        return await self.reply(connection, request,
+                                event_types.full_for(stored, target.resource), 201,
+                                self.warnings(target.resource, obj))
+
+    async def do_update(self, connection, request, target, fault):
+        obj = self.body_object(request, target)
+        return await self.write_existing(connection, request, target, obj)
+
+    async def do_patch(self, connection, request, target, fault):
+        content_type = request.header("content-type").partition(";")[0].strip()
+        if content_type not in ("application/merge-patch+json",
+                                "application/strategic-merge-patch+json"):
+            raise status.ApiError(
+                415, "UnsupportedMediaType",
+                "the body of the request was in an unknown format - accepted media types include: "
+                "application/merge-patch+json, application/strategic-merge-patch+json")
+        patch = self.body_object(request, target)
+        storage = event_types.storage_resource(target.resource)
+        current = self.store.find(storage, target.namespace, target.name).decode(storage)
+        if "resourceVersion" not in patch.get("metadata", {}):
+            current["metadata"].pop("resourceVersion", None)
+        return await self.write_existing(connection, request, target, merge_patch(current, patch))
+
+    async def write_existing(self, connection, request, target, obj):
+        storage = event_types.storage_resource(target.resource)
+        manager = self.manager(request)
+        code = 200
+        try:
+            stored = self.store.replace(storage, target.namespace, target.name, obj, manager,
+                                        target.subresource)
+        except status.ApiError as error:
+            missing = error.code == 404 and request.method == "PUT" and not target.subresource
+            if not (missing and storage.create_on_update):
+                raise
+            obj.setdefault("metadata", {})["name"] = target.name
+            stored = self.store.create(storage, target.namespace, obj, manager)
+            code = 201
+        return await self.reply(connection, request,
+                                event_types.full_for(stored, target.resource), code,
+                                self.warnings(target.resource, obj))
+
+    async def do_delete(self, connection, request, target, fault):
+        storage = event_types.storage_resource(target.resource)
+        stored = self.store.delete(storage, target.namespace, target.name)
+        if storage.returns_deleted:
+            body = event_types.full_for(stored, target.resource)
+        else:
+            details = {"name": target.name}
+            if target.resource.group:
+                details["group"] = target.resource.group
+            details["kind"] = target.resource.plural
+            details["uid"] = stored.decode(storage)["metadata"]["uid"]
+            body = to_json({"kind": "Status", "apiVersion": "v1", "metadata": {},
+                            "status": "Success", "details": details})
+        return await self.reply(connection, request, body)
+
+    async def do_deletecollection(self, connection, request, target, fault):
+        storage = event_types.storage_resource(target.resource)
+        matcher = self.matcher(request, target.resource)
+        page = Page(self.store, storage, target.namespace, {}, matcher)
+        for stored in page.items:
+            self.store.delete(storage, stored.namespace, stored.name)
+        return await send_list(connection, request, page, target.resource, fault, False, {})

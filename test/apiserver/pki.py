@@ -1,0 +1,112 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Certificates, the bearer token and ready-made kubeconfigs, made with the openssl command."""
+
+import base64
+import ipaddress
+import os
+import secrets
+import subprocess
+
+CLIENT_SUBJECT = "/O=system:nodes-proxier/CN=system:kube-proxy"
+KEY = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+
+
+class Pki:
+    def __init__(self, directory, sans):
+        self.directory = directory
+        os.makedirs(directory, exist_ok=True)
+        # The authority and the client's credentials survive a restart with the same folder.
+        if not os.path.exists(self.path("ca.key")):
+            self.authority("ca")
+            self.authority("other-ca")
+            self.leaf("client", CLIENT_SUBJECT, "clientAuth", [])
+        self.leaf("server", "/CN=kube-apiserver", "serverAuth", sans)
+        if not os.path.exists(self.path("token")):
+            self.write("token", secrets.token_hex(20).encode(), private=True)
+
+    def path(self, name):
+        return os.path.join(self.directory, name)
+
+    def read(self, name):
+        with open(self.path(name), "rb") as file:
+            return file.read()
+
+    def write(self, name, data, private=False):
+        temporary = self.path(name + ".tmp")
+        mode = 0o600 if private else 0o644
+        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
+            file.write(data)
+        os.replace(temporary, self.path(name))
+
+    def token(self):
+        """Read at every use, so that a test can rotate it by replacing the file."""
+        return self.read("token").decode().strip()
+
+    @staticmethod
+    def openssl(*arguments):
+        result = subprocess.run(["openssl", *arguments], capture_output=True, text=True, check=False)
+        if result.returncode != 0:
+            raise RuntimeError("openssl %s: %s" % (arguments[0], result.stderr.strip()))
+
+    def authority(self, name):
+        self.openssl("req", "-x509", *KEY, "-days", "3650", "-subj", "/CN=sluice-test-" + name,
+                     "-addext", "keyUsage=critical,keyCertSign,cRLSign",
+                     "-keyout", self.path(name + ".key"), "-out", self.path(name + ".crt"))
+
+    def leaf(self, name, subject, usage, sans):
+        extensions = ["basicConstraints=CA:FALSE", "keyUsage=digitalSignature",
+                      "extendedKeyUsage=" + usage]
+        if sans:
+            extensions.append("subjectAltName=" + ",".join(map(alternative_name, sans)))
+        self.write(name + ".ext", "\n".join(extensions).encode())
+        self.openssl("req", *KEY, "-subj", subject, "-keyout", self.path(name + ".key"),
+                     "-out", self.path(name + ".csr"))
+        self.openssl("x509", "-req", "-days", "3650", "-in", self.path(name + ".csr"),
+                     "-CA", self.path("ca.crt"), "-CAkey", self.path("ca.key"),
+                     "-set_serial", str(secrets.randbits(63)),
+                     "-extfile", self.path(name + ".ext"), "-out", self.path(name + ".crt"))
+        os.unlink(self.path(name + ".ext"))
+        os.unlink(self.path(name + ".csr"))
+
+    def data(self, name):
+        return base64.b64encode(self.read(name)).decode()
+
+    def write_kubeconfigs(self, url):
+        ca = "certificate-authority-data: " + self.data("ca.crt")
+        cert = ["client-certificate-data: " + self.data("client.crt"),
+                "client-key-data: " + self.data("client.key")]
+        variants = {
+            "kubeconfig-cert": (ca, cert),
+            "kubeconfig-files": ("certificate-authority: ca.crt",
+                                 ["client-certificate: client.crt", "client-key: client.key"]),
+            "kubeconfig-token": (ca, ["token: " + self.token()]),
+            "kubeconfig-tokenfile": (ca, ["tokenFile: token"]),
+            "kubeconfig-badca": ("certificate-authority-data: " + self.data("other-ca.crt"), cert),
+            "kubeconfig-badtoken": (ca, ["token: not-a-token"]),
+        }
+        for name, (authority, user) in variants.items():
+            text = kubeconfig(url, [authority], user)
+            self.write(name, text.encode(), private=True)
+
+
+def alternative_name(value):
+    try:
+        return "IP:%s" % ipaddress.ip_address(value)
+    except ValueError:
+        return "DNS:" + value
+
+
+def kubeconfig(url, cluster, user):
+    lines = ["apiVersion: v1", "kind: Config", "clusters:", "- name: test", "  cluster:",
+             "    server: " + url]
+    lines += ["    " + line for line in cluster]
+    lines += ["users:", "- name: kube-proxy"]
+    if user:
+        lines.append("  user:")
+        lines += ["    " + line for line in user]
+    else:
+        lines.append("  user: {}")
+    lines += ["contexts:", "- name: test", "  context:", "    cluster: test",
+              "    user: kube-proxy", "current-context: test"]
+    return "\n".join(lines) + "\n"

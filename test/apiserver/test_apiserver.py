@@ -1,0 +1,873 @@
+#!/usr/bin/python3
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Compares the test API server with recorded answers of a real one. Prints TAP."""
+
+import asyncio
+import gzip
+import json
+import os
+import re
+import signal
+import socket
+import ssl
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+FIXTURES = os.environ.get(
+    "SLUICE_FIXTURES", os.path.join(HERE, "..", "fixtures"))
+if os.path.isdir(os.path.join(FIXTURES, "apiserver-v1.36")):
+    FIXTURES = os.path.join(FIXTURES, "apiserver-v1.36")
+sys.path.insert(0, HERE)
+sys.dont_write_bytecode = True
+
+SELECTED = ("labelSelector=%21service.kubernetes.io%2Fheadless%2C"
+            "%21service.kubernetes.io%2Fservice-proxy-name")
+TESTS = []
+
+
+def test(function):
+    TESTS.append(function)
+    return function
+
+
+def equal(got, want, what=""):
+    if got != want:
+        raise AssertionError("%s\n   got  %.2000s\n   want %.2000s" % (what, got, want))
+
+
+def fixture(name):
+    with open(os.path.join(FIXTURES, name), "rb") as file:
+        return file.read()
+
+
+class Answer:
+    """A parsed response; `chunks` is None when it was not chunked."""
+
+    def __init__(self, data):
+        head, _, rest = data.partition(b"\r\n\r\n")
+        lines = head.decode("latin-1").split("\r\n")
+        self.line = lines[0]
+        self.code = int(lines[0].split(" ")[1])
+        self.header_names = [line.partition(": ")[0] for line in lines[1:]]
+        self.headers = dict(line.split(": ", 1) for line in lines[1:])
+        self.chunks = None
+        self.complete = True
+        if self.headers.get("Transfer-Encoding") == "chunked":
+            self.chunks = []
+            self.complete = False
+            while rest:
+                size_text, _, rest = rest.partition(b"\r\n")
+                size = int(size_text, 16)
+                if size == 0:
+                    self.complete = True
+                    break
+                self.chunks.append(rest[:size])
+                rest = rest[size + 2 :]
+            self.body = b"".join(self.chunks)
+        else:
+            self.body = rest
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+    @property
+    def events(self):
+        return [json.loads(line) for line in self.body.splitlines()]
+
+
+def normal(data):
+    """The text with everything that differs from run to run replaced."""
+    text = data.decode()
+    for pattern, replacement in (
+        (r'"uid":"(?!0000|node)[-0-9a-f]{36}"', '"uid":"U"'),
+        (r'"resourceVersion":"\d+"', '"resourceVersion":"V"'),
+        (r'"continue":"[^"]+"', '"continue":"C"'),
+        (r'"(time|creationTimestamp)":"[^"]+"', r'"\1":"T"'),
+        (r'"generation":\d+', '"generation":G'),
+        (r'"10\.96\.\d+\.\d+"', '"10.96.x.x"'),
+        (r'"fd00:96::[0-9a-f]+"', '"fd00:96::x"'),
+        (r'"(nodePort|healthCheckNodePort)":3[0-2]\d\d\d', r'"\1":N'),
+        (r"node-a\.[a-z0-9]{5}\b", "node-a.xxxxx"),
+        (r"(version: (?:99999999, current: )?)\d+( \(\d+\))?", r"\1V"),
+    ):
+        text = re.sub(pattern, replacement, text)
+    return text
+
+
+def same_answer(got, want, name):
+    equal(got.line, want.line, name)
+    equal(got.header_names, want.header_names, name + ": headers")
+    for header in ("Content-Type", "Transfer-Encoding", "Retry-After", "Warning",
+                   "Content-Encoding", "Vary", "Connection", "Cache-Control"):
+        equal(got.headers.get(header), want.headers.get(header), name + ": " + header)
+    equal(normal(got.body), normal(want.body), name + ": body")
+
+
+class Server:
+    def __init__(self, *arguments, plain=True):
+        self.folder = tempfile.TemporaryDirectory(prefix="apiserver-test-")
+        self.ready = os.path.join(self.folder.name, "ready")
+        self.errors = os.path.join(self.folder.name, "errors")
+        self.tls_dir = None if plain else os.path.join(self.folder.name, "tls")
+        transport = ["--plain"] if plain else ["--tls-dir", self.tls_dir]
+        with open(self.errors, "w", encoding="utf-8") as errors:
+            self.process = subprocess.Popen(
+                [sys.executable, "-B", os.path.join(HERE, "apiserver.py"), *transport,
+                 "--ready-file", self.ready, *arguments],
+                stdout=subprocess.PIPE, stderr=errors, text=True)
+        self.greeting = self.process.stdout.readline().strip()
+        self.url = self.greeting.rpartition(" ")[2]
+        self.port = int(self.url.rpartition(":")[2])
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(5)
+        self.process.stdout.close()
+        with open(self.errors, encoding="utf-8") as file:
+            errors = file.read()
+        self.folder.cleanup()
+        equal(errors, "", "nothing unexpected happened inside the server")
+
+    def connect(self, certificate=True):
+        sock = socket.create_connection(("127.0.0.1", self.port), timeout=15)
+        if self.tls_dir is None:
+            return sock
+        context = ssl.create_default_context(cafile=os.path.join(self.tls_dir, "ca.crt"))
+        if certificate:
+            context.load_cert_chain(os.path.join(self.tls_dir, "client.crt"),
+                                    os.path.join(self.tls_dir, "client.key"))
+        return context.wrap_socket(sock, server_hostname="localhost")
+
+    def exchange(self, data, certificate=True):
+        """Sends bytes as they are and reads until the server closes."""
+        if b"\r\nConnection: close\r\n" not in data:
+            data = data.replace(b"\r\n", b"\r\nConnection: close\r\n", 1)
+        with self.connect(certificate) as sock:
+            sock.sendall(data)
+            return Answer(read_all(sock))
+
+    def ask(self, method, path, body=None, headers=()):
+        data = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+        lines = ["%s %s HTTP/1.1" % (method, path), "Host: x", "User-Agent: sluiced/0.1",
+                 "Accept: application/json"]
+        lines += list(headers)
+        if body is not None:
+            if not any(line.startswith("Content-Type") for line in lines):
+                lines.append("Content-Type: application/json")
+            lines.append("Content-Length: %d" % len(data))
+        return self.exchange(("\r\n".join(lines) + "\r\n\r\n").encode() + data)
+
+    def get(self, path, *headers):
+        return self.ask("GET", path, headers=headers)
+
+    def control(self, name, body):
+        answer = self.ask("POST", "/_test/" + name, body)
+        equal(answer.code, 200, answer.body)
+        return answer.json
+
+    def fault(self, **values):
+        return self.control("fault", values)
+
+    def stream(self, path):
+        return Stream(self, path)
+
+
+class Stream:
+    """A watch read line by line."""
+
+    def __init__(self, server, path):
+        self.sock = server.connect()
+        self.sock.sendall(("GET %s HTTP/1.1\r\nHost: x\r\n\r\n" % path).encode())
+        self.file = self.sock.makefile("rb")
+        self.head = b""
+        while not self.head.endswith(b"\r\n\r\n"):
+            self.head += self.file.readline()
+
+    def chunk(self):
+        size = int(self.file.readline(), 16)
+        data = self.file.read(size + 2)[:-2]
+        return data
+
+    def event(self):
+        return json.loads(self.chunk())
+
+    def close(self):
+        self.file.close()
+        self.sock.close()
+
+
+def read_all(sock):
+    data = b""
+    while True:
+        try:
+            part = sock.recv(65536)
+        except (ConnectionResetError, ssl.SSLEOFError):
+            break
+        if not part:
+            break
+        data += part
+    return data
+
+
+def service(name, **spec):
+    return {"apiVersion": "v1", "kind": "Service",
+            "metadata": {"name": name, "namespace": "demo"},
+            "spec": {"ports": [{"port": 80}], **spec}}
+
+
+def populate(server):
+    """Brings a server into the state the recordings were made in; yields nothing to compare."""
+    for name in ("clusterip", "nodeport-dualstack", "headless", "ignored-proxy-name",
+                 "loadbalancer", "externalname"):
+        equal(server.exchange(fixture("create-service-%s.request" % name)).code, 201)
+    status = {"status": {"loadBalancer": {"ingress": [{"ip": "198.51.100.9"}]}}}
+    merge = ("Content-Type: application/merge-patch+json",)
+    equal(server.ask("PATCH", "/api/v1/namespaces/demo/services/lb/status", status, merge).code, 200)
+    for item in Answer(fixture("list-endpointslices.response")).json["items"]:
+        if item["metadata"]["namespace"] == "demo":
+            create_recorded(server, item, "EndpointSlice", "discovery.k8s.io/v1",
+                            "/apis/discovery.k8s.io/v1/namespaces/demo/endpointslices")
+    node = Answer(fixture("get-node.response")).json
+    addresses = {"addresses": node["status"]["addresses"]}
+    del node["spec"]["taints"], node["status"]
+    create_recorded(server, node, "Node", "v1", "/api/v1/nodes")
+    equal(server.ask("PATCH", "/api/v1/nodes/node-a/status", {"status": addresses}, merge).code, 200)
+
+
+def create_recorded(server, item, kind, version, path):
+    item["kind"], item["apiVersion"] = kind, version
+    for name in ("uid", "resourceVersion", "creationTimestamp", "managedFields", "generation"):
+        item["metadata"].pop(name, None)
+    equal(server.ask("POST", path, item).code, 201)
+
+
+@test
+def recorded_creations():
+    with Server("--seed", plain=False) as server:
+        for name in ("create-service-clusterip", "create-service-nodeport-dualstack",
+                     "create-service-headless", "create-service-ignored-proxy-name",
+                     "create-service-loadbalancer", "create-service-externalname",
+                     "create-endpointslice", "event-create", "event-create-invalid-name"):
+            got = server.exchange(fixture(name + ".request"))
+            same_answer(got, Answer(fixture(name + ".response")), name)
+
+
+@test
+def recorded_reads():
+    with Server("--seed", plain=False) as server:
+        populate(server)
+        for name in ("version", "api-discovery-endpointslice", "get-node", "get-not-found",
+                     "list-services", "list-services-gzip", "list-endpointslices",
+                     "list-endpoints-legacy", "list-nodes-field-selector",
+                     "list-services-page1-limit2", "list-resource-version-in-future",
+                     "list-invalid-label-selector", "list-endpointslices-table-metadata-only"):
+            got = server.exchange(fixture(name + ".request"))
+            want = Answer(fixture(name + ".response"))
+            same_answer(got, want, name)
+            # The recorded cluster's numbers are as long as ours, so chunks must agree too.
+            if want.chunks and name != "list-endpointslices-table-metadata-only":
+                sizes = [len(chunk) for chunk in got.chunks]
+                equal(sizes[:-1], [len(chunk) for chunk in want.chunks][:-1], name + ": chunks")
+
+
+@test
+def recorded_second_page():
+    with Server("--seed", plain=False) as server:
+        populate(server)
+        token = server.exchange(fixture("list-services-page1-limit2.request")).json["metadata"]
+        request = re.sub(rb"continue=[^ ]+", b"continue=" + token["continue"].encode(),
+                         fixture("list-services-page2-limit2.request"))
+        same_answer(server.exchange(request), Answer(fixture("list-services-page2-limit2.response")),
+                    "page 2")
+
+
+@test
+def recorded_continue_token_is_understood():
+    from listing import decode_continue, encode_continue
+    token = Answer(fixture("list-services-page1-limit2.response")).json["metadata"]["continue"]
+    equal(decode_continue(token), (534, "/demo/ext\0"))
+    equal(encode_continue(534, "/demo/ext"), token)
+
+
+@test
+def recorded_refusals():
+    with Server(plain=False) as server:
+        for name in ("unauthorized-no-credential", "unauthorized-bad-token"):
+            got = server.exchange(fixture(name + ".request"), certificate=False)
+            same_answer(got, Answer(fixture(name + ".response")), name)
+
+
+@test
+def recorded_large_list_framing():
+    """The bytes of the body, chunk sizes included, for the recorded pages."""
+    from listing import list_head
+    from objects import to_json
+    from wire import Response
+
+    class Sink:
+        drip = None
+
+        def __init__(self):
+            self.data = b""
+
+        async def send(self, data):
+            self.data += data
+
+    async def render(want):
+        sink = Sink()
+        response = Response(sink, None)
+        document = want.json
+        response.write(list_head(document["kind"], document["apiVersion"], document["metadata"]))
+        for index, item in enumerate(document["items"]):
+            if index:
+                response.write(b",")
+            response.write(to_json(item))
+        response.write(b"]}\n")
+        await response.finish()
+        return Answer(sink.data)
+
+    for name in ("list-endpointslices-large-page1-limit100",
+                 "list-endpointslices-large-page2-limit100"):
+        want = Answer(fixture(name + ".response"))
+        got = asyncio.run(render(want))
+        equal(got.body == want.body, True, name + ": bytes")
+        equal([len(c) for c in got.chunks], [len(c) for c in want.chunks], name)
+
+
+@test
+def recorded_large_list_answers():
+    """Paging without selectors, and compression, with the recorded objects loaded."""
+    items = []
+    for page in ("page1", "page2"):
+        name = "list-endpointslices-large-%s-limit100.response" % page
+        items += Answer(fixture(name)).json["items"]
+    items = [{"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", **i} for i in items]
+    with Server() as server:
+        equal(server.control("load", {"kind": "List", "items": items})["stored"], len(items))
+        base = "/apis/discovery.k8s.io/v1/endpointslices"
+        want = Answer(fixture("list-endpointslices-large-page1-limit100.response"))
+        got = server.get(base + "?limit=100")
+        equal(got.json["metadata"]["remainingItemCount"], want.json["metadata"]["remainingItemCount"])
+        names = [i["metadata"]["name"] for i in got.json["items"]]
+        equal(names, [i["metadata"]["name"] for i in want.json["items"]])
+        last = server.get(base + "?limit=100&continue=" + got.json["metadata"]["continue"])
+        equal(set(last.json["metadata"]), {"resourceVersion"})
+        want = Answer(fixture("list-endpointslices-large-gzip.response"))
+        got = server.get(base, "Connection: close", "Accept-Encoding: gzip")
+        equal(got.header_names, want.header_names)
+        equal(got.headers["Content-Encoding"], "gzip")
+        unpacked = json.loads(gzip.decompress(got.body))
+        recorded = json.loads(gzip.decompress(want.body))
+        equal([i["metadata"]["name"] for i in unpacked["items"]],
+              [i["metadata"]["name"] for i in recorded["items"]])
+
+
+@test
+def recorded_watch_of_services():
+    with Server("--seed") as server:
+        populate(server)
+        version = server.get("/api/v1/services").json["metadata"]["resourceVersion"]
+        want = Answer(fixture("watch-services.response"))
+        stream = server.stream("/api/v1/services?%s&watch=true&resourceVersion=%s"
+                               "&allowWatchBookmarks=true&timeoutSeconds=4" % (SELECTED, version))
+        later = service("later")
+        later["metadata"]["labels"] = {"app": "later"}
+        later["spec"]["ports"] = [{"name": "http", "port": 80, "targetPort": 8080}]
+        equal(server.ask("POST", "/api/v1/namespaces/demo/services", later).code, 201)
+        equal(server.ask("DELETE", "/api/v1/namespaces/demo/services/later").code, 200)
+        chunks = [stream.chunk() for _ in range(3)]
+        equal([normal(chunk) for chunk in chunks], [normal(chunk) for chunk in want.chunks])
+        equal(stream.chunk(), b"", "the server ends the stream")
+        stream.close()
+
+
+@test
+def recorded_watch_of_endpointslices():
+    with Server() as server:
+        want = Answer(fixture("watch-endpointslices.response"))
+        stream = server.stream("/apis/discovery.k8s.io/v1/endpointslices?watch=true"
+                               "&resourceVersion=500&allowWatchBookmarks=true&timeoutSeconds=4")
+        path = "/apis/discovery.k8s.io/v1/namespaces/demo/endpointslices"
+        for event, recorded in zip(want.events, want.chunks):
+            obj = event["object"]
+            for name in ("uid", "resourceVersion", "creationTimestamp", "managedFields"):
+                obj["metadata"].pop(name, None)
+            if event["type"] == "ADDED":
+                equal(server.ask("POST", path, obj).code, 201)
+            elif event["type"] == "MODIFIED":
+                equal(server.ask("PUT", path + "/later-1", obj).code, 200)
+            elif event["type"] == "DELETED":
+                equal(server.ask("DELETE", path + "/later-1").code, 200)
+            got = stream.chunk()
+            equal(normal(got), normal(recorded))
+            if "generation" in obj["metadata"]:
+                equal(json.loads(got)["object"]["metadata"]["generation"],
+                      obj["metadata"]["generation"])
+        equal(stream.chunk(), b"")
+        stream.close()
+
+
+@test
+def recorded_backlog_is_packed_into_chunks():
+    """Events that are already waiting share chunks, which do not end at line ends."""
+    want = Answer(fixture("watch-endpointslices-with-bookmarks-70s.response"))
+    with Server("--first-resource-version", "547", "--bookmark-interval", "1") as server:
+        path = "/apis/discovery.k8s.io/v1/namespaces/demo/endpointslices"
+        for number, line in enumerate(want.body.splitlines()[:6]):
+            event = json.loads(line)
+            obj = event["object"]
+            obj["metadata"].pop("resourceVersion")
+            if event["type"] == "DELETED":
+                server.ask("DELETE", path + "/later-1")
+            else:
+                server.ask("PUT" if number else "POST",
+                           path + "/later-1" if number else path, obj)
+        stream = server.stream("/apis/discovery.k8s.io/v1/endpointslices?watch=true"
+                               "&resourceVersion=547&allowWatchBookmarks=true&timeoutSeconds=5")
+        sizes = [len(chunk) for chunk in want.chunks if b"BOOKMARK" not in chunk]
+        got = [stream.chunk() for _ in sizes]
+        equal([len(chunk) for chunk in got], sizes)
+        equal(normal(b"".join(got)).splitlines(), normal(want.body).splitlines()[:6])
+        for _ in range(2):
+            equal(normal(stream.chunk()), normal(want.chunks[-1]))
+        stream.close()
+
+
+@test
+def recorded_streaming_list():
+    with Server("--seed", plain=False) as server:
+        populate(server)
+        got = server.exchange(fixture("watchlist-services-sendinitialevents.request"))
+        want = Answer(fixture("watchlist-services-sendinitialevents.response"))
+        equal([normal(chunk) for chunk in got.chunks], [normal(chunk) for chunk in want.chunks])
+        equal(got.complete, True)
+        stream = server.stream("/api/v1/services?watch=true&sendInitialEvents=true"
+                               "&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true")
+        for _ in range(7):
+            equal(stream.event()["type"], "ADDED")
+        equal(stream.event()["object"]["metadata"]["annotations"],
+              {"k8s.io/initial-events-end": "true"})
+        server.ask("DELETE", "/api/v1/namespaces/demo/services/web")
+        equal(stream.event()["type"], "DELETED")
+        stream.close()
+
+
+@test
+def recorded_expired_watch():
+    with Server(plain=False) as server:
+        got = server.exchange(fixture("watch-too-old-resource-version.request"))
+        want = Answer(fixture("watch-too-old-resource-version.response"))
+        got.header_names.remove("Connection")
+        equal(got.header_names, want.header_names)
+        equal(normal(got.body), normal(want.body))
+        equal(len(got.chunks), 1)
+
+
+@test
+def selectors_move_objects_in_and_out():
+    with Server() as server:
+        path = "/api/v1/namespaces/demo/services"
+        server.ask("POST", path, service("web"))
+        stream = server.stream("/api/v1/services?watch=true&labelSelector=!hidden"
+                               "&fieldSelector=spec.clusterIP!%3DNone&resourceVersion=500")
+        equal(stream.event()["type"], "ADDED")
+        merge = ("Content-Type: application/merge-patch+json",)
+        hide = {"metadata": {"labels": {"hidden": "1"}}}
+        changed = server.ask("PATCH", path + "/web", hide, merge).json
+        gone = stream.event()
+        equal(gone["type"], "DELETED")
+        equal("labels" in gone["object"]["metadata"], False)
+        equal(gone["object"]["metadata"]["resourceVersion"], changed["metadata"]["resourceVersion"])
+        server.ask("PATCH", path + "/web", {"metadata": {"labels": {"hidden": None}}}, merge)
+        equal(stream.event()["type"], "ADDED")
+        server.ask("POST", path, service("headless", clusterIP="None"))
+        server.ask("POST", path, service("other"))
+        equal(stream.event()["object"]["metadata"]["name"], "other")
+        stream.close()
+
+
+@test
+def label_selector_forms():
+    from object_selectors import Matcher
+
+    class Thing:
+        labels = {"a": "1", "b": "x"}
+
+        @staticmethod
+        def field(name):
+            return {"metadata.name": "thing"}[name]
+
+    for text, expected in (
+        ("", True), ("a", True), ("!a", False), ("!c", True), ("a=1", True), ("a==1,b=x", True),
+        ("a!=1", False), ("c!=1", True), ("a in (1,2)", True), ("a in (2)", False),
+        ("a notin (2, 3)", True), ("c notin (2)", True), ("a>0", True), ("a<1", False),
+        (" a , !c ", True),
+    ):
+        equal(Matcher(text).matches(Thing), expected, text)
+    names = ("metadata.name",)
+    equal(Matcher("", "metadata.name=thing", names).matches(Thing), True)
+    equal(Matcher("", "metadata.name!=thing", names).matches(Thing), False)
+    with Server("--no-clusterip-field-selector") as server:
+        answer = server.get("/api/v1/services?fieldSelector=spec.clusterIP%21%3DNone")
+        equal((answer.code, answer.json["message"]), (400, "field label not supported: spec.clusterIP"))
+        equal(server.get("/api/v1/services?labelSelector=a+in+%28").code, 400)
+
+
+@test
+def paging_is_consistent_until_compaction():
+    with Server() as server:
+        server.control("bulk", {"services": 5, "endpoints": 3, "slice_size": 2})
+        first = server.get("/api/v1/services?limit=2").json
+        equal(first["metadata"]["remainingItemCount"], 3)
+        server.ask("DELETE", "/api/v1/namespaces/bulk/services/svc-3")
+        server.ask("DELETE", "/api/v1/namespaces/bulk/services/svc-0")
+        token = "&continue=" + first["metadata"]["continue"]
+        second = server.get("/api/v1/services?limit=2" + token).json
+        equal([i["metadata"]["name"] for i in second["items"]], ["svc-2", "svc-3"])
+        equal(second["metadata"]["resourceVersion"], first["metadata"]["resourceVersion"])
+        exact = "/api/v1/services?resourceVersionMatch=Exact&resourceVersion="
+        equal(len(server.get(exact + first["metadata"]["resourceVersion"]).json["items"]), 5)
+        server.control("compact", {})
+        expired = server.get("/api/v1/services?limit=2" + token)
+        equal((expired.code, expired.json["reason"]), (410, "Expired"))
+        rest = server.get("/api/v1/services?continue=" + expired.json["metadata"]["continue"])
+        equal([i["metadata"]["name"] for i in rest.json["items"]], ["svc-2", "svc-4"])
+        watch = server.get("/api/v1/services?watch=1&resourceVersion="
+                           + first["metadata"]["resourceVersion"])
+        equal(watch.events[0]["object"]["code"], 410)
+
+
+@test
+def bounded_history_expires():
+    with Server("--history", "3") as server:
+        server.control("bulk", {"services": 6, "endpoints": 0})
+        old = server.get("/api/v1/services?watch=1&timeoutSeconds=1&resourceVersion=502")
+        equal(old.events[0]["object"]["reason"], "Expired")
+        new = server.get("/api/v1/services?watch=1&timeoutSeconds=1&resourceVersion=503")
+        equal([e["type"] for e in new.events], ["ADDED"] * 3)
+
+
+@test
+def streaming_list_from_a_version_shows_everything():
+    with Server() as server:
+        server.control("bulk", {"services": 3, "endpoints": 0})
+        query = ("/api/v1/services?watch=1&sendInitialEvents=true&allowWatchBookmarks=true"
+                 "&resourceVersionMatch=NotOlderThan&timeoutSeconds=1&resourceVersion=")
+        equal([e["type"] for e in server.get(query + "503").events], ["ADDED"] * 3 + ["BOOKMARK"])
+        equal(server.get(query + "504").code, 504)
+
+
+@test
+def older_server_refuses_streaming_lists():
+    query = ("/api/v1/services?watch=1&sendInitialEvents=true&allowWatchBookmarks=true"
+             "&timeoutSeconds=1")
+    with Server("--no-watchlist") as server:
+        answer = server.get(query + "&resourceVersionMatch=NotOlderThan")
+        equal((answer.code, answer.json["reason"]), (422, "Invalid"))
+    with Server() as server:
+        equal(server.get(query).code, 422)
+
+
+@test
+def writes():
+    with Server() as server:
+        path = "/api/v1/namespaces/demo/services"
+        created = server.ask("POST", path, service("web")).json
+        equal(server.ask("POST", path, service("web")).code, 409)
+        equal(created["spec"]["ports"], [{"protocol": "TCP", "port": 80, "targetPort": 80}])
+        replaced = server.ask("PUT", path + "/web", service("web", type="NodePort")).json
+        equal(replaced["spec"]["clusterIP"], created["spec"]["clusterIP"])
+        equal(replaced["spec"]["ports"][0]["nodePort"] >= 30000, True)
+        equal(server.ask("PUT", path + "/web", replaced).json, replaced, "no change, no version")
+        equal(server.ask("PUT", path + "/web", created).code, 409, "conflict")
+        equal(server.ask("PUT", path + "/new", service("new")).code, 201)
+        equal(server.ask("POST", path, b"{").code, 400)
+        equal(server.ask("DELETE", path + "/web").json["kind"], "Service")
+        equal(server.ask("DELETE", path + "/web").code, 404)
+        equal(len(server.ask("DELETE", path).json["items"]), 1)
+        broken = service("broken", clusterIP="10.0.0.999", externalIPs=["nonsense"])
+        broken["spec"]["ports"][0]["port"] = 0
+        equal(server.ask("POST", path, broken).code, 201)
+        core = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e.1"},
+                "involvedObject": {"kind": "Node", "name": "n"}, "message": "text"}
+        equal(server.ask("POST", "/api/v1/namespaces/default/events", core).code, 201)
+        shown = server.get("/apis/events.k8s.io/v1/namespaces/default/events/e.1").json
+        equal((shown["note"], shown["regarding"]["name"]), ("text", "n"))
+        equal(server.get("/api/v1/events").json["items"][0]["message"], "text")
+    with Server("--validate") as server:
+        equal(server.ask("POST", path, broken).code, 422)
+
+
+@test
+def raw_load_keeps_objects_as_they_are():
+    with Server() as server:
+        odd = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "odd"},
+               "spec": {"clusterIP": "", "ports": [{"port": "eighty"}]}}
+        server.control("load", {"raw": True, "objects": [odd]})
+        got = server.get("/api/v1/namespaces/default/services/odd").json
+        equal(got["spec"], odd["spec"])
+        server.control("load", [odd])
+        got = server.get("/api/v1/namespaces/default/services/odd").json
+        equal(got["spec"]["type"], "ClusterIP")
+        equal(server.control("reset", {})["deleted"], 1)
+
+
+@test
+def faults_before_the_body():
+    with Server() as server:
+        server.fault(match="list", resource="services", kind="status", code=429, retry_after=2,
+                     count=2)
+        equal(server.get("/apis/discovery.k8s.io/v1/endpointslices").code, 200)
+        for _ in range(2):
+            answer = server.get("/api/v1/services")
+            equal((answer.code, answer.headers["Retry-After"]), (429, "2"))
+            equal(answer.json["reason"], "TooManyRequests")
+        equal(server.get("/api/v1/services").code, 200)
+        server.fault(kind="redirect", code=307, location="http://127.0.0.1:1/")
+        equal(server.get("/api/v1/services").headers["Location"], "http://127.0.0.1:1/")
+        server.fault(kind="stall", seconds=0.3)
+        started = time.monotonic()
+        equal(server.get("/api/v1/services").code, 200)
+        equal(time.monotonic() - started >= 0.3, True)
+        server.fault(kind="reset")
+        with server.connect() as sock:
+            sock.sendall(b"GET /api/v1/services HTTP/1.1\r\nHost: x\r\n\r\n")
+            try:
+                data = sock.recv(10)
+                raise AssertionError("no reset but %r" % data)
+            except ConnectionResetError:
+                pass
+        equal(server.ask("POST", "/_test/fault", {"kind": "nonsense"}).code, 400)
+        equal(server.ask("POST", "/_test/fault", {"kind": "cut", "typo": 1}).code, 400)
+
+
+@test
+def faults_in_lists():
+    with Server() as server:
+        server.control("bulk", {"services": 20, "endpoints": 0})
+        for kind in ("cut", "cut-mid-line"):
+            server.fault(kind=kind, after_events=4)
+            answer = server.get("/api/v1/services")
+            equal(answer.complete, False, kind)
+        for kind in ("garbage-line", "invalid-utf8"):
+            server.fault(kind=kind, after_events=4)
+            answer = server.get("/api/v1/services")
+            equal(answer.complete, True, kind)
+            try:
+                json.loads(answer.body.decode())
+                raise AssertionError(kind + " did no harm")
+            except ValueError:
+                pass
+        server.fault(kind="wrong-content-length")
+        answer = server.get("/api/v1/services")
+        equal(int(answer.headers["Content-Length"]) - len(answer.body), 100)
+        server.fault(kind="slow-drip", seconds=0.0005)
+        equal(len(server.get("/api/v1/services").json["items"]), 20)
+
+
+@test
+def faults_in_watches():
+    with Server() as server:
+        server.control("bulk", {"services": 3, "endpoints": 0})
+        query = "/api/v1/services?watch=1&timeoutSeconds=1"
+        expected = {
+            "cut": (False, 2), "cut-mid-line": (False, None), "reset": (False, 2), "end": (True, 2),
+            "410-event": (True, 3), "error-event": (True, 3), "unknown-event": (True, 4),
+            "garbage-line": (True, None), "invalid-utf8": (True, None),
+        }
+        for kind, (complete, count) in expected.items():
+            server.fault(match="watch", kind=kind, code=500, after_events=2)
+            answer = server.get(query)
+            equal(answer.complete, complete, kind)
+            if count is not None:
+                equal(len(answer.events), count, kind)
+        server.fault(match="watch", kind="410-event")
+        equal(server.get(query).events[-1]["object"]["code"], 410)
+        server.fault(match="watch", kind="stall", after_events=1, seconds=30)
+        stream = server.stream(query)
+        stream.event()
+        stream.sock.settimeout(0.5)
+        try:
+            stream.event()
+            raise AssertionError("no stall")
+        except TimeoutError:
+            pass
+        equal(server.control("cut", {})["cut"], 1)
+        equal(stream.sock.recv(1), b"", "a stalled watch can be cut")
+        stream.close()
+
+
+@test
+def running_watches_can_be_cut_and_fed():
+    with Server() as server:
+        streams = [server.stream("/api/v1/services?watch=1") for _ in range(3)]
+        node = server.stream("/api/v1/nodes?watch=1")
+        equal(server.get("/_test/stats").json["watches"], {"services": 3, "nodes": 1})
+        event = {"type": "ERROR", "object": {"kind": "Status", "code": 500}}
+        equal(server.control("inject", {"resource": "services", "event": event})["injected"], 3)
+        equal([stream.event() for stream in streams], [event] * 3)
+        equal(server.control("cut", {"resource": "services"})["cut"], 3)
+        equal([stream.file.read() for stream in streams], [b""] * 3)
+        equal(server.control("cut", {"how": "clean"})["cut"], 1)
+        equal(node.chunk(), b"")
+        for stream in streams + [node]:
+            stream.close()
+        stream = server.stream("/api/v1/services?watch=1")
+        stream.close()
+        for _ in range(50):
+            if not server.get("/_test/stats").json["watches"]:
+                break
+            time.sleep(0.05)
+        equal(server.get("/_test/stats").json["watches"], {}, "a client's departure is noticed")
+
+
+@test
+def bookmarks_come_at_the_interval():
+    with Server("--bookmark-interval", "0.2") as server:
+        answer = server.get("/api/v1/nodes?watch=1&allowWatchBookmarks=true&timeoutSeconds=1"
+                            "&resourceVersion=500")
+        equal(len(answer.events) >= 3, True)
+        equal({event["type"] for event in answer.events}, {"BOOKMARK"})
+        quiet = server.get("/api/v1/nodes?watch=1&timeoutSeconds=1&resourceVersion=500")
+        equal(quiet.body, b"")
+
+
+@test
+def connections_are_kept_open():
+    with Server() as server, server.connect() as sock:
+        file = sock.makefile("rb")
+        for _ in range(2):
+            sock.sendall(b"GET /version HTTP/1.1\r\nHost: x\r\n\r\n")
+            length = None
+            while True:
+                line = file.readline()
+                if line.startswith(b"Content-Length"):
+                    length = int(line.split()[1])
+                if line == b"\r\n":
+                    break
+            equal(json.loads(file.read(length))["minor"], "36")
+        file.close()
+        equal(server.exchange(b"nonsense\r\n\r\n").code, 400)
+
+
+@test
+def impolite_clients_do_no_harm():
+    """Clients that vanish in the handshake, after a request or in the middle of an answer."""
+    with Server(plain=False) as server:
+        server.control("bulk", {"services": 3000, "endpoints": 0})
+        context = ssl.create_default_context()
+        for _ in range(5):
+            with socket.create_connection(("127.0.0.1", server.port)) as sock:
+                try:
+                    context.wrap_socket(sock, server_hostname="localhost")
+                except ssl.SSLError:
+                    pass
+            for request in (b"GET /api/v1/services HTTP/1.1\r\nHost: x\r\n\r\n",
+                            b"GET /api/v1/services?watch=1 HTTP/1.1\r\nHost: x\r\n\r\n",
+                            b"POST /api/v1/services HTTP/1.1\r\nContent-Length: 9\r\n\r\n{"):
+                sock = server.connect()
+                sock.sendall(request)
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                sock.close()
+        equal(server.get("/healthz").body, b"ok")
+
+
+@test
+def media_types():
+    with Server() as server:
+        def ask(accept):
+            return server.exchange(("GET /api/v1/services HTTP/1.1\r\nHost: x\r\nAccept: %s\r\n\r\n"
+                                    % accept).encode())
+        equal(ask("application/vnd.kubernetes.protobuf").code, 406)
+        equal(ask("application/vnd.kubernetes.protobuf,application/json").headers["Content-Type"],
+              "application/json")
+        equal(ask("application/json;as=Table;v=v1;g=meta.k8s.io,application/json").code, 200)
+
+
+@test
+def tls_and_credentials():
+    with Server("--san", "api.test", "--san", "192.0.2.1", plain=False) as server:
+        equal(server.url.startswith("https://127.0.0.1:"), True)
+        with open(server.ready, encoding="utf-8") as file:
+            equal(file.read().strip(), server.url)
+        with open(os.path.join(server.tls_dir, "token"), encoding="utf-8") as file:
+            token = file.read().strip()
+        request = ("GET /api/v1/services HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n"
+                   % token).encode()
+        equal(server.exchange(request, certificate=False).code, 200)
+        equal(server.get("/api/v1/services").code, 200)
+        names = ("kubeconfig-cert", "kubeconfig-files", "kubeconfig-token", "kubeconfig-tokenfile",
+                 "kubeconfig-badca", "kubeconfig-badtoken")
+        for name in names:
+            with open(os.path.join(server.tls_dir, name), encoding="utf-8") as file:
+                equal("server: " + server.url in file.read(), True, name)
+        context = ssl.create_default_context(cafile=os.path.join(server.tls_dir, "other-ca.crt"))
+        try:
+            with socket.create_connection(("127.0.0.1", server.port)) as sock:
+                context.wrap_socket(sock, server_hostname="localhost")
+            raise AssertionError("the wrong authority was believed")
+        except ssl.SSLCertVerificationError:
+            pass
+        context = ssl.create_default_context(cafile=os.path.join(server.tls_dir, "ca.crt"))
+        for name in ("api.test", "192.0.2.1", "::1"):
+            with socket.create_connection(("127.0.0.1", server.port)) as sock:
+                context.wrap_socket(sock, server_hostname=name).close()
+    with Server("--anonymous", plain=False) as server:
+        equal(server.exchange(b"GET /api/v1/services HTTP/1.1\r\nHost: x\r\n\r\n",
+                              certificate=False).code, 200)
+
+
+@test
+def stops_promptly_with_watches_running():
+    with Server() as server:
+        streams = [server.stream("/api/v1/services?watch=1") for _ in range(20)]
+        started = time.monotonic()
+        server.process.send_signal(signal.SIGTERM)
+        equal(server.process.wait(5), 0)
+        equal(time.monotonic() - started < 1.5, True)
+        for stream in streams:
+            stream.close()
+
+
+@test
+def many_objects():
+    with Server() as server:
+        server.control("bulk", {"services": 2000, "endpoints": 20, "slice_size": 10})
+        items = server.get("/api/v1/services").json["items"]
+        equal(len(items), 2000)
+        by_name = {item["metadata"]["name"]: item["spec"]["clusterIP"] for item in items}
+        equal((by_name["svc-0"], by_name["svc-1999"]), ("10.100.0.0", "10.100.7.207"))
+        slices = server.get("/apis/discovery.k8s.io/v1/endpointslices").json["items"]
+        equal(len(slices), 4000)
+        last = [s for s in slices if s["metadata"]["name"] == "svc-1999-1"][0]
+        equal(last["endpoints"][9]["addresses"], ["10.200.156.63"])
+
+
+def main():
+    print("1..%d" % len(TESTS))
+    failed = 0
+    for number, function in enumerate(TESTS, 1):
+        name = function.__name__.replace("_", " ")
+        try:
+            function()
+            print("ok %d - %s" % (number, name), flush=True)
+        except Exception:
+            failed += 1
+            print("not ok %d - %s" % (number, name))
+            for line in traceback.format_exc().splitlines():
+                print("# " + line, flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,78 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The directions in which code may depend on code. Strict: a new dependency is a change of this table.
+
+The line is kube → store → snapshot → sync → plugin → (ABI) → plugins. What stands right may never include
+what stands left of it, but for the plain values in base and model.
+"""
+
+# The folders of core, and which others each may include besides itself.
+CORE = {
+    "base": set(),
+    "model": {"base"},
+    "kube": {"base", "model"},
+    "store": {"base", "model"},
+    "snapshot": {"base", "model", "store"},
+    "plugin": {"base"},
+    "sync": {"base", "snapshot", "plugin"},
+    "node": {"base", "model"},
+    "serve": {"base"},
+    # A client of the socket: shares the lowest layer with the daemon, and none of its stages.
+    "ctl": {"base"},
+    # The wiring: sees every stage, is seen by none.
+    "app": {"base", "model", "kube", "store", "snapshot", "plugin", "sync", "node", "serve"},
+}
+
+# Files of core that may include the SDK: prefix of the path → what of it.
+SDK_IN_CORE = {
+    "core/snapshot/flatten.": ("sluice/abi/",),
+    "core/plugin/": ("sluice/abi/", "sluice/sdk/"),
+    "core/sync/": ("sluice/abi/",),
+    "core/app/": ("sluice/abi/",),
+}
+
+# Third-party libraries: how their headers begin → prefixes of the paths that may include them.
+THIRD_PARTY = {
+    "boost/asio": ("core/kube/", "core/serve/", "core/ctl/"),
+    "boost/beast": ("core/kube/", "core/serve/", "core/ctl/"),
+    "boost/dll": ("core/plugin/", "test/abi/"),
+    "boost/program_options": ("core/app/", "core/ctl/"),
+    "cppunit/": ("test/unit/", "test/abi/"),
+    "cpprest/": ("core/kube/",),
+    "pplx/": ("core/kube/",),
+    "libipset/": ("plugins/",),
+    "log4cplus/": ("core/base/log.cpp", "core/app/logging.cpp", "test/unit/plugin/captured_log.hpp", "test/unit/app/"),
+    "netlink/": ("core/node/", "plugins/"),
+    "nlohmann/": ("core/app/", "core/serve/", "core/ctl/", "test/unit/app/", "test/unit/serve/", "test/unit/ctl/"),
+    # The hash is part of the names of kube-proxy's chains.
+    "openssl/": ("core/kube/", "test/unit/kube/", "plugins/common/netfilter/base32_hash.cpp"),
+    "simdjson": ("core/kube/", "test/unit/kube/"),
+    "yaml-cpp/": ("core/kube/", "core/app/", "test/unit/kube/", "test/unit/app/"),
+    "zlib.h": ("core/kube/", "test/unit/kube/"),
+    "dlfcn.h": ("core/plugin/", "test/abi/", "test/unit/plugin/", "sdk/conformance/"),
+}
+
+# A library that throws is met in one file only, which turns its exceptions into Status.
+ONE_FILE = {"cpprest/": "core/kube/", "pplx/": "core/kube/"}
+
+# Which part of the tests may look at which folders of core; "*" is every folder but app.
+TESTS = {
+    "test/unit/app/": {"*", "app"},
+    "test/fuzz/": {"*", "app"},
+    "test/unit/": {"*"},
+    "test/abi/": {"*"},
+    "test/plugins/": set(),
+    "test/tools/": set(),
+    "test/": set(),
+}
+
+# Headers of the kernel and of libc that have no C++ name.
+SYSTEM_FOLDERS = {"arpa", "asm", "linux", "net", "netinet", "sys"}
+SYSTEM_HEADERS = {
+    "byteswap.h", "cxxabi.h", "dirent.h", "elf.h", "endian.h", "errno.h", "fcntl.h", "fnmatch.h", "glob.h", "grp.h",
+    "ifaddrs.h", "limits.h", "link.h", "netdb.h", "poll.h", "pthread.h", "pwd.h", "sched.h", "semaphore.h", "signal.h",
+    "spawn.h", "stdint.h", "stdio.h", "stdlib.h", "string.h", "strings.h", "syslog.h", "termios.h", "time.h", "unistd.h",
+}
+
+# The SDK itself is what others compile: the boundary needs three headers of the standard library.
+ABI_STANDARD_HEADERS = {"cstddef", "cstdint", "type_traits"}

@@ -1,0 +1,13 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Characteristics: create() answers with a code that does not exist and leaves a pointer
+// to nowhere, as a foreign runtime that caught an exception might.
+#include "zoo.hpp"
+
+static zoo::abi::Code create(const zoo::abi::CreateArgs*, zoo::abi::Backend** out, zoo::abi::Error*) noexcept {
+  *out = reinterpret_cast<zoo::abi::Backend*>(1);
+  return static_cast<zoo::abi::Code>(99);
+}
+
+SLUICE_PLUGIN_ENTRY = zoo::entry("create_garbage", &create);

@@ -1,0 +1,89 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Characteristics: none wrong. Uses everything of the host, and tells through it what
+// it was given. Service ports without endpoints count as failed.
+#include <map>
+#include <thread>
+
+#include "zoo.hpp"
+
+namespace {
+
+using zoo::abi::Code;
+using zoo::abi::Error;
+namespace abi = zoo::abi;
+namespace sdk = zoo::sdk;
+
+class Good final : public zoo::PlainBackend {
+ public:
+  explicit Good(const abi::CreateArgs& args)
+      : PlainBackend(args), options_(args.options), config_(sdk::text(args.config)),
+        state_dir_(sdk::text(args.state_dir)) {}
+
+ private:
+  // From a thread of its own, as a notification from the kernel would come.
+  Code do_probe(Error*) override {
+    std::thread([this] {
+      log().info("config " + config_ + ", colour " + options_.get("colour", "none") + ", state in " + state_dir_);
+      host().metric(abi::MetricKind::kCounterAdd, sdk::view("probes_total"), sdk::view("zoo=\"good\""), 1);
+      host().event(abi::Severity::kWarning, sdk::view("Probed"), sdk::view("somebody looked"));
+      host().request_resync(sdk::view("flushed\nby somebody"));
+      host().report_unwell(sdk::view("hungry"));
+      host().report_unwell(sdk::view(""));
+    }).join();
+    return Code::kOk;
+  }
+
+  Code do_apply(const abi::Transaction& transaction, const abi::NodeFacts& node, abi::ApplyResult& result,
+                Error* error) override {
+    const bool full = transaction.kind == abi::TransactionKind::kFull;
+    if (!full && transaction.base_generation != generation_) {
+      return sdk::fail(error, Code::kNeedFull, "", "holds generation " + std::to_string(generation_));
+    }
+    if (full) ports_.clear();
+    for (const abi::ServicePort& port : sdk::range<abi::ServicePort>(transaction.service_ports)) {
+      const std::string name = sdk::service_port_name(port.key);
+      if (sdk::endpoints(port).empty()) {
+        abi::Error why = sdk::empty_error();
+        sdk::set_error(&why, name, "no endpoint to program", 2);
+        host().object_failed(sdk::view(name), &why);
+        ++result.failed_services;
+        continue;
+      }
+      ports_[sdk::service_port_id(port.key)] = sdk::endpoints(port).size();
+      ++result.kernel_writes;
+    }
+    for (const abi::ServicePortKey& key : sdk::range<abi::ServicePortKey>(transaction.removed)) {
+      result.kernel_writes += ports_.erase(sdk::service_port_id(key));
+    }
+    log().debug("node " + std::string(sdk::text(node.name)));
+    result.objects_owned = ports_.size();
+    generation_ = transaction.generation;
+    return Code::kOk;
+  }
+
+  Code do_claims(abi::StringSink& sink, Error*) override {
+    for (const char* claim : {"zoo/b", "zoo/a", "zoo/b"}) sink.add(sdk::view(claim));
+    return Code::kOk;
+  }
+
+  // Fails with what it was told, so that a test sees it.
+  Code do_retire(const abi::Handover& handover, Error* error) override {
+    std::string told = "drain " + std::to_string(handover.drain_seconds) + ", claimed";
+    for (const abi::StringView& claim : sdk::range<abi::StringView>(handover.claims)) {
+      told.append(" ").append(sdk::text(claim));
+    }
+    return sdk::fail(error, Code::kRetry, "good", told, 11);
+  }
+
+  const sdk::Options options_;
+  const std::string config_;
+  const std::string state_dir_;
+  std::map<std::string, std::size_t> ports_;
+  std::uint64_t generation_ = 0;
+};
+
+}  // namespace
+
+SLUICE_PLUGIN_ENTRY = zoo::entry("good", &sdk::create<Good>);

@@ -1,0 +1,13 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Characteristics: none wrong; offers IPv4 and full transactions only.
+#include "zoo.hpp"
+
+constexpr zoo::abi::PluginEntry spoilt() {
+  zoo::abi::PluginEntry entry = zoo::plain_entry("ipv4_only");
+  entry.features = zoo::abi::kFeatureIpv4 | zoo::abi::kFeatureTcp;
+  return entry;
+}
+
+SLUICE_PLUGIN_ENTRY = spoilt();

@@ -1,0 +1,204 @@
+#!/bin/sh
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# Runs every test there is, from a fresh clone on: installs what tests need, builds with
+# warnings as errors, and adds up what the parts report. The last line is
+#   N passed, N failed[, N skipped]
+# and the exit status is 0 only when nothing failed. A part that dies, prints no plan or
+# runs out of time is a failure. Needs root: the system tests make network namespaces.
+#   --part NAME     only this part; repeatable
+#   --list          name the parts and end
+#   --builddir DIR  where to build (default: build-test); logs go to DIR/logs
+#   --no-build      take the build tree as it is
+# SLUICE_LONG=1 runs the long form of every part; SLUICE_JOBS=N limits the compiler.
+set -u
+src=$(cd "$(dirname "$0")/.." && pwd)
+build=$src/build-test
+long=${SLUICE_LONG:-0}
+parts="lint check apiserver system demo bench distcheck"
+chosen=
+with_build=1
+
+usage() { sed -n '/^#   --/s/^#   //p; /^# SLUICE_/s/^# //p' "$0" >&2; exit 2; }
+while [ $# -gt 0 ]; do
+  case $1 in
+    --part)
+      case " $parts " in *" ${2:-} "*) ;; *) echo "run.sh: no part '${2:-}'; parts: $parts" >&2; exit 2 ;; esac
+      chosen="$chosen $2"
+      shift 2
+      ;;
+    --list) echo "$parts" | tr ' ' '\n'; exit 0 ;;
+    --builddir) build=${2:?}; shift 2 ;;
+    --no-build) with_build=0; shift ;;
+    *) usage ;;
+  esac
+done
+chosen=${chosen:-$parts}
+mkdir -p "$build/logs" || exit 1
+build=$(cd "$build" && pwd)
+logs=$build/logs
+
+# What a make that called us told its children is not meant for ours.
+unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
+export LC_ALL=C PYTHONDONTWRITEBYTECODE=1
+: "${SLUICE_JOBS:=$(nproc)}"
+export SLUICE_JOBS
+
+passed=0
+failed=0
+skipped=0
+part=
+part_begun=0
+before=
+failures=$logs/failures
+: >"$failures"
+
+# add STATUS TAP-FILE: counts one stream of results.
+add() {
+  counted=$(awk -v part="$part" -v status="$1" -f "$src/test/tap_count.awk" <"$2")
+  # shellcheck disable=SC2046
+  set -- $(printf '%s\n' "$counted" | sed -n 's/^count //p')
+  passed=$((passed + $1))
+  failed=$((failed + $2))
+  skipped=$((skipped + $3))
+  printf '%s\n' "$counted" | sed -n 's/^failed //p' >>"$failures"
+}
+
+# limited LIMIT COMMAND…: in the background, so that an interrupt reaches us and, through us, the command.
+child=
+limited() {
+  timeout --kill-after=30 "$@" </dev/null &
+  child=$!
+  wait "$child"
+  set -- $?
+  child=
+  return "$1"
+}
+interrupted() {
+  [ -z "$child" ] || { kill "$child"; wait "$child"; }
+  exit 130
+}
+trap interrupted INT TERM HUP
+
+# tap NAME LIMIT COMMAND…: a program that prints TAP.
+tap() {
+  log=$logs/$part-$1
+  limit=$2
+  shift 2
+  limited "$limit" "$@" >"$log.tap" 2>"$log.err"
+  add $? "$log.tap"
+}
+
+# one TITLE LIMIT COMMAND…: a program that passes when its status is 0; one test.
+one() {
+  title=$1
+  limit=$2
+  shift 2
+  limited "$limit" "$@" >"$logs/$part.log" 2>&1
+  status=$?
+  case $status in
+    0) echo "ok 1 - $title" ;;
+    124 | 137) echo "not ok 1 - $title: its time limit of $limit s passed" ;;
+    *) echo "not ok 1 - $title: status $status, see $logs/$part.log" ;;
+  esac >"$logs/$part.tap"
+  echo 1..1 >>"$logs/$part.tap"
+  add 0 "$logs/$part.tap"
+  return $status
+}
+
+begin() {
+  part=$1
+  part_begun=$(date +%s)
+  before="$passed $failed $skipped"
+}
+
+end() {
+  # shellcheck disable=SC2086
+  set -- $before
+  word=ok
+  [ "$failed" -eq "$2" ] || word=FAILED
+  printf '%-7s%-11s%5d passed, %d failed, %d skipped, %d s\n' "$word" "$part" $((passed - $1)) $((failed - $2)) \
+    $((skipped - $3)) $(($(date +%s) - part_begun))
+}
+
+finish() {
+  if [ -s "$failures" ]; then
+    echo "Failed:"
+    sed 's/^/  /' "$failures"
+    echo "Logs: $logs"
+  fi
+  if [ "$skipped" -gt 0 ]; then echo "$passed passed, $failed failed, $skipped skipped"
+  else echo "$passed passed, $failed failed"; fi
+  if [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]; then exit 0; fi
+  exit 1
+}
+
+part_lint() {
+  for script in includes.py headers.py; do tap "$script" 60 python3 "$src/test/lint/$script"; done
+  for script in shell.sh tap_count.sh; do tap "$script" 60 "$src/test/lint/$script"; done
+}
+
+# Every program of `make check` leaves its TAP in NAME.log and its verdict in NAME.trs.
+part_check() {
+  find "$build" -name '*.trs' -not -path '*/sluice-*' -delete
+  limited 900 make -C "$build" -k -j "$SLUICE_JOBS" check >"$logs/check.log" 2>&1
+  status=$?
+  known_failures=$failed
+  find "$build" -name '*.trs' -not -path '*/sluice-*' | sort >"$logs/check.list"
+  while read -r trs; do
+    verdict=0
+    grep -Eq '^:test-global-result: (PASS|SKIP)' "$trs" || verdict=1
+    add "$verdict" "${trs%.trs}.log"
+  done <"$logs/check.list"
+  if [ ! -s "$logs/check.list" ] || { [ "$status" -ne 0 ] && [ "$failed" -eq "$known_failures" ]; }; then
+    printf 'not ok 1 - make check: status %d, see %s\n1..1\n' "$status" "$logs/check.log" >"$logs/check.tap"
+    add 0 "$logs/check.tap"
+  fi
+}
+
+part_apiserver() { tap test 300 python3 "$src/test/apiserver/test_apiserver.py"; }
+
+part_system() {
+  tap cases 900 python3 "$src/test/system/run.py" --builddir "$build" --results "$logs/system.json" \
+    --keep-logs "$logs/system"
+  [ "$long" = 0 ] ||
+    tap churn 1800 python3 "$src/test/system/run.py" --builddir "$build" --churn --keep-logs "$logs/system-churn"
+}
+
+part_demo() { one "the demo answers as it says" 300 "$src/packaging/demo/demo.sh" --build-dir "$build"; }
+
+part_bench() {
+  if [ "$long" = 0 ]; then tap smoke 180 python3 "$src/test/bench/bench.py" --builddir "$build" --smoke
+  else one "the benchmark" 3000 python3 "$src/test/bench/bench.py" --builddir "$build" --json "$logs/bench.json"; fi
+}
+
+# Another level of optimisation than above: faster to build, and one more proof.
+part_distcheck() {
+  one "make distcheck" 1200 env CXX="$(sed -n 's/^CXX = //p' "$build/Makefile")" \
+    make -C "$build" -j "$SLUICE_JOBS" distcheck DISTCHECK_CONFIGURE_FLAGS="--enable-werror CXXFLAGS=-O0"
+}
+
+if [ "$(id -u)" != 0 ] && [ "$chosen" != " lint" ]; then
+  begin run.sh
+  echo "run.sh: network namespaces and packages need root; run it with sudo" >&2
+  echo "not rooted: needs root" >>"$failures"
+  failed=1
+  finish
+fi
+
+if [ "$with_build" = 1 ] && [ "$chosen" != " lint" ]; then
+  begin install
+  "$src/packaging/install-deps.sh" build test >"$logs/install.log" 2>&1 ||
+    { one "packaging/install-deps.sh build test" 10 sh -c "cat '$logs/install.log'; false"; tail -20 "$logs/install.log"; finish; }
+  begin build
+  one "the build, warnings being errors" 1500 "$src/packaging/build.sh" "$build" --enable-werror ||
+    { end; tail -30 "$logs/build.log"; finish; }
+  end
+fi
+for name in $chosen; do
+  begin "$name"
+  "part_$name"
+  end
+done
+finish

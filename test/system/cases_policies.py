@@ -1,0 +1,144 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Cases 19–32: internal and external traffic policies."""
+
+from lib import health
+from lib.addresses import E1, E2
+from lib.cases import DROPPED, EXT, NODE, POD, REJECTED, case, kept, masqueraded
+from lib.objects import not_ready, ready
+
+BOTH = [ready(E1), ready(E2)]
+ONLY_REMOTE = [not_ready(E1), ready(E2)]
+
+
+def balanced(t, endpoints, **policies):
+    return t.service(endpoints, type="LoadBalancer", external=True, **policies)
+
+
+@case(19, "external policy Cluster: everybody is masqueraded and reaches every endpoint")
+def external_cluster(t):
+    service = balanced(t, BOTH)
+    t.settle()
+    t.expect([EXT, POD, NODE], service.externals(), masqueraded(E1, E2))
+
+
+@case(20, "external policy Local: outside clients reach the local endpoint, their address kept")
+def external_local_outside(t):
+    service = balanced(t, BOTH, external_policy="Local")
+    t.settle()
+    t.expect(EXT, service.externals(), kept(E1))
+
+
+@case(21, "external policy Local: pods reach every endpoint, not masqueraded")
+def external_local_pod(t):
+    service = balanced(t, BOTH, external_policy="Local")
+    t.settle()
+    t.expect(POD, service.externals(), kept(E1, E2))
+
+
+@case(22, "external policy Local: the node reaches every endpoint, masqueraded")
+def external_local_node(t):
+    service = balanced(t, BOTH, external_policy="Local")
+    t.settle()
+    t.expect(NODE, service.externals(), masqueraded(E1, E2))
+
+
+@case(23, "external policy Local without a local endpoint: outside clients are dropped, nobody else")
+def external_local_without_local(t):
+    service = balanced(t, ONLY_REMOTE, external_policy="Local")
+    t.settle()
+    t.expect(POD, service.externals(), kept(E2))
+    t.expect(NODE, service.externals(), masqueraded(E2))
+    t.expect(POD, service.cluster(), kept(E2))
+    t.expect(EXT, service.externals(), DROPPED)
+
+
+@case(24, "external policy Local without any endpoint: everything is rejected")
+def external_local_without_any(t):
+    service = balanced(t, None, external_policy="Local")
+    t.settle()
+    t.expect([EXT, POD], service.externals(), REJECTED)
+    t.expect([EXT, POD, NODE], service.cluster(), REJECTED)
+    t.expect(NODE, service.node(), REJECTED)
+
+
+@case(25, "external policy Local without a detector: pods are treated as outside clients", config="no-detector",
+      sources=["manifests"])
+def external_local_without_detector(t):
+    local = balanced(t, BOTH, external_policy="Local")
+    remote = balanced(t, ONLY_REMOTE, external_policy="Local")
+    t.settle()
+    t.expect([POD, EXT], [local.external(), local.vip()], kept(E1))
+    t.expect([POD, EXT], [remote.external(), remote.vip()], DROPPED)
+
+
+@case(26, "external policy Local on type ClusterIP counts only when there are external IPs")
+def external_local_on_cluster_ip_type(t):
+    with_ips = t.service(BOTH, external_ip=True, external_policy="Local")
+    without = t.service(BOTH, external_policy="Local")
+    t.settle()
+    t.expect(EXT, with_ips.external(), kept(E1))
+    t.expect(EXT, without.cluster(), masqueraded(E1, E2))
+    t.expect(POD, without.cluster(), kept(E1, E2))
+
+
+@case(27, "internal policy Local: the cluster IP reaches local endpoints only")
+def internal_local(t):
+    service = t.service(BOTH, internal_policy="Local")
+    t.settle()
+    t.expect(POD, service.cluster(), kept(E1))
+    t.expect(NODE, service.cluster(), masqueraded(E1))
+
+
+@case(28, "internal policy Local without a local endpoint: dropped; node ports still work; no endpoint: rejected")
+def internal_local_without_local(t):
+    remote = t.service(ONLY_REMOTE, type="NodePort", node_port=True, internal_policy="Local")
+    none = t.service(type="NodePort", node_port=True, internal_policy="Local")
+    t.settle()
+    t.expect(EXT, remote.node(), masqueraded(E2))
+    t.expect([POD, NODE], remote.cluster(), DROPPED)
+    t.expect(POD, [none.cluster(), none.node()], REJECTED)
+
+
+@case(29, "both policies Local without external addresses: local endpoints only")
+def both_local_without_externals(t):
+    service = t.service(BOTH, type="NodePort", internal_policy="Local", external_policy="Local")
+    t.settle()
+    t.expect(POD, service.cluster(), kept(E1))
+    t.expect(EXT, service.cluster(), masqueraded(E1))
+
+
+@case(30, "internal policy Local with external policy Cluster: each has its own endpoints")
+def internal_local_external_cluster(t):
+    service = balanced(t, BOTH, internal_policy="Local")
+    t.settle()
+    t.expect(POD, service.cluster(), kept(E1))
+    t.expect(EXT, service.externals(), masqueraded(E1, E2))
+
+
+@case(31, "internal policy Cluster with external policy Local: each has its own endpoints")
+def internal_cluster_external_local(t):
+    service = balanced(t, BOTH, external_policy="Local")
+    t.settle()
+    t.expect(POD, service.cluster(), kept(E1, E2))
+    t.expect(EXT, service.externals(), kept(E1))
+
+
+@case(32, "the health check port is open and answers, with or without endpoints; only for type LoadBalancer",
+      protocols=["tcp"])
+def health_check_port(t):
+    service = balanced(t, None, external_policy="Local")
+    port = health.port_for(service)
+    service.update(health_port=port)
+    other = t.service([ready(E1)], type="NodePort", node_port=True, external_policy="Local")
+    other_port = health.port_for(other)
+    other.update(health_port=other_port)
+    # Without the proxy's own ACCEPT in front, these rules would close both ports.
+    for number in (port, other_port):
+        health.block_by_foreign_rule(t, number)
+    t.settle()
+    health.expect(t, port, 503)
+    service.set_endpoints([ready(E1)])
+    t.settle()
+    health.expect(t, port, 200)
+    t.require(health.answer_of(t, other_port) is None, "the health port of a NodePort Service is open")

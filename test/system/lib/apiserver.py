@@ -1,0 +1,141 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Objects in a stand-in API server on the second node, and its misbehaviour on request.
+
+The server listens in `node2`, so that the daemon reaches it over the network and a test can cut that way
+(`gate`) without touching the rules of the node under test.
+"""
+
+import json
+import os
+import ssl
+import subprocess
+import sys
+import threading
+import time
+
+from . import addresses as a
+from . import netns_http, objects, shell
+
+PORT = 6443
+COLLECTIONS = {
+    "Service": "/api/v1/namespaces/{}/services",
+    "EndpointSlice": "/apis/discovery.k8s.io/v1/namespaces/{}/endpointslices",
+    "Node": "/api/v1/nodes",
+}
+GATE = ["INPUT", "-i", "eth0", "-p", "tcp", "--dport", str(PORT), "-j", "REJECT", "--reject-with", "tcp-reset"]
+
+
+class ApiSource:
+    name = "apiserver"
+
+    def __init__(self, topology, programs, directory):
+        self._topology = topology
+        self._programs = programs
+        self.tls_dir = os.path.join(directory, "pki")
+        self._ready_file = os.path.join(directory, "apiserver.ready")
+        self._log_path = os.path.join(directory, "apiserver.log")
+        self._stored = {}
+        self._lock = threading.RLock()
+        self._connection = None
+        self._process = None
+        self._start()
+
+    def daemon_flags(self, kubeconfig="kubeconfig-cert"):
+        return ["--kubeconfig", os.path.join(self.tls_dir, kubeconfig)]
+
+    # Objects.
+
+    def put(self, *made):
+        """Creates or replaces, status included."""
+        with self._lock:
+            for one in made:
+                self._stored[objects.key(one)] = one
+            self.admin("load", {"items": list(made)})
+
+    def put_raw(self, *made):
+        """Stores objects exactly as they are: no defaults, no checks."""
+        with self._lock:
+            self.admin("load", {"items": list(made), "raw": True})
+
+    def delete(self, *made):
+        with self._lock:
+            for one in made:
+                kind, namespace, name = objects.key(one)
+                self._stored.pop((kind, namespace, name), None)
+                self._request("DELETE", f"{COLLECTIONS[kind].format(namespace)}/{name}")
+
+    # Misbehaviour.
+
+    def admin(self, command, body):
+        return self._request("POST", f"/_test/{command}", body)
+
+    def fault(self, **fault):
+        self.admin("fault", fault)
+
+    def clear_faults(self):
+        self._request("DELETE", "/_test/fault")
+
+    def stats(self):
+        return self._request("GET", "/_test/stats")
+
+    def gate(self, closed):
+        """While closed, connections from the node are reset."""
+        self._topology.run("node2", "iptables-nft", "-w", "-I" if closed else "-D", *GATE)
+
+    def stop(self):
+        shell.stop(self._process)
+
+    def restart(self, down_seconds=1.0):
+        """Down for a while, then back with the same objects and, as after a restore, new versions."""
+        self.gate(True)
+        self.stop()
+        time.sleep(down_seconds)
+        self._start()
+        with self._lock:
+            if self._stored:
+                self.admin("load", {"items": list(self._stored.values())})
+        self.gate(False)
+
+    def close(self):
+        self.stop()
+
+    def _start(self):
+        if os.path.exists(self._ready_file):
+            os.unlink(self._ready_file)
+        with open(self._log_path, "ab") as log:
+            self._process = self._topology.start(
+                "node2", sys.executable, self._programs.apiserver, "--listen", f"0.0.0.0:{PORT}",
+                "--advertise", a.NODE2.v4, "--san", a.NODE2.v4, "--tls-dir", self.tls_dir,
+                "--ready-file", self._ready_file, stdout=log, stderr=subprocess.STDOUT)
+        deadline = time.monotonic() + 20
+        while not os.path.exists(self._ready_file):
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                raise shell.CommandFailed(f"the API server did not start, see {self._log_path}")
+            time.sleep(0.02)
+        self._connection = None
+
+    def _request(self, method, path, body=None):
+        text = json.dumps(body) if body is not None else None
+        with self._lock:
+            for fresh in (False, True):
+                if fresh or self._connection is None:
+                    self._connection = self._connect()
+                try:
+                    self._connection.request(method, path, text, {"Content-Type": "application/json"})
+                    answer = self._connection.getresponse()
+                    content = answer.read()
+                    break
+                except OSError:
+                    # A kept connection may have been closed by the server in the meantime.
+                    if fresh:
+                        raise
+        if answer.status >= 300:
+            raise shell.CommandFailed(f"{method} {path}: {answer.status} {content[:300]!r}")
+        return json.loads(content)
+
+    def _connect(self):
+        tls = ssl.create_default_context(cafile=os.path.join(self.tls_dir, "ca.crt"))
+        tls.load_cert_chain(os.path.join(self.tls_dir, "client.crt"), os.path.join(self.tls_dir, "client.key"))
+        namespace = self._topology.namespace("node2")
+        return netns_http.NamespaceConnection(namespace, "127.0.0.1", PORT, tls)

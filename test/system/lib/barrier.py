@@ -1,0 +1,78 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Knowing that the daemon has dealt with everything written so far.
+
+A Service of our own gets a new port and a new endpoint; both streams of changes are ordered, so once that
+port is answered by that endpoint, everything written before is in the kernel. Waiting is shared: callers
+that arrive while one barrier is under way all use the next one.
+"""
+
+import threading
+import time
+
+from . import addresses as a
+from . import objects, probe
+
+NAMESPACE, NAME = "barrier", "barrier"
+CLUSTER_IP = {a.V4: "172.30.255.1", a.V6: "fd00:172:30::ffff"}
+FIRST_PORT = 10000
+PATIENCE = 25
+
+
+class BarrierTimeout(Exception):
+    """What was written did not reach the kernel in time."""
+
+
+class Barrier:
+    def __init__(self, topology, source, alive):
+        self._topology = topology
+        self._source = source
+        self._alive = alive  # raises when waiting longer is pointless
+        self._turn = threading.Condition()
+        self._begun = 0
+        self._done = 0
+        self._running = False
+
+    def settle(self):
+        """Returns once everything written before this call is programmed, in both families."""
+        with self._turn:
+            mine = self._begun + 1
+            while self._done < mine:
+                if self._running:
+                    self._turn.wait()
+                    continue
+                self._running = True
+                self._begun += 1
+                number = self._begun
+                self._turn.release()
+                try:
+                    self._pass(number)
+                finally:
+                    self._turn.acquire()
+                    self._running = False
+                    self._turn.notify_all()
+                self._done = number
+
+    def _pass(self, number):
+        endpoint = a.E1 if number % 2 else a.E4
+        port = FIRST_PORT + number
+        spec = {
+            "type": "ClusterIP", "clusterIP": CLUSTER_IP[a.V4], "clusterIPs": list(CLUSTER_IP.values()),
+            "ipFamilies": ["IPv4", "IPv6"], "ports": [objects.port("b", port, "tcp", targetPort=a.POD_PORT)],
+        }
+        self._source.put(
+            objects.service(NAMESPACE, NAME, spec),
+            *(objects.endpoint_slice(NAMESPACE, f"{NAME}-{family}", NAME, family,
+                                     [objects.port("b", a.POD_PORT, "tcp")], [objects.ready(endpoint)])
+              for family in a.FAMILIES))
+        deadline = time.monotonic() + PATIENCE
+        for family in a.FAMILIES:
+            while not self._answered(endpoint, port, family):
+                self._alive()
+                if time.monotonic() > deadline:
+                    raise BarrierTimeout(f"a change was not programmed within {PATIENCE} s ({family})")
+                time.sleep(0.02)
+
+    def _answered(self, endpoint, port, family):
+        lines = probe.ask(self._topology, a.POD, "tcp", CLUSTER_IP[family], port, family, timeout_ms=300)
+        return len(lines) == 1 and lines[0].startswith(f"ok {endpoint.name} ")

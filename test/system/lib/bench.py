@@ -1,0 +1,96 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""One daemon with one source of objects on the test network: what cases run on."""
+
+import os
+import time
+
+from . import addresses as a
+from . import apiserver, churn, manifests, objects
+from .barrier import Barrier
+from .daemon import Daemon
+
+PROMPT = ["--iptables-sync-period", "2s", "--iptables-min-sync-period", "0s"]
+BOTH_CIDRS = ["--cluster-cidr", ",".join(a.CLUSTER_CIDR.values())]
+
+# The flags a group of cases needs; each group is one run of the daemon.
+CONFIGS = {
+    "default": BOTH_CIDRS,
+    "masquerade-all": [*BOTH_CIDRS, "--masquerade-all"],
+    "no-detector": [],
+    "bridge-detector": ["--detect-local-mode", "BridgeInterface", "--pod-bridge-interface", "vethpod"],
+    "prefix-detector": ["--detect-local-mode", "InterfaceNamePrefix", "--pod-interface-name-prefix", "veth"],
+    "no-localhost-nodeports": [*BOTH_CIDRS, "--iptables-localhost-nodeports=false"],
+    "nodeports-one-subnet": [*BOTH_CIDRS, "--nodeport-addresses", "192.168.0.0/24,fd00:192:168::/64"],
+    "nodeports-with-loopback": [*BOTH_CIDRS, "--nodeport-addresses",
+                                "192.168.0.0/24,127.0.0.0/8,fd00:192:168::/64,::1/128"],
+    "nodeports-only-ipv6": [*BOTH_CIDRS, "--nodeport-addresses", "::/0,fd00::/64"],
+    "nodeports-primary": [*BOTH_CIDRS, "--nodeport-addresses", "primary"],
+}
+
+
+class Bench:
+    """Starts on entry; on exit the daemon is stopped and its rules are removed with `--cleanup`."""
+
+    def __init__(self, topology, programs, source_name, config="default", backend="iptables", flags=()):
+        self.topology = topology
+        self.programs = programs
+        self.backend = backend
+        self.source_name = source_name
+        self.flags = [*PROMPT, *CONFIGS[config], *flags]
+        self.label = f"{source_name}-{config}-{time.monotonic_ns()}"
+        self.allocator = topology.allocator
+        self.source = None
+        self.daemon = None
+        self.barrier = None
+        self.churn = None
+
+    def __enter__(self):
+        directory = os.path.join(self.topology.directory, self.label)
+        os.mkdir(directory)
+        # Left at 1 by an earlier daemon it would hide one that fails to set it, or sets it wrongly.
+        self.topology.run("node", "sysctl", "-qw", "net.ipv4.conf.all.route_localnet=0")
+        if self.source_name == "manifests":
+            self.source = manifests.ManifestSource(directory)
+        else:
+            self.source = apiserver.ApiSource(self.topology, self.programs, directory)
+        self.daemon = Daemon(self.topology, self.programs, self.backend, self.label)
+        self.barrier = Barrier(self.topology, self.source, self.daemon.check_alive)
+        self.set_node_labels({objects.ZONE_LABEL: a.ZONE})
+        try:
+            self.start_daemon()
+            self.barrier.settle()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.stop_churn()
+        self.daemon.stop()
+        self.daemon.run(["--cleanup", *self._cleanup_flags()])
+        self.source.close()
+
+    def start_daemon(self):
+        self.daemon.start(self.source.daemon_flags(), self.flags)
+        self.daemon.wait_synced()
+
+    def cleanup(self):
+        return self.daemon.run(["--cleanup", *self._cleanup_flags()])
+
+    def set_node_labels(self, labels):
+        self.source.put(objects.node(labels))
+
+    def start_churn(self):
+        self.churn = churn.Churn(self)
+        self.churn.start()
+
+    def stop_churn(self):
+        """The hammer's counts when there was churn, else None."""
+        if self.churn is None:
+            return None
+        running, self.churn = self.churn, None
+        return running.stop()
+
+    def _cleanup_flags(self):
+        return ["--state-dir", self.daemon.state_dir, "--plugin-dir", self.programs.plugin_dir(self.topology.directory)]

@@ -1,0 +1,218 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Declaring cases, and what a case function is given."""
+
+import dataclasses
+import threading
+import time
+
+from . import addresses as a
+from . import outcomes, probe, tap
+from .services import ServiceUnderTest
+
+DEFAULT = "default"
+SOURCES = ("manifests", "apiserver")
+BACKENDS = ("iptables", "ipvs", "nftables", "userspace")
+
+_registered = []
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    function: object
+    numbers: tuple  # of the behaviour reference's conformance cases; empty for tests of our own
+    title: str
+    config: str | None  # None: the case runs daemons of its own
+    families: tuple
+    protocols: tuple
+    sources: tuple
+    backends: tuple
+    exclusive: bool  # nothing else may happen on the daemon at the same time
+
+    @property
+    def name(self):
+        if not self.numbers:
+            return f"{self.area}: {self.title}"
+        word = "case" if len(self.numbers) == 1 else "cases"
+        return f"{word} {', '.join(map(str, self.numbers))}: {self.title}"
+
+    @property
+    def area(self):
+        return self.function.__module__.removeprefix("cases_")
+
+    @property
+    def test(self):
+        return f"{self.function.__module__}.{self.function.__name__}"
+
+
+def case(number, title, config=DEFAULT, families=a.FAMILIES, protocols=("tcp", "udp"), sources=SOURCES,
+         backends=BACKENDS, exclusive=False):
+    """Registers a case. `number` is one number, several, or None."""
+    numbers = () if number is None else number if isinstance(number, tuple) else (number,)
+
+    def register(function):
+        _registered.append(Case(function, numbers, title, config, tuple(families), tuple(protocols), tuple(sources),
+                                tuple(backends), exclusive))
+        return function
+
+    return register
+
+
+def own_daemon(number, title, families=(a.V4,), protocols=("tcp",), sources=("apiserver",), backends=BACKENDS):
+    """Registers a case that starts, kills and restarts daemons itself."""
+    return case(number, title, None, families, protocols, sources, backends)
+
+
+def registered():
+    return list(_registered)
+
+
+class Skip(Exception):
+    """This machine cannot run the case; the text says why."""
+
+
+class Failed(Exception):
+    """A case that cannot go on."""
+
+
+class Trial:
+    """One run of a case with one set of parameters. Everything it makes is removed by `close`."""
+
+    def __init__(self, bench, label, family, protocol):
+        self.bench = bench
+        self.topology = bench.topology
+        self.family = family
+        self.protocol = protocol
+        self.problems = []
+        self._label = label
+        self._cleanup = []
+
+    # Services.
+
+    def service(self, endpoints=None, **wanted):
+        number = self.bench.allocator.number()
+        made = ServiceUnderTest(self.bench.source, number, f"{self._label}-{number}", self.family, self.protocol,
+                                endpoints, **wanted)
+        self._cleanup.append(made.delete)
+        return made
+
+    def settle(self):
+        """Returns once everything written so far is in the kernel."""
+        self.bench.barrier.settle()
+
+    # Expectations. Differences are collected, so that one run tells all of them.
+
+    def expect(self, senders, fronts, expected):
+        """Every one of these senders sees the expected outcome at every one of these fronts."""
+        for sender in senders if isinstance(senders, (list, tuple)) else [senders]:
+            for front in fronts if isinstance(fronts, (list, tuple)) else [fronts]:
+                wrong = probe.check(self.topology, sender, front.protocol, front.ip, front.port, self.family, expected)
+                if wrong:
+                    self.problems.append(wrong)
+
+    def expect_soon(self, sender, front, expected, seconds=10):
+        """For what no barrier orders: a change of the node, a repair. The outcome must come within the time."""
+        deadline = time.monotonic() + seconds
+        while True:
+            wrong = probe.check(self.topology, sender, front.protocol, front.ip, front.port, self.family, expected)
+            if wrong is None:
+                return
+            if time.monotonic() > deadline:
+                self.problems.append(f"after {seconds} s still: {wrong}")
+                return
+
+    def expect_shares(self, sender, front, hosts, questions=150):
+        """Each host answers about as often as the others."""
+        lines = probe.ask(self.topology, sender, front.protocol, front.ip, front.port, self.family, questions)
+        for host in hosts:
+            share = sum(line.split()[1:2] == [host.name] for line in lines)
+            # More than six standard deviations off for two or three endpoints.
+            self.require(share > questions / len(hosts) * 0.45,
+                         f"{host.name} answered {share} of {questions} connections to {front.ip}")
+
+    def require(self, condition, sentence):
+        if not condition:
+            self.problems.append(sentence)
+
+    def hammer(self, sender, front):
+        return probe.Hammer(self.topology, sender, front.protocol, front.ip, front.port)
+
+    def require_unbroken(self, hammer, sentence):
+        """The hammer saw no failure, and it did see traffic."""
+        counts = hammer.stop()
+        self.require(counts["ok"] > 0, f"{sentence}: the hammer never connected")
+        self.require(counts["failed"] == 0, f"{sentence}: {counts['failed']} failed connects of "
+                                            f"{counts['failed'] + counts['ok']}, first: {counts['first_failure']}")
+        return counts
+
+    def hold(self, sender, front):
+        return probe.Held(self.topology, sender, front.protocol, front.ip, front.port)
+
+    # Company.
+
+    def listen(self, place, name, port, addresses=()):
+        """A server besides the pods, to see packets that the proxy must leave alone."""
+        server = self.topology.serve(place, name, [port], [self.protocol], addresses)
+        self.defer(lambda: probe.shell.stop(server))
+        return name
+
+    def defer(self, action):
+        self._cleanup.append(action)
+
+    def close(self):
+        while self._cleanup:
+            self._cleanup.pop()()
+
+
+def run_trial(results, one, bench, family, protocol, source_name):
+    """Runs one case with one set of parameters and records what came of it."""
+    label = "-".join(["c", *map(str, one.numbers), family, protocol]) if one.numbers else f"{one.area}-{family}-{protocol}"
+    trial = Trial(bench, label, family, protocol)
+    record = {
+        "name": one.name, "numbers": list(one.numbers), "title": one.title, "test": one.test,
+        "parameters": [word for word in (family, protocol, source_name, one.config) if word and word != DEFAULT],
+        "result": tap.PASS, "reason": "",
+    }
+    started = time.monotonic()
+    try:
+        try:
+            one.function(trial)
+        finally:
+            trial.close()
+    except Skip as reason:
+        record.update(result=tap.SKIP, reason=str(reason))
+    except Exception as error:  # pylint: disable=broad-except  # one broken case must not hide the others
+        trial.problems.append(f"{type(error).__name__}: {error}")
+    if trial.problems:
+        record.update(result=tap.FAIL, reason="; ".join(trial.problems))
+    record["seconds"] = round(time.monotonic() - started, 2)
+    results.add(record, trial.problems)
+
+
+def run_side_by_side(work, workers):
+    """Runs the functions in a few threads: most of a case is waiting for packets and for the daemon."""
+    queue = list(reversed(work))
+    lock = threading.Lock()
+
+    def loop():
+        while True:
+            with lock:
+                if not queue:
+                    return
+                function = queue.pop()
+            function()
+
+    # Daemon threads: an interrupted run must not wait for what is left in the queue.
+    threads = [threading.Thread(target=loop, daemon=True) for _ in range(workers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+# A process on the node sends from the node's second address: the address it would be masqueraded to is the
+# first one, so that a missing masquerade shows.
+NODE = a.NODE_SECOND
+POD, EXT = a.POD, a.EXT
+REJECTED, DROPPED, UNTOUCHED = outcomes.REJECTED, outcomes.DROPPED, outcomes.UNTOUCHED
+kept, masqueraded, answered_by = outcomes.kept, outcomes.masqueraded, outcomes.answered_by

@@ -1,0 +1,122 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The daemon under test, running as a node's proxy in the namespace `node`."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+from . import addresses as a
+from . import programs as p
+from . import shell
+
+# An own /run: neither the lock files of iptables nor anything else there is shared with the host.
+ENTER = 'mount -t tmpfs tmpfs /run && exec "$@"'
+
+START_PATIENCE = 30
+
+
+class DaemonError(Exception):
+    """The daemon ended, or did not do in time what it had to."""
+
+
+class Daemon:
+    def __init__(self, topology, programs, backend="iptables", label="daemon"):
+        self._topology = topology
+        self._programs = programs
+        self._backend = backend
+        self.state_dir = os.path.join(topology.directory, f"state-{label}")
+        self.log_path = os.path.join(topology.directory, f"{label}.log")
+        self._process = None
+
+    def command(self, source_flags, flags=(), backend=None):
+        return [
+            self._programs.sluiced, *source_flags,
+            "--hostname-override", a.NODE_NAME,
+            "--proxy-mode", backend or self._backend,
+            "--state-dir", self.state_dir,
+            "--plugin-dir", self._programs.plugin_dir(self._topology.directory),
+            "--v=2", *flags,
+        ]
+
+    def start(self, source_flags, flags=(), backend=None):
+        os.makedirs(self.state_dir, exist_ok=True)
+        with open(self.log_path, "ab") as log:
+            self._process = subprocess.Popen(
+                self._enter(self.command(source_flags, flags, backend)), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                env=self._environment())
+
+    def run(self, argv_flags, timeout=30):
+        """Runs the daemon with exactly these flags to its end (--cleanup, --check, a failing start)."""
+        return subprocess.run(self._enter([self._programs.sluiced, *argv_flags]), capture_output=True, text=True,
+                              timeout=timeout, env=self._environment())
+
+    def stop(self):
+        """SIGTERM; returns the exit status."""
+        return shell.stop(self._process)
+
+    def kill(self):
+        self._process.send_signal(signal.SIGKILL)
+        self._process.wait()
+
+    def signal(self, number):
+        self._process.send_signal(number)
+
+    def check_alive(self):
+        if self._process.poll() is not None:
+            raise DaemonError(f"the daemon ended with status {self._process.returncode}; its last words:\n{self.log_tail()}")
+
+    def status(self):
+        """The JSON document of `sluicectl status`, or None while it does not answer."""
+        done = shell.run([self._programs.sluicectl, "--state-dir", self.state_dir, "status"], check=False)
+        return json.loads(done.stdout) if done.returncode == 0 and done.stdout.strip() else None
+
+    def wait_synced(self):
+        """Returns once every family reports that it is synced."""
+        if self._programs.sluicectl is None:
+            return
+        deadline = time.monotonic() + START_PATIENCE
+        while not (flags := list(_values_named("synced", self.status()))) or not all(flags):
+            self.check_alive()
+            if time.monotonic() > deadline:
+                raise DaemonError(f"not synced after {START_PATIENCE} s; its last words:\n{self.log_tail()}")
+            time.sleep(0.05)
+
+    def log(self):
+        with open(self.log_path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    def log_tail(self, lines=15):
+        return "\n".join(self.log().splitlines()[-lines:])
+
+    def wait_logged(self, *words, seconds=10):
+        """The first log line that holds all the words, or None."""
+        deadline = time.monotonic() + seconds
+        while True:
+            for line in self.log().splitlines():
+                if all(word in line for word in words):
+                    return line
+            if time.monotonic() > deadline:
+                return None
+            time.sleep(0.05)
+
+    def _enter(self, argv):
+        return ["ip", "netns", "exec", self._topology.namespace("node"), "sh", "-c", ENTER, "sh", *argv]
+
+    def _environment(self):
+        return {**os.environ, "PATH": p.iptables_nft_path(self._topology.directory) + ":" + os.environ["PATH"]}
+
+
+def _values_named(name, value):
+    """Every value stored under that key, however deep: one per family, wherever the status puts them."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if key == name:
+                yield inner
+            else:
+                yield from _values_named(name, inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _values_named(name, inner)

@@ -1,0 +1,54 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Health check node ports, asked from the outside client."""
+
+import http.client
+import json
+import time
+
+from . import addresses as a
+from . import netns_http
+
+FIRST_PORT = 40000
+# The listener is opened after the rules are written; the barrier only proves the rules.
+PATIENCE = 3
+
+
+def port_for(service):
+    return FIRST_PORT + service.number
+
+
+def block_by_foreign_rule(trial, port):
+    """A rule of the host's own firewall that closes a port unless the proxy opens it earlier."""
+    tool = "iptables-nft" if trial.family == a.V4 else "ip6tables-nft"
+    rule = ["INPUT", "-p", "tcp", "--dport", str(port), "-j", "DROP"]
+    trial.topology.run("node", tool, "-w", "-A", *rule)
+    trial.defer(lambda: trial.topology.run("node", tool, "-w", "-D", *rule))
+
+
+def answer_of(trial, port):
+    """(status, document) of the health port as the outside client sees it; None when it is closed."""
+    place = trial.topology.namespace(a.EXT.place)
+    connection = netns_http.NamespaceConnection(place, a.NODE.ip(trial.family), port)
+    connection.timeout = 1
+    try:
+        connection.request("GET", "/healthz")
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read() or b"{}")
+    except (OSError, http.client.HTTPException):
+        return None
+    finally:
+        connection.close()
+
+
+def expect(trial, port, status):
+    """Requires that status, and returns the document that came with it."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        answer = answer_of(trial, port)
+        if answer and answer[0] == status:
+            return answer[1]
+        if time.monotonic() > deadline:
+            trial.require(False, f"health port {port}: expected status {status}, got {answer}")
+            return {}
+        time.sleep(0.05)

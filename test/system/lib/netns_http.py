@@ -1,0 +1,53 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""HTTP from this process into a network namespace.
+
+A socket belongs for ever to the namespace of the thread that made it, so a short-lived thread enters the
+namespace, makes the socket and ends; no process needs to be started per request.
+"""
+
+import ctypes
+import http.client
+import os
+import socket
+import threading
+
+CLONE_NEWNET = 0x40000000
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def connect_in(namespace, address, timeout=10):
+    """A TCP socket of that network namespace, connected."""
+    result = []
+
+    def work():
+        try:
+            with open(f"/run/netns/{namespace}", "rb") as file:
+                if _libc.setns(file.fileno(), CLONE_NEWNET) != 0:
+                    number = ctypes.get_errno()
+                    raise OSError(number, os.strerror(number), namespace)
+            result.append(socket.create_connection(address, timeout))
+        except OSError as error:
+            result.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    if isinstance(result[0], OSError):
+        raise result[0]
+    return result[0]
+
+
+class NamespaceConnection(http.client.HTTPConnection):
+    """An HTTP(S) connection whose socket is made inside a network namespace."""
+
+    def __init__(self, namespace, host, port, tls=None):
+        super().__init__(host, port, timeout=10)
+        self._namespace = namespace
+        self._tls = tls
+
+    def connect(self):
+        self.sock = connect_in(self._namespace, (self.host, self.port), self.timeout)
+        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self._tls:
+            self.sock = self._tls.wrap_socket(self.sock, server_hostname=self.host)

@@ -1,0 +1,90 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a sender may see when it talks to a Service, and how it is compared with what it did see."""
+
+import dataclasses
+
+from . import addresses as a
+
+TIMEOUT_WHEN_SILENT_MS = 350
+TIMEOUT_WHEN_ANSWERED_MS = 2500
+
+
+KEPT, MASQUERADED, ANY = "kept", "masqueraded", "any"
+
+
+@dataclasses.dataclass(frozen=True)
+class Expected:
+    """Served: every named server answers, nobody else does, and each sees the source as stated."""
+
+    kind: str  # served, rejected, dropped
+    sources: tuple = ()  # (server name, KEPT | MASQUERADED | ANY)
+
+    @property
+    def servers(self):
+        return {name for name, _ in self.sources}
+
+    def __or__(self, other):
+        return Expected("served", self.sources + other.sources)
+
+    def __str__(self):
+        if self.kind == "served":
+            return "answers from " + ", ".join(f"{name} (source {source})" for name, source in self.sources)
+        return self.kind
+
+
+REJECTED = Expected("rejected")
+DROPPED = Expected("dropped")
+
+
+def kept(*hosts):
+    return _served(hosts, KEPT)
+
+
+def masqueraded(*hosts):
+    return _served(hosts, MASQUERADED)
+
+
+def answered_by(*hosts):
+    return _served(hosts, ANY)
+
+
+def _served(hosts, source):
+    return Expected("served", tuple((host if isinstance(host, str) else host.name, source) for host in hosts))
+
+
+UNTOUCHED = kept(a.OUTSIDE)
+
+
+def mismatch(expected, lines, sender_ip, family):
+    """None when the answers are as expected; else a sentence. `lines` are those of `netecho ask`."""
+    for line in lines:
+        if not _fits(expected, line.split(), sender_ip, family):
+            return f"expected {expected}, saw '{line}'"
+    seen = {line.split()[1] for line in lines if line.startswith("ok ")}
+    if expected.kind == "served" and seen != expected.servers:
+        return f"expected {expected}, but never saw {', '.join(sorted(expected.servers - seen))}"
+    return None
+
+
+def complete(expected, lines):
+    """Whether more questions could not add anything to what was seen."""
+    if expected.kind != "served":
+        return True
+    return {line.split()[1] for line in lines if line.startswith("ok ")} == expected.servers
+
+
+def _fits(expected, words, sender_ip, family):
+    if expected.kind == "rejected":
+        return words == ["refused"]
+    if expected.kind == "dropped":
+        # A datagram dropped on the sender's own OUTPUT chain is reported to the sender as EPERM.
+        return words in (["timeout"], ["error", "Operation", "not", "permitted"])
+    if words[0] != "ok":
+        return False
+    source = dict(expected.sources).get(words[1])
+    if source == KEPT:
+        return words[2] == sender_ip
+    if source == MASQUERADED:
+        return words[2] != sender_ip and words[2] in a.node_addresses(family)
+    return source == ANY

@@ -1,0 +1,75 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Traffic: questions to Services, hammers and held connections, all made by netecho."""
+
+import json
+import subprocess
+
+from . import addresses as a
+from . import outcomes, shell
+
+# Enough for two endpoints at one half each to be told from one endpoint, and cheap.
+FEWEST_QUESTIONS = 10
+MOST_QUESTIONS = 100
+SILENT_QUESTIONS = 2
+
+
+def ask(topology, sender, protocol, ip, port, family, count=1, timeout_ms=1000, bind=True):
+    """The answer lines of `count` fresh connections from that sender's own address."""
+    words = [topology.netecho, "ask", protocol, ip, str(port), "--count", str(count), "--timeout", str(timeout_ms)]
+    if bind:
+        words += ["--source", sender.ip(family)]
+    return topology.run(sender.place, *words, timeout=count * timeout_ms / 1000 + 30).stdout.splitlines()
+
+
+def check(topology, sender, protocol, ip, port, family, expected):
+    """None, or a sentence that says what differed from the expected outcome."""
+    # A loopback destination is only reached from a loopback source.
+    bind = ip != a.LOOPBACK[family]
+    served = expected.kind == "served"
+    timeout = outcomes.TIMEOUT_WHEN_ANSWERED_MS if served else outcomes.TIMEOUT_WHEN_SILENT_MS
+    lines = []
+    batch = FEWEST_QUESTIONS if served else SILENT_QUESTIONS
+    while True:
+        lines += ask(topology, sender, protocol, ip, port, family, batch, timeout, bind)
+        sender_ip = sender.ip(family) if bind else a.LOOPBACK[family]
+        wrong = outcomes.mismatch(expected, lines, sender_ip, family)
+        if wrong is None or outcomes.complete(expected, lines) or len(lines) >= MOST_QUESTIONS or \
+                any(not line.startswith("ok ") for line in lines):
+            break
+    if wrong is None:
+        return None
+    return f"{sender.name} → {protocol} {ip} port {port}: {wrong}"
+
+
+class Hammer:
+    """Connects without pause until stopped; `result` is netecho's JSON line."""
+
+    def __init__(self, topology, sender, protocol, ip, port, seconds=600, timeout_ms=900):
+        self._process = topology.start(
+            sender.place, topology.netecho, "hammer", protocol, ip, str(port), "--seconds", str(seconds),
+            "--timeout", str(timeout_ms), stdout=subprocess.PIPE)
+
+    def stop(self):
+        self._process.terminate()
+        output, _ = self._process.communicate(timeout=10)
+        return json.loads(output)
+
+
+class Held:
+    """One connection kept alive; `end` tells whether it survived."""
+
+    def __init__(self, topology, sender, protocol, ip, port):
+        self._process = topology.start(sender.place, topology.netecho, "hold", protocol, ip, str(port),
+                                       stdout=subprocess.PIPE)
+        self.greeting = self._process.stdout.readline().strip()
+
+    def server(self):
+        """The name of the endpoint that holds the connection."""
+        return self.greeting.split()[1] if self.greeting.startswith("established ") else ""
+
+    def end(self):
+        """(survived, last line)."""
+        status = shell.stop(self._process)
+        last = (self._process.stdout.read().strip().splitlines() or [self.greeting])[-1]
+        return status == 0, last

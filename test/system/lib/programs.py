@@ -1,0 +1,57 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Where the programs under test are in a build tree."""
+
+import os
+import shutil
+
+from . import shell
+
+
+class Programs:
+    def __init__(self, builddir, daemon=None, plugin_dir=None, netecho=None):
+        self.builddir = os.path.abspath(builddir)
+        self.netecho = os.path.abspath(netecho) if netecho else self._find("netecho")
+        self.sluiced = os.path.abspath(daemon) if daemon else self._find("sluiced")
+        self.sluicectl = None if daemon else self._find("sluicectl")
+        self._plugin_dir = plugin_dir
+        self.apiserver = os.path.join(source_root(), "test", "apiserver", "apiserver.py")
+
+    def _find(self, name):
+        for folder in ("core", "test/tools", ""):
+            path = os.path.join(self.builddir, folder, name)
+            if os.path.isfile(path) and os.access(path, os.X_OK):
+                return path
+        raise shell.CommandFailed(f"{name} not found in {self.builddir}: run make first, or name the build with --builddir")
+
+    def plugin_dir(self, scratch):
+        """One folder with every built backend: libtool leaves each in a folder of its own."""
+        if self._plugin_dir:
+            return self._plugin_dir
+        folder = os.path.join(scratch, "plugins")
+        if not os.path.isdir(folder):
+            os.mkdir(folder, 0o755)
+            for built in built_modules(os.path.join(self.builddir, "plugins")):
+                shutil.copy(built, folder)
+        return folder
+
+
+def built_modules(folder):
+    """Every shared object below a folder, those in libtool's hidden folders too."""
+    return [os.path.join(place, name) for place, _, names in os.walk(folder) for name in names if name.endswith(".so")]
+
+
+def source_root():
+    return os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", ".."))
+
+
+def iptables_nft_path(scratch):
+    """A folder in which every iptables name is the nft variant, whatever the host's alternatives say."""
+    folder = os.path.join(scratch, "iptables-nft")
+    if not os.path.isdir(folder):
+        os.mkdir(folder)
+        multi = os.path.realpath(shutil.which("iptables-nft"))
+        for name in ("iptables", "ip6tables"):
+            for suffix in ("", "-save", "-restore"):
+                os.symlink(multi, os.path.join(folder, name + suffix))
+    return folder

@@ -1,0 +1,167 @@
+#!/usr/bin/python3
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the system tests: real daemon, real kernel, real packets, in network namespaces of its own."""
+
+import argparse
+import fnmatch
+import glob
+import importlib
+import os
+import shutil
+import sys
+import time
+
+from lib import addresses as a
+from lib import cases, programs, shell, tap
+from lib.bench import CONFIGS, Bench
+from lib.topology import Topology
+
+WORKERS = 6
+
+
+def options():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--builddir", default=".", help="where make was run (default: here)")
+    parser.add_argument("--filter", action="append", default=[], metavar="TEXT",
+                        help="only cases whose name holds TEXT, or that have that case number; repeatable")
+    parser.add_argument("--backend", default="iptables", choices=cases.BACKENDS)
+    parser.add_argument("--family", choices=a.FAMILIES)
+    parser.add_argument("--protocol", choices=("tcp", "udp", "sctp"))
+    parser.add_argument("--source", choices=cases.SOURCES)
+    parser.add_argument("--churn", action="store_true",
+                        help="other Services change all the time; a hammered one must never fail")
+    parser.add_argument("--jobs", type=int, default=WORKERS, help="cases side by side (default %(default)s)")
+    parser.add_argument("--results", metavar="FILE", help="write a JSON file for conformance.py")
+    parser.add_argument("--keep-logs", metavar="DIR", help="copy the daemons' logs there")
+    parser.add_argument("--list", action="store_true", help="only list the cases")
+    parser.add_argument("--daemon", metavar="PROGRAM", help="another program in place of sluiced (no sluicectl then)")
+    parser.add_argument("--netecho", metavar="PROGRAM", help="netecho, when it is not in the build tree")
+    parser.add_argument("--plugin-dir", metavar="DIR", help="backends, when they are not in the build tree")
+    return parser.parse_args()
+
+
+def load_cases():
+    for path in sorted(glob.glob(os.path.join(os.path.dirname(os.path.abspath(__file__)), "cases_*.py"))):
+        importlib.import_module(os.path.basename(path)[:-3])
+    return cases.registered()
+
+
+def chosen(one, wanted):
+    if wanted.backend not in one.backends:
+        return False
+    return not wanted.filter or any(_matches(one, text) for text in wanted.filter)
+
+
+def _matches(one, text):
+    if text.isdigit():
+        return int(text) in one.numbers
+    return text in one.name or text in one.test or fnmatch.fnmatch(one.test, text)
+
+
+def parameters(one, wanted):
+    """Every (family, protocol) the case is to run with."""
+    return [(family, protocol)
+            for family in one.families if wanted.family in (None, family)
+            for protocol in one.protocols if wanted.protocol in (None, protocol)]
+
+
+def run_group(topology, where, wanted, results, source_name, config, group):
+    """All cases that share a daemon with these flags: first those that need it alone, then side by side."""
+    with Bench(topology, where, source_name, config, wanted.backend) as bench:
+        trials = [(one, family, protocol) for one in group for family, protocol in parameters(one, wanted)]
+
+        def run(one, family, protocol):
+            cases.run_trial(results, one, bench, family, protocol, source_name)
+
+        for trial in [trial for trial in trials if trial[0].exclusive]:
+            run(*trial)
+        if wanted.churn:
+            bench.start_churn()
+        side_by_side = [lambda trial=trial: run(*trial) for trial in trials if not trial[0].exclusive]
+        cases.run_side_by_side(side_by_side, wanted.jobs)
+        record_churn(results, bench.stop_churn(), source_name, config)
+
+
+def record_churn(results, counts, source_name, config):
+    if counts is None:
+        return
+    failed = counts["failed"] != 0 or counts["ok"] == 0
+    sentence = f"{counts['failed']} of {counts['failed'] + counts['ok']} connects failed during {counts['changes']} changes"
+    results.add({
+        "name": "churn: a steady Service is reachable throughout", "numbers": [], "title": "steady Service under churn",
+        "test": "churn", "parameters": [source_name, config], "result": tap.FAIL if failed else tap.PASS,
+        "reason": sentence if failed else "", "seconds": counts["seconds"],
+    }, [f"{sentence}, first: {counts['first_failure']}"] if failed else [sentence])
+
+
+def run_alone(topology, where, wanted, results, source_name, one):
+    """A case that starts and kills daemons: it gets a bench to itself."""
+    for family, protocol in parameters(one, wanted):
+        with Bench(topology, where, source_name, "default", wanted.backend) as bench:
+            cases.run_trial(results, one, bench, family, protocol, source_name)
+
+
+def guarded(results, what, work):
+    """A daemon that does not start must not end the run: it is one more failure."""
+    try:
+        work()
+    except Exception as error:  # pylint: disable=broad-except
+        results.add({"name": what, "numbers": [], "title": what, "test": "run", "parameters": [], "result": tap.FAIL,
+                     "reason": str(error), "seconds": 0}, [f"{type(error).__name__}: {error}"])
+
+
+def run_all(topology, where, wanted, picked, results):
+    for source_name in cases.SOURCES:
+        if wanted.source not in (None, source_name):
+            continue
+        here = [one for one in picked if source_name in one.sources and parameters(one, wanted)]
+        for config in CONFIGS:
+            group = [one for one in here if one.config == config]
+            if group:
+                guarded(results, f"start with {config} from {source_name}", lambda config=config, group=group:
+                        run_group(topology, where, wanted, results, source_name, config, group))
+        for one in here:
+            if one.config is None:
+                guarded(results, f"start for {one.name}", lambda one=one:
+                        run_alone(topology, where, wanted, results, source_name, one))
+
+
+def main():
+    wanted = options()
+    picked = [one for one in load_cases() if chosen(one, wanted)]
+    if wanted.list:
+        for one in picked:
+            print(f"{one.name}  [{one.test}]")
+        return 0
+    if not picked:
+        print(f"no case matches {wanted.filter} for backend {wanted.backend}", file=sys.stderr)
+        return 2
+    try:
+        where = programs.Programs(wanted.builddir, wanted.daemon, wanted.plugin_dir, wanted.netecho)
+    except shell.CommandFailed as error:
+        print(f"system tests: {error}", file=sys.stderr)
+        return 2
+    results = tap.Results()
+    started = time.monotonic()
+    with Topology(where.netecho) as topology:
+        try:
+            run_all(topology, where, wanted, picked, results)
+        finally:
+            if wanted.keep_logs:
+                keep_logs(topology.directory, wanted.keep_logs)
+    status = results.finish()
+    print(f"# {time.monotonic() - started:.0f} s")
+    if wanted.results:
+        results.write(wanted.results, wanted.backend)
+    return status
+
+
+def keep_logs(directory, destination):
+    os.makedirs(destination, exist_ok=True)
+    for path in glob.glob(os.path.join(directory, "**", "*.log"), recursive=True):
+        shutil.copy(path, destination)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

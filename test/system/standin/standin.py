@@ -1,0 +1,255 @@
+#!/usr/bin/python3
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Stands in for sluiced in the tests of the test harness.
+
+It takes the daemon's flags and writes the reference's iptables rules, whole and by polling: good enough to
+show that every case passes on right rules. SLUICE_STANDIN_LEAVE_OUT, a regular expression, leaves out the rules it
+matches: that shows that the cases fail on wrong ones.
+"""
+
+import argparse
+import http.server
+import ipaddress
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import rules
+import sources
+
+POLL_SECONDS = 0.03
+CHECK_SECONDS = 1.0
+stopping = threading.Event()
+PER_SERVICE = re.compile(r"^:(KUBE-(?:SVC|SVL|EXT|FW|SEP)-\w+)", re.M)
+
+
+def options():
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    parser.add_argument("--manifests")
+    parser.add_argument("--kubeconfig")
+    parser.add_argument("--hostname-override")
+    parser.add_argument("--proxy-mode", choices=["iptables"])
+    parser.add_argument("--cluster-cidr", default="")
+    parser.add_argument("--masquerade-all", action="store_true")
+    parser.add_argument("--detect-local-mode", default="ClusterCIDR")
+    parser.add_argument("--pod-bridge-interface")
+    parser.add_argument("--pod-interface-name-prefix")
+    parser.add_argument("--iptables-localhost-nodeports", default="true")
+    parser.add_argument("--nodeport-addresses", default="")
+    parser.add_argument("--state-dir")
+    parser.add_argument("--cleanup", action="store_true")
+    for ignored in ("--plugin-dir", "--v", "--iptables-sync-period", "--iptables-min-sync-period"):
+        parser.add_argument(ignored)
+    return parser.parse_args()
+
+
+class Config:
+    def __init__(self, given):
+        self.given = given
+        self.node_name = given.hostname_override
+        self.masquerade_all = given.masquerade_all
+        self.zone = ""
+        self.node_ips = []
+        self._leave_out = os.environ.get("SLUICE_STANDIN_LEAVE_OUT")
+        self._logged = set()
+
+    def use_node(self, nodes):
+        for node in nodes:
+            if node["metadata"]["name"] == self.node_name:
+                self.zone = (node["metadata"].get("labels") or {}).get("topology.kubernetes.io/zone", "")
+                self.node_ips = [entry["address"] for entry in node["status"]["addresses"] if entry["type"] == "InternalIP"]
+
+    def detector(self, family):
+        if self.given.detect_local_mode == "BridgeInterface":
+            return f"-i {self.given.pod_bridge_interface}"
+        if self.given.detect_local_mode == "InterfaceNamePrefix":
+            return f"-i {self.given.pod_interface_name_prefix}+"
+        cidrs = [one for one in self.given.cluster_cidr.split(",") if one and (":" in one) == (family == 6)]
+        return f"-s {cidrs[0]}" if cidrs else None
+
+    def node_port_ranges(self, family):
+        """None means every address."""
+        text = self.given.nodeport_addresses
+        listed = [str(ipaddress.ip_network(ip)) for ip in self.node_ips] if text == "primary" else text.split(",")
+        ranges = [one for one in listed if one and (":" in one) == (family == 6)]
+        return None if not ranges or any(one.endswith("/0") for one in ranges) else ranges
+
+    def localhost_node_ports(self):
+        ranges = self.node_port_ranges(4)
+        return self.given.iptables_localhost_nodeports == "true" and \
+            (ranges is None or any(one.startswith("127.") for one in ranges))
+
+    def left_out(self, line):
+        return self._leave_out is not None and re.search(self._leave_out, line) is not None
+
+    def log(self, line):
+        if line not in self._logged:
+            self._logged.add(line)
+            print(line, file=sys.stderr, flush=True)
+
+
+def tool(family, suffix=""):
+    return ("iptables" if family == 4 else "ip6tables") + suffix
+
+
+def run(*argv, **more):
+    return subprocess.run(argv, capture_output=True, text=True, **more)
+
+
+def restore(family, text):
+    done = run(tool(family, "-restore"), "-w", "--noflush", input=text)
+    if done.returncode != 0:
+        print(f"restore failed: {done.stderr}\n{text}", file=sys.stderr, flush=True)
+    return done.returncode == 0
+
+
+def saved_chains(family):
+    return set(PER_SERVICE.findall(run(tool(family, "-save"), "-t", "nat").stdout))
+
+
+def ensure_jumps(family):
+    for table, chain, match, target in rules.JUMPS:
+        rule = [chain, "-t", table, *match.split(), "-j", target]
+        if run(tool(family), "-w", "-C", *rule).returncode != 0:
+            run(tool(family), "-w", "-I", *rule)
+
+
+def write(family, text):
+    stale = sorted(saved_chains(family) - set(PER_SERVICE.findall(text)))
+    ending = "".join(f"-X {name}\n" for name in stale) + "COMMIT\n"
+    text = text.replace("*nat\n", "*nat\n" + "".join(f":{name} - [0:0]\n" for name in stale))
+    if restore(family, text[:-len("COMMIT\n")] + ending):
+        ensure_jumps(family)
+
+
+def intact(family):
+    return "KUBE-POSTROUTING" in run(tool(family), "-w", "-t", "nat", "-S", "POSTROUTING").stdout and \
+        "MASQUERADE" in run(tool(family), "-w", "-t", "nat", "-S", "KUBE-POSTROUTING").stdout
+
+
+def cleanup():
+    for family in (4, 6):
+        for table, chain, match, target in rules.JUMPS:
+            run(tool(family), "-w", "-D", chain, "-t", table, *match.split(), "-j", target)
+        parts = []
+        for table, static in rules.STATIC_CHAINS.items():
+            existing = set(re.findall(r"^:(\S+)", run(tool(family, "-save"), "-t", table).stdout, re.M))
+            gone = sorted(set(static) & existing) + (sorted(saved_chains(family)) if table == "nat" else [])
+            parts += [f"*{table}", *(f":{name} - [0:0]" for name in gone), *(f"-X {name}" for name in gone), "COMMIT"]
+        restore(family, "\n".join(parts) + "\n")
+
+
+def node_addresses(family):
+    text = run("ip", "-o", f"-{family}", "addr", "show", "scope", "global").stdout + \
+        run("ip", "-o", f"-{family}", "addr", "show", "dev", "lo").stdout
+    return sorted({found for found in re.findall(r"inet6? ([0-9a-f.:]+)", text) if not found.startswith("fe80")})
+
+
+class HealthPorts:
+    def __init__(self):
+        self._servers = {}
+        self.ready = {}
+
+    def update(self, ready):
+        self.ready = ready
+        for number in set(ready) - set(self._servers):
+            self._servers[number] = _HealthServer(("::", number), self._handler(number))
+            threading.Thread(target=self._servers[number].serve_forever, daemon=True).start()
+        for number in set(self._servers) - set(ready):
+            server = self._servers.pop(number)
+            server.shutdown()
+            server.server_close()
+
+    def _handler(self, number):
+        ports = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):  # pylint: disable=invalid-name
+                count = len(ports.ready.get(number, ()))
+                self.send_response(200 if count else 503)
+                self.end_headers()
+                self.wfile.write(json.dumps({"localEndpoints": count}).encode())
+
+            def log_message(self, *_):
+                pass
+
+        return Handler
+
+
+class _HealthServer(http.server.ThreadingHTTPServer):
+    address_family = socket.AF_INET6  # answers both families
+
+
+def texts(config, found):
+    """One restore text per family, and the health ports of both."""
+    by_service = {}
+    for one in found["EndpointSlice"]:
+        name = (one["metadata"].get("labels") or {}).get("kubernetes.io/service-name")
+        by_service.setdefault((one["metadata"]["namespace"], name), []).append(one)
+    made, health = {}, {}
+    for family in (4, 6):
+        collected = rules.Rules(config, family, node_addresses(family))
+        collected.begin()
+        for service in found["Service"]:
+            key = service["metadata"]["namespace"], service["metadata"]["name"]
+            collected.service(service, by_service.get(key, []))
+        collected.finish()
+        made[family] = collected.text()
+        for number, ready in collected.health_ports.items():
+            health.setdefault(number, set()).update(ready)
+    return made, health
+
+
+def serve(config, source, state_path):
+    written = {}
+    if os.path.exists(state_path):
+        with open(state_path, encoding="utf-8") as file:
+            written = {int(family): text for family, text in json.load(file).items()}
+    health, checked = HealthPorts(), 0
+    if config.localhost_node_ports():
+        run("sysctl", "-qw", "net.ipv4.conf.all.route_localnet=1")
+    while not stopping.is_set():
+        found = source.read()
+        if found is not None:
+            config.use_node(found["Node"])
+            made, ports = texts(config, found)
+            health.update(ports)
+            look = time.monotonic() - checked > CHECK_SECONDS
+            changed = [family for family in made if made[family] != written.get(family) or (look and not intact(family))]
+            for family in changed:
+                write(family, made[family])
+            if look:
+                checked = time.monotonic()
+            if changed:
+                written = made
+                with open(state_path + ".new", "w", encoding="utf-8") as file:
+                    json.dump(written, file)
+                os.rename(state_path + ".new", state_path)
+        stopping.wait(POLL_SECONDS)
+
+
+def main():
+    given = options()
+    signal.signal(signal.SIGTERM, lambda *_: stopping.set())
+    if given.cleanup:
+        cleanup()
+        return 0
+    config = Config(given)
+    try:
+        source = sources.Directory(given.manifests) if given.manifests else sources.ApiServer(given.kubeconfig)
+    except OSError as error:
+        print(f"kubeconfig {given.kubeconfig}: {error.strerror}", file=sys.stderr)
+        return 1
+    serve(config, source, os.path.join(given.state_dir, "written.json"))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,37 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// netecho ask: fresh connections one after the other, one result line each.
+#include <cstdio>
+#include <map>
+
+#include "netecho_attempt.hpp"
+#include "netecho_commands.hpp"
+#include "netecho_options.hpp"
+
+namespace netecho {
+
+int ask(const std::vector<std::string>& words) {
+    const Options options(words, {{"--count", "--timeout", "--source", "--bind-dev"}, {"--summary"}, 3});
+    Target target;
+    target.protocol = parse_protocol(options.positional(0));
+    target.address = make_address(options.positional(1), parse_port(options.positional(2)));
+    if (options.has("--source")) target.source = parse_source(options.text("--source", ""));
+    target.device = options.text("--bind-dev", "");
+    target.timeout = options.milliseconds("--timeout", 1000);
+
+    std::map<std::string, unsigned> counts;
+    const unsigned count = options.number("--count", 1);
+    for (unsigned i = 0; i < count && !stop_requested; ++i) {
+        const std::string line = open_conversation(target).answer.line();
+        if (options.has("--summary")) {
+            ++counts[line];
+        } else {
+            std::printf("%s\n", line.c_str());
+        }
+    }
+    for (const auto& [line, times] : counts) std::printf("%u %s\n", times, line.c_str());
+    return 0;
+}
+
+}  // namespace netecho

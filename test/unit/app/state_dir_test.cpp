@@ -1,0 +1,124 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/app/state_dir.hpp"
+
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <optional>
+
+#include "test/unit/app/temporary_folder.hpp"
+
+namespace sluice::app {
+namespace {
+
+class StateDirTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(StateDirTest);
+  CPPUNIT_TEST(the_folder_is_made_with_its_parents);
+  CPPUNIT_TEST(a_second_daemon_is_refused_and_told_who_holds_it);
+  CPPUNIT_TEST(the_lock_ends_with_its_holder);
+  CPPUNIT_TEST(a_file_in_its_place_is_an_error);
+  CPPUNIT_TEST(the_lock_file_may_not_be_a_link);
+  CPPUNIT_TEST(backends_have_folders);
+  CPPUNIT_TEST(ids_that_lead_elsewhere_are_refused);
+  CPPUNIT_TEST(claims_survive_a_restart);
+  CPPUNIT_TEST(a_damaged_ledger_does_not_stop_the_start);
+  CPPUNIT_TEST_SUITE_END();
+
+  std::optional<test::TemporaryFolder> folder_;
+
+ public:
+  void setUp() override { folder_.emplace(); }
+  void tearDown() override { folder_.reset(); }
+
+  void the_folder_is_made_with_its_parents() {
+    StateDir dir(folder_->path("a/b"));
+    CPPUNIT_ASSERT(dir.open().ok());
+    struct stat info {};
+    CPPUNIT_ASSERT_EQUAL(0, ::stat(folder_->path("a/b").c_str(), &info));
+    CPPUNIT_ASSERT_EQUAL(0755u, static_cast<unsigned>(info.st_mode & 0777));
+    CPPUNIT_ASSERT_EQUAL(folder_->path("a/b/control.sock"), dir.control_socket());
+  }
+
+  void a_second_daemon_is_refused_and_told_who_holds_it() {
+    StateDir first(folder_->path());
+    CPPUNIT_ASSERT(first.open().ok());
+    StateDir second(folder_->path());
+    const base::Status refused = second.open();
+    CPPUNIT_ASSERT(refused.code() == base::StatusCode::unavailable);
+    CPPUNIT_ASSERT_EQUAL("state directory " + folder_->path() + " is in use by another sluiced (process " +
+                             std::to_string(::getpid()) + "); stop it or choose another with --state-dir",
+                         refused.message());
+  }
+
+  void the_lock_ends_with_its_holder() {
+    {
+      StateDir first(folder_->path());
+      CPPUNIT_ASSERT(first.open().ok());
+    }
+    StateDir second(folder_->path());
+    CPPUNIT_ASSERT(second.open().ok());
+  }
+
+  void a_file_in_its_place_is_an_error() {
+    StateDir dir(folder_->write("file", ""));
+    const base::Status status = dir.open();
+    CPPUNIT_ASSERT_EQUAL("state directory: cannot use folder " + folder_->path("file") + ": it is no folder",
+                         status.message());
+    StateDir below(folder_->path("file/below"));
+    CPPUNIT_ASSERT(!below.open().ok());
+  }
+
+  // Somebody who may write into the folder must not make a root daemon truncate a file elsewhere.
+  void the_lock_file_may_not_be_a_link() {
+    const std::string victim = folder_->write("victim", "precious");
+    CPPUNIT_ASSERT_EQUAL(0, ::symlink(victim.c_str(), folder_->path("lock").c_str()));
+    StateDir dir(folder_->path());
+    CPPUNIT_ASSERT(!dir.open().ok());
+    CPPUNIT_ASSERT_EQUAL(std::string("precious"), folder_->read("victim"));
+  }
+
+  void backends_have_folders() {
+    StateDir dir(folder_->path());
+    CPPUNIT_ASSERT(dir.open().ok());
+    const auto made = dir.backend_folder("com.example.dpu");
+    CPPUNIT_ASSERT(made.ok());
+    CPPUNIT_ASSERT_EQUAL(folder_->path("backends/com.example.dpu"), *made);
+    CPPUNIT_ASSERT(std::filesystem::is_directory(*made));
+    CPPUNIT_ASSERT(dir.backend_folder("com.example.dpu").ok());
+  }
+
+  void ids_that_lead_elsewhere_are_refused() {
+    StateDir dir(folder_->path());
+    CPPUNIT_ASSERT(dir.open().ok());
+    for (const char* id : {"", ".", "..", "../x", "a/b", ".hidden"}) CPPUNIT_ASSERT_MESSAGE(id, !dir.backend_folder(id).ok());
+  }
+
+  void claims_survive_a_restart() {
+    {
+      StateDir dir(folder_->path());
+      CPPUNIT_ASSERT(dir.open().ok());
+      CPPUNIT_ASSERT(dir.record_claims("iptables", base::Family::ipv4, {"iptables/nat/KUBE-SERVICES"}).ok());
+    }
+    StateDir dir(folder_->path());
+    CPPUNIT_ASSERT(dir.open().ok());
+    const ClaimsLedger::Artifacts expected{"iptables/nat/KUBE-SERVICES"};
+    CPPUNIT_ASSERT(dir.ledger().all().at({"iptables", base::Family::ipv4}) == expected);
+  }
+
+  void a_damaged_ledger_does_not_stop_the_start() {
+    folder_->write("claims.json", "{");
+    StateDir dir(folder_->path());
+    CPPUNIT_ASSERT(dir.open().ok());
+    CPPUNIT_ASSERT(dir.ledger().all().empty());
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(StateDirTest);
+
+}  // namespace
+}  // namespace sluice::app

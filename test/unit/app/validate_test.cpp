@@ -1,0 +1,363 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// From words on the command line and text of a file to settings: precedence, defaults,
+// and what is checked across fields.
+#include "core/app/validate.hpp"
+
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+
+#include "test/unit/app/problem_text.hpp"
+#include "test/unit/app/temporary_folder.hpp"
+
+namespace sluice::app {
+namespace {
+
+using namespace std::chrono_literals;
+
+const std::string kProxy = "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n";
+const std::string kSluice = "apiVersion: sluice.dev/v1alpha1\nkind: SluiceConfiguration\n";
+
+struct Result {
+  Settings settings;
+  std::string problems;
+};
+
+Result validate_words(const std::vector<std::string>& words, const Surroundings& surroundings = {
+                                                                 {"com.example.dpu", "iptables", "ipvs", "nftables"}, "Host-1"}) {
+  Problems problems;
+  const Flags flags = parse_flags(words, problems);
+  const Draft draft = read_configuration(flags, {{"/lib/plugins"}, "/run/sluice"}, problems);
+  Settings settings = validate(draft, surroundings, problems);
+  return {std::move(settings), test::problem_text(problems)};
+}
+
+base::IpPrefix prefix(const char* text) { return base::IpPrefix::parse(text).value(); }
+
+class ValidateTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(ValidateTest);
+  CPPUNIT_TEST(defaults_are_those_of_kube_proxy);
+  CPPUNIT_TEST(flags_reach_the_settings);
+  CPPUNIT_TEST(a_file_reaches_the_settings);
+  CPPUNIT_TEST(flags_beside_a_file_are_ignored_with_one_warning);
+  CPPUNIT_TEST(some_flags_beat_the_file);
+  CPPUNIT_TEST(check_turns_warnings_about_fields_into_errors);
+  CPPUNIT_TEST(empty_values_leave_the_default);
+  CPPUNIT_TEST(there_is_exactly_one_source);
+  CPPUNIT_TEST(node_names_are_trimmed_and_lower_case);
+  CPPUNIT_TEST(backends_must_be_installed);
+  CPPUNIT_TEST(backend_overrides_mode);
+  CPPUNIT_TEST(each_mode_has_its_own_settings_in_the_file);
+  CPPUNIT_TEST(periods_are_checked_for_the_mode_in_use);
+  CPPUNIT_TEST(masquerade_bits_are_checked);
+  CPPUNIT_TEST(node_port_addresses_are_cidrs_or_primary);
+  CPPUNIT_TEST(cluster_cidrs_are_one_a_family);
+  CPPUNIT_TEST(cluster_cidrs_of_other_modes_only_warn);
+  CPPUNIT_TEST(detect_local_modes_need_their_interface);
+  CPPUNIT_TEST(folders_are_absolute);
+  CPPUNIT_TEST(logging_is_checked);
+  CPPUNIT_TEST(sections_of_missing_backends_warn);
+  CPPUNIT_TEST(all_errors_are_told_at_once);
+  CPPUNIT_TEST_SUITE_END();
+
+  test::TemporaryFolder* folder_ = nullptr;
+  std::string file(const std::string& fields, const std::string& second = {}) {
+    const std::string more = second.empty() ? "" : "---\n" + kSluice + second;
+    return folder_->write("c.yaml", kProxy + fields + more);
+  }
+  Result with_file(const std::string& fields, const std::string& second = {}, std::vector<std::string> words = {}) {
+    words.push_back("--config=" + file(fields, second));
+    return validate_words(words);
+  }
+  std::string place(int line, const std::string& field) {
+    return folder_->path("c.yaml") + ":" + std::to_string(line) + ": " + field;
+  }
+
+ public:
+  void setUp() override { folder_ = new test::TemporaryFolder; }
+  void tearDown() override { delete folder_; }
+
+  void defaults_are_those_of_kube_proxy() {
+    const Result r = validate_words({});
+    CPPUNIT_ASSERT_EQUAL(std::string(), r.problems);
+    const Settings& s = r.settings;
+    CPPUNIT_ASSERT(s.source == SourceSettings());
+    CPPUNIT_ASSERT(s.source.kind == SourceKind::in_cluster);
+    CPPUNIT_ASSERT_EQUAL(std::string("host-1"), s.node_name);
+    CPPUNIT_ASSERT_EQUAL(std::string("iptables"), s.backend);
+    CPPUNIT_ASSERT((s.plugins == PluginSettings{{"/lib/plugins"}, false}));
+    CPPUNIT_ASSERT_EQUAL(std::string("/run/sluice"), s.state_dir);
+    CPPUNIT_ASSERT(s.local_detector == node::LocalDetectorSettings());
+    CPPUNIT_ASSERT(s.node_ports == node::NodePortSettings());
+    CPPUNIT_ASSERT(s.localhost_node_ports);
+    CPPUNIT_ASSERT(!s.masquerade_all);
+    CPPUNIT_ASSERT_EQUAL(0x4000u, s.masquerade_mark());
+    CPPUNIT_ASSERT(s.bind_address.is_unspecified());
+    CPPUNIT_ASSERT(s.sync_period == 30s);
+    CPPUNIT_ASSERT(s.min_sync_period == 1s);
+    CPPUNIT_ASSERT(s.config_sync_period == 15min);
+    CPPUNIT_ASSERT(s.log == LogSettings());
+  }
+
+  void flags_reach_the_settings() {
+    const Result r = validate_words(
+        {"--kubeconfig=/k", "--master=https://m", "--hostname-override= Node-2 ", "--proxy-mode=com.example.dpu",
+         "--cluster-cidr=10.0.0.0/8,fd00::/16", "--nodeport-addresses=192.0.2.0/24", "--nodeport-addresses=::/0",
+         "--masquerade-all", "--iptables-masquerade-bit=31", "--iptables-localhost-nodeports=false",
+         "--iptables-sync-period=1m", "--iptables-min-sync-period=0", "--config-sync-period=1h", "--bind-address=fd00::5",
+         "--plugin-dir=/a", "--plugin-dir=/b", "--state-dir=/s", "-v4", "--logging-format=json"});
+    CPPUNIT_ASSERT_EQUAL(std::string(), r.problems);
+    const Settings& s = r.settings;
+    CPPUNIT_ASSERT((s.source == SourceSettings{SourceKind::api, "/k", "https://m", ""}));
+    CPPUNIT_ASSERT_EQUAL(std::string("node-2"), s.node_name);
+    CPPUNIT_ASSERT_EQUAL(std::string("com.example.dpu"), s.backend);
+    CPPUNIT_ASSERT((s.local_detector.cluster_cidrs == std::vector{prefix("10.0.0.0/8"), prefix("fd00::/16")}));
+    CPPUNIT_ASSERT((s.node_ports.ranges == std::vector{prefix("192.0.2.0/24"), prefix("::/0")}));
+    CPPUNIT_ASSERT(s.masquerade_all);
+    CPPUNIT_ASSERT_EQUAL(0x80000000u, s.masquerade_mark());
+    CPPUNIT_ASSERT(!s.localhost_node_ports);
+    CPPUNIT_ASSERT(s.sync_period == 1min);
+    CPPUNIT_ASSERT(s.min_sync_period == 0s);
+    CPPUNIT_ASSERT(s.config_sync_period == 1h);
+    CPPUNIT_ASSERT_EQUAL(std::string("fd00::5"), s.bind_address.to_string());
+    CPPUNIT_ASSERT((s.plugins.folders == std::vector<std::string>{"/a", "/b"}));
+    CPPUNIT_ASSERT_EQUAL(std::string("/s"), s.state_dir);
+    CPPUNIT_ASSERT((s.log == LogSettings{4, LogFormat::json}));
+    CPPUNIT_ASSERT_EQUAL(std::string("br0"), validate_words({"--detect-local-mode=BridgeInterface", "--pod-bridge-interface=br0"})
+                                                 .settings.local_detector.bridge_interface);
+    CPPUNIT_ASSERT_EQUAL(std::string("veth"),
+                         validate_words({"--detect-local-mode=InterfaceNamePrefix", "--pod-interface-name-prefix=veth"})
+                             .settings.local_detector.interface_name_prefix);
+  }
+
+  void a_file_reaches_the_settings() {
+    const Result r = with_file(
+        "mode: iptables\nclientConnection: {kubeconfig: /k}\nhostnameOverride: N\nclusterCIDR: 10.0.0.0/8\n"
+        "iptables: {masqueradeAll: true, masqueradeBit: 15, syncPeriod: 10s, minSyncPeriod: 2s}\nlogging: {verbosity: 2}\n",
+        "pluginDirs: [/p]\nrelaxPluginOwnership: true\nstateDir: /s\nbackends: {iptables: {a: 1}}\n");
+    CPPUNIT_ASSERT_EQUAL(std::string(), r.problems);
+    const Settings& s = r.settings;
+    CPPUNIT_ASSERT_EQUAL(folder_->path("c.yaml"), s.config_file);
+    CPPUNIT_ASSERT((s.source == SourceSettings{SourceKind::api, "/k", "", ""}));
+    CPPUNIT_ASSERT_EQUAL(std::string("n"), s.node_name);
+    CPPUNIT_ASSERT(s.masquerade_all);
+    CPPUNIT_ASSERT_EQUAL(15, s.masquerade_bit);
+    CPPUNIT_ASSERT(s.sync_period == 10s);
+    CPPUNIT_ASSERT(s.min_sync_period == 2s);
+    CPPUNIT_ASSERT((s.plugins == PluginSettings{{"/p"}, true}));
+    CPPUNIT_ASSERT_EQUAL(std::string("/s"), s.state_dir);
+    CPPUNIT_ASSERT_EQUAL(2, s.log.verbosity);
+    CPPUNIT_ASSERT_EQUAL(std::string("1"), s.section().options.at("a"));
+  }
+
+  void flags_beside_a_file_are_ignored_with_one_warning() {
+    const Result r = with_file("mode: iptables\n", "", {"--proxy-mode=nope", "--cluster-cidr=nonsense", "--iptables-sync-period=-1s"});
+    CPPUNIT_ASSERT_EQUAL(std::string("W --config: these flags are ignored because a file is given: --cluster-cidr, "
+                                     "--iptables-sync-period, --proxy-mode\n"),
+                         r.problems);
+    CPPUNIT_ASSERT_EQUAL(std::string("iptables"), r.settings.backend);
+    CPPUNIT_ASSERT(r.settings.sync_period == 30s);
+  }
+
+  void some_flags_beat_the_file() {
+    const Result r = with_file("hostnameOverride: file\nlogging: {verbosity: 1, format: json}\n",
+                               "manifests: /file\npluginDirs: [/file]\nstateDir: /file\n",
+                               {"--hostname-override=flag", "-v=4", "--logging-format=text", "--manifests=/flag",
+                                "--plugin-dir=/flag", "--state-dir=/flag"});
+    CPPUNIT_ASSERT_EQUAL(std::string(), r.problems);
+    CPPUNIT_ASSERT_EQUAL(std::string("flag"), r.settings.node_name);
+    CPPUNIT_ASSERT((r.settings.log == LogSettings{4, LogFormat::text}));
+    CPPUNIT_ASSERT_EQUAL(std::string("/flag"), r.settings.source.manifests);
+    CPPUNIT_ASSERT((r.settings.plugins.folders == std::vector<std::string>{"/flag"}));
+    CPPUNIT_ASSERT_EQUAL(std::string("/flag"), r.settings.state_dir);
+  }
+
+  void check_turns_warnings_about_fields_into_errors() {
+    const std::string told = " " + place(3, "whatsoever") + ": unknown field, ignored\n";
+    CPPUNIT_ASSERT_EQUAL("W" + told, with_file("whatsoever: 1\n").problems);
+    CPPUNIT_ASSERT_EQUAL("E" + told, with_file("whatsoever: 1\n", "", {"--check"}).problems);
+  }
+
+  void empty_values_leave_the_default() {
+    const Result r = validate_words({"--kubeconfig=", "--bind-address=", "--proxy-mode=", "--cluster-cidr=",
+                                     "--nodeport-addresses=", "--hostname-override=", "--state-dir=", "--logging-format="});
+    CPPUNIT_ASSERT_EQUAL(std::string(), r.problems);
+    CPPUNIT_ASSERT(r.settings == validate_words({}).settings);
+  }
+
+  void there_is_exactly_one_source() {
+    CPPUNIT_ASSERT(validate_words({"--master=m"}).settings.source.kind == SourceKind::api);
+    CPPUNIT_ASSERT(validate_words({"--manifests=m"}).settings.source.kind == SourceKind::manifests);
+    CPPUNIT_ASSERT_EQUAL(std::string("E --manifests: names a second source of Services, beside --master; allowed: an API "
+                                     "server or manifests, not both\n"),
+                         validate_words({"--manifests=m", "--master=m"}).problems);
+    CPPUNIT_ASSERT_EQUAL("E --manifests: names a second source of Services, beside " +
+                             place(3, "clientConnection.kubeconfig") +
+                             "; allowed: an API server or manifests, not both\n",
+                         with_file("clientConnection: {kubeconfig: /k}\n", "", {"--manifests=m"}).problems);
+  }
+
+  void node_names_are_trimmed_and_lower_case() {
+    CPPUNIT_ASSERT_EQUAL(std::string("a-b"), validate_words({"--hostname-override=\t A-b "}).settings.node_name);
+    CPPUNIT_ASSERT_EQUAL(std::string("E --hostname-override: is only blanks; allowed: the name of the Node object\n"),
+                         validate_words({"--hostname-override=  "}).problems);
+    CPPUNIT_ASSERT_EQUAL("E " + place(3, "hostnameOverride") + ": is only blanks; allowed: the name of the Node object\n",
+                         with_file("hostnameOverride: ' '\n").problems);
+    CPPUNIT_ASSERT_EQUAL(std::string("E --hostname-override: is needed, because this machine has no host name\n"),
+                         validate_words({}, {{"iptables"}, " "}).problems);
+  }
+
+  void backends_must_be_installed() {
+    CPPUNIT_ASSERT_EQUAL(std::string("E --proxy-mode: backend 'userspace' is not installed; installed: iptables, ipvs\n"),
+                         validate_words({"--proxy-mode=userspace"}, {{"iptables", "ipvs"}, "h"}).problems);
+    CPPUNIT_ASSERT_EQUAL(std::string("E --proxy-mode: backend 'iptables' is not installed; installed: none\n"),
+                         validate_words({}, {{}, "h"}).problems);
+    CPPUNIT_ASSERT_EQUAL("E " + place(3, "mode") +
+                             ": backend 'kernelspace' is not installed; installed: com.example.dpu, iptables, ipvs, nftables\n",
+                         with_file("mode: kernelspace\n").problems);
+  }
+
+  void backend_overrides_mode() {
+    const Result r = with_file("mode: not-here\n", "backend: com.example.dpu\n");
+    CPPUNIT_ASSERT_EQUAL(std::string(), r.problems);
+    CPPUNIT_ASSERT_EQUAL(std::string("com.example.dpu"), r.settings.backend);
+  }
+
+  void each_mode_has_its_own_settings_in_the_file() {
+    const std::string fields =
+        "iptables: {masqueradeAll: true, masqueradeBit: 1, syncPeriod: 11s, minSyncPeriod: 1s}\n"
+        "ipvs: {syncPeriod: 12s}\nnftables: {masqueradeBit: 3, syncPeriod: 13s, minSyncPeriod: 3s}\n";
+    const Settings iptables = with_file("mode: iptables\n" + fields).settings;
+    CPPUNIT_ASSERT(iptables.sync_period == 11s && iptables.masquerade_bit == 1 && iptables.masquerade_all);
+    const Settings ipvs = with_file("mode: ipvs\n" + fields).settings;
+    CPPUNIT_ASSERT(ipvs.sync_period == 12s && ipvs.min_sync_period == 0s);
+    CPPUNIT_ASSERT(ipvs.masquerade_bit == 1 && ipvs.masquerade_all);
+    const Settings nftables = with_file("mode: nftables\n" + fields).settings;
+    CPPUNIT_ASSERT(nftables.sync_period == 13s && nftables.min_sync_period == 3s);
+    CPPUNIT_ASSERT(nftables.masquerade_bit == 3 && !nftables.masquerade_all);
+    CPPUNIT_ASSERT(nftables.node_ports.primary);
+    const Settings other = with_file(fields, "backend: com.example.dpu\n").settings;
+    CPPUNIT_ASSERT(other.sync_period == 11s && !other.node_ports.primary);
+    // On the command line the iptables periods speak of nftables too, the bit does not.
+    const Settings flags = validate_words({"--proxy-mode=nftables", "--iptables-sync-period=9s", "--masquerade-all",
+                                           "--iptables-masquerade-bit=9"}).settings;
+    CPPUNIT_ASSERT(flags.sync_period == 9s && flags.masquerade_all && flags.masquerade_bit == 14);
+    const Settings ipvs_flags = validate_words({"--proxy-mode=ipvs", "--iptables-sync-period=9s", "--masquerade-all"}).settings;
+    CPPUNIT_ASSERT(ipvs_flags.sync_period == 30s && ipvs_flags.min_sync_period == 1s && ipvs_flags.masquerade_all);
+  }
+
+  void periods_are_checked_for_the_mode_in_use() {
+    CPPUNIT_ASSERT_EQUAL(std::string("E --iptables-sync-period: 0s is too short; allowed: more than 0\n"),
+                         validate_words({"--iptables-sync-period=0s"}).problems);
+    CPPUNIT_ASSERT_EQUAL(std::string("E --iptables-min-sync-period: -1s is negative; allowed: 0 or more\n"),
+                         validate_words({"--iptables-min-sync-period=-1s"}).problems);
+    CPPUNIT_ASSERT_EQUAL(std::string("E --iptables-min-sync-period: the least time between two syncs, 1m, is longer than the "
+                                     "sync period, 30s; allowed: at most the sync period\n"),
+                         validate_words({"--iptables-min-sync-period=1m"}).problems);
+    CPPUNIT_ASSERT_EQUAL("E " + place(3, "iptables.syncPeriod") +
+                             ": the least time between two syncs, 1s, is longer than the sync period, 500ms; allowed: at "
+                             "most the sync period\n",
+                         with_file("iptables: {syncPeriod: 500ms}\n").problems);
+    CPPUNIT_ASSERT_EQUAL(std::string(), with_file("mode: nftables\niptables: {syncPeriod: -5s}\n").problems);
+    CPPUNIT_ASSERT_EQUAL(std::string("E --config-sync-period: -1s is too short; allowed: more than 0\n"),
+                         validate_words({"--config-sync-period=-1s"}).problems);
+  }
+
+  void masquerade_bits_are_checked() {
+    CPPUNIT_ASSERT_EQUAL(std::string("E --iptables-masquerade-bit: 32 is no bit of a packet mark; allowed: 0 to 31\n"),
+                         validate_words({"--iptables-masquerade-bit=32"}).problems);
+    // That of iptables always, that of nftables in its mode.
+    CPPUNIT_ASSERT_EQUAL("E " + place(4, "iptables.masqueradeBit") + ": -1 is no bit of a packet mark; allowed: 0 to 31\n",
+                         with_file("mode: nftables\niptables: {masqueradeBit: -1}\n").problems);
+    CPPUNIT_ASSERT_EQUAL(std::string(), with_file("nftables: {masqueradeBit: 99}\n").problems);
+    CPPUNIT_ASSERT_EQUAL("E " + place(4, "nftables.masqueradeBit") + ": 99 is no bit of a packet mark; allowed: 0 to 31\n",
+                         with_file("mode: nftables\nnftables: {masqueradeBit: 99}\n").problems);
+  }
+
+  void node_port_addresses_are_cidrs_or_primary() {
+    CPPUNIT_ASSERT(validate_words({"--nodeport-addresses=primary"}).settings.node_ports.primary);
+    CPPUNIT_ASSERT_EQUAL(std::string("E --nodeport-addresses: primary stands beside other entries; allowed: the single word "
+                                     "primary, or CIDRs\n"),
+                         validate_words({"--nodeport-addresses=10.0.0.0/8,primary"}).problems);
+    CPPUNIT_ASSERT_EQUAL("E " + place(3, "nodePortAddresses[1]") +
+                             ": '10.0.0.1' is not a CIDR; allowed: CIDRs such as 10.0.0.0/8 or fd00::/8, or the single word "
+                             "primary\n",
+                         with_file("nodePortAddresses: [::/0, 10.0.0.1]\n").problems);
+    CPPUNIT_ASSERT(!with_file("mode: nftables\nnodePortAddresses: [10.0.0.0/8]\n").settings.node_ports.primary);
+  }
+
+  void cluster_cidrs_are_one_a_family() {
+    const std::string allowed = "; allowed: one CIDR, or one of each family with a comma between\n";
+    CPPUNIT_ASSERT_EQUAL("E --cluster-cidr: '10.0.0.0/33' is not a CIDR" + allowed,
+                         validate_words({"--cluster-cidr=10.0.0.0/33"}).problems);
+    CPPUNIT_ASSERT_EQUAL("E --cluster-cidr: ' fd00::/8' is not a CIDR" + allowed,
+                         validate_words({"--cluster-cidr=10.0.0.0/8, fd00::/8"}).problems);
+    CPPUNIT_ASSERT_EQUAL("E --cluster-cidr: '10.0.0.0/8,11.0.0.0/8' has two CIDRs of one family" + allowed,
+                         validate_words({"--cluster-cidr=10.0.0.0/8,11.0.0.0/8"}).problems);
+    CPPUNIT_ASSERT_EQUAL("E --cluster-cidr: '10.0.0.0/8,fd00::/8,::/0' has more than two CIDRs" + allowed,
+                         validate_words({"--cluster-cidr=10.0.0.0/8,fd00::/8,::/0"}).problems);
+  }
+
+  void cluster_cidrs_of_other_modes_only_warn() {
+    CPPUNIT_ASSERT_EQUAL(std::string("W --cluster-cidr: 'x' is not a CIDR, and is not used in this detect-local mode\n"),
+                         validate_words({"--detect-local-mode=NodeCIDR", "--cluster-cidr=x"}).problems);
+  }
+
+  void detect_local_modes_need_their_interface() {
+    CPPUNIT_ASSERT_EQUAL(std::string("E --detect-local-mode: 'bridge' is no such mode; allowed: ClusterCIDR, NodeCIDR, "
+                                     "BridgeInterface, InterfaceNamePrefix\n"),
+                         validate_words({"--detect-local-mode=bridge"}).problems);
+    CPPUNIT_ASSERT_EQUAL(std::string("E --detect-local-mode: BridgeInterface needs --pod-bridge-interface or "
+                                     "detectLocal.bridgeInterface\n"),
+                         validate_words({"--detect-local-mode=BridgeInterface"}).problems);
+    CPPUNIT_ASSERT_EQUAL("E " + place(3, "detectLocalMode") +
+                             ": InterfaceNamePrefix needs --pod-interface-name-prefix or detectLocal.interfaceNamePrefix\n",
+                         with_file("detectLocalMode: InterfaceNamePrefix\n").problems);
+    CPPUNIT_ASSERT_EQUAL(std::string("E --pod-bridge-interface: 'a b' cannot name an interface; allowed: 1 to 15 letters, no "
+                                     "blank, slash or colon\n"),
+                         validate_words({"--detect-local-mode=BridgeInterface", "--pod-bridge-interface=a b"}).problems);
+    CPPUNIT_ASSERT(!validate_words({"--detect-local-mode=BridgeInterface", "--pod-bridge-interface=sixteen-letters-"})
+                        .problems.empty());
+  }
+
+  void folders_are_absolute() {
+    CPPUNIT_ASSERT_EQUAL(std::string("E --plugin-dir: 'here' is not an absolute path; allowed: a path that begins with /\n"),
+                         validate_words({"--plugin-dir=here"}).problems);
+    CPPUNIT_ASSERT_EQUAL(std::string("E --state-dir: 'run' cannot be the state directory; allowed: an absolute path of at "
+                                     "most 90 letters, so that a socket fits in it\n"),
+                         validate_words({"--state-dir=run"}).problems);
+    CPPUNIT_ASSERT(!validate_words({"--state-dir=/" + std::string(90, 'x')}).problems.empty());
+    CPPUNIT_ASSERT_EQUAL(std::string(), validate_words({"--state-dir=/" + std::string(89, 'x')}).problems);
+  }
+
+  void logging_is_checked() {
+    CPPUNIT_ASSERT_EQUAL(std::string("E --v: -1 is no verbosity; allowed: 0 or more\n"), validate_words({"-v=-1"}).problems);
+    CPPUNIT_ASSERT_EQUAL(std::string("E --logging-format: 'xml' is no log format; allowed: text, json\n"),
+                         validate_words({"--logging-format=xml"}).problems);
+    CPPUNIT_ASSERT_EQUAL("E " + place(3, "logging.format") + ": 'xml' is no log format; allowed: text, json\n",
+                         with_file("logging: {format: xml}\n").problems);
+    CPPUNIT_ASSERT_EQUAL(std::string("E --bind-address: 'eth0' is not an IP address; allowed: an address of this node, or "
+                                     "0.0.0.0 or ::\n"),
+                         validate_words({"--bind-address=eth0"}).problems);
+  }
+
+  void sections_of_missing_backends_warn() {
+    CPPUNIT_ASSERT_EQUAL("W " + place(7, "backends.gone") + ": settings of backend 'gone', which is not installed\n",
+                         with_file("", "backends:\n  gone: {a: 1}\n").problems);
+  }
+
+  void all_errors_are_told_at_once() {
+    const Result r = validate_words({"--proxy-mode=x", "--master=m", "--manifests=m", "--hostname-override= ", "--state-dir=s",
+                                     "--iptables-sync-period=0s", "--nodeport-addresses=n", "--cluster-cidr=c", "--v=-1"});
+    std::size_t errors = 0;
+    for (std::size_t at = 0; (at = r.problems.find("E ", at)) != std::string::npos; at += 2) ++errors;
+    CPPUNIT_ASSERT_EQUAL_MESSAGE(r.problems, std::size_t{8}, errors);
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(ValidateTest);
+
+}  // namespace
+}  // namespace sluice::app

@@ -1,0 +1,89 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/base/queue.hpp"
+
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+
+#include <thread>
+
+#include "core/base/backoff.hpp"
+#include "core/base/symbol.hpp"
+#include "test/unit/sync/fake_clock.hpp"
+
+namespace sluice::base {
+namespace {
+
+using namespace std::chrono_literals;
+
+class QueueTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(QueueTest);
+  CPPUNIT_TEST(keeps_order_and_takes_all);
+  CPPUNIT_TEST(full_queue_holds_the_writer_until_taken);
+  CPPUNIT_TEST(close_releases_writers_and_readers);
+  CPPUNIT_TEST(backoff_doubles_to_its_limit_with_jitter_and_resets);
+  CPPUNIT_TEST(symbols_are_equal_when_their_text_is);
+  CPPUNIT_TEST_SUITE_END();
+
+  void keeps_order_and_takes_all() {
+    HandoverQueue<int> queue;
+    for (int i = 0; i < 3; ++i) queue.put(i);
+    const auto taken = queue.take_all();
+    CPPUNIT_ASSERT_EQUAL(std::size_t(3), taken.size());
+    CPPUNIT_ASSERT_EQUAL(0, taken[0]);
+    CPPUNIT_ASSERT_EQUAL(2, taken[2]);
+    CPPUNIT_ASSERT(queue.take_all(Clock::Time::min()).empty());
+  }
+
+  void full_queue_holds_the_writer_until_taken() {
+    HandoverQueue<int> queue(1);
+    queue.put(1);
+    std::thread writer([&] { queue.put(2); });
+    std::size_t seen = queue.take_all().size();
+    while (seen < 2) seen += queue.take_all().size();
+    writer.join();
+    CPPUNIT_ASSERT_EQUAL(std::size_t(2), seen);
+  }
+
+  void close_releases_writers_and_readers() {
+    HandoverQueue<int> queue(1);
+    queue.put(1);
+    bool accepted = true;
+    std::thread writer([&] { accepted = queue.put(2); });
+    queue.close();
+    writer.join();
+    CPPUNIT_ASSERT(!accepted);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), queue.take_all().size());
+    CPPUNIT_ASSERT(queue.take_all().empty());
+    CPPUNIT_ASSERT(queue.closed());
+  }
+
+  void backoff_doubles_to_its_limit_with_jitter_and_resets() {  // BEH 1.5
+    test::FakeClock clock;
+    double random = 0;
+    Backoff backoff({}, clock, [&] { return random; });
+    CPPUNIT_ASSERT(backoff.next() == 800ms);
+    CPPUNIT_ASSERT(backoff.next() == 1600ms);
+    random = 0.5;
+    CPPUNIT_ASSERT(backoff.next() == 4800ms);
+    random = 0;
+    for (int i = 0; i < 10; ++i) backoff.next();
+    CPPUNIT_ASSERT(backoff.next() == 30000ms);
+    clock.advance(120s);
+    CPPUNIT_ASSERT(backoff.next() == 800ms);
+  }
+
+  void symbols_are_equal_when_their_text_is() {
+    CPPUNIT_ASSERT(Symbol("zone-a") == Symbol(std::string("zone-") + "a"));
+    CPPUNIT_ASSERT(!(Symbol("zone-a") == Symbol("zone-b")));
+    CPPUNIT_ASSERT(Symbol("").empty() && Symbol() == Symbol(""));
+    CPPUNIT_ASSERT_EQUAL(std::string("zone-a"), std::string(Symbol("zone-a").text()));
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(QueueTest);
+
+}  // namespace
+}  // namespace sluice::base

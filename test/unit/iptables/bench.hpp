@@ -1,0 +1,114 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A backend on a fake kernel, and the calls the daemon makes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plugins/iptables/backend.hpp"
+#include "test/unit/iptables/fake_host.hpp"
+#include "test/unit/iptables/fake_kernel.hpp"
+#include "test/unit/iptables/tracer.hpp"
+#include "test/unit/iptables/world.hpp"
+
+namespace sluice::test {
+
+class Bench {
+ public:
+  explicit Bench(abi::Family family = abi::Family::kIpv4) : family_(family) { restart(); }
+  ~Bench() { backend_->release(); }
+  Bench(const Bench&) = delete;
+  Bench& operator=(const Bench&) = delete;
+
+  // A new backend object, as after a restart of the daemon; the kernel stays.
+  void restart() {
+    if (backend_ != nullptr) backend_->release();
+    abi::CreateArgs args{};
+    args.struct_size = sizeof(args);
+    args.family = family_;
+    args.host = &host;
+    auto given = std::make_unique<Shared>(kernel);
+    backend_ = new iptables::IptablesBackend(args, std::move(given));
+  }
+
+  abi::Code full(const std::vector<ServiceSpec>& services, const NodeSpec& node = {}) {
+    World world(family_);
+    return apply(world.full(services, ++generation, node));
+  }
+  abi::Code delta(const std::vector<ServiceSpec>& changed, const std::vector<ServiceSpec>& removed = {},
+                  const NodeSpec& node = {}) {
+    World world(family_);
+    return apply(world.delta(changed, removed, ++generation, node));
+  }
+  abi::Code apply(const abi::Transaction& transaction) {
+    result = {};
+    result.struct_size = sizeof(result);
+    clear_error();
+    kernel.restores.clear();
+    return backend_->apply(&transaction, &result, &error);
+  }
+  abi::Code verify() {
+    clear_error();
+    return backend_->verify(&error);
+  }
+  abi::Code cleanup() {
+    clear_error();
+    kernel.restores.clear();
+    return backend_->cleanup(&error);
+  }
+  abi::Code retire(const std::vector<std::string>& claims) {
+    std::vector<abi::StringView> views;
+    for (const std::string& claim : claims) views.push_back(sdk::view(claim));
+    abi::Handover handover{};
+    handover.struct_size = sizeof(handover);
+    handover.claims = sdk::array(views.data(), views.size());
+    return backend_->retire(&handover, &error);
+  }
+  std::vector<std::string> claims() {
+    struct Sink final : abi::StringSink {
+      void add(abi::StringView text) noexcept override { found.emplace_back(sdk::text(text)); }
+      std::vector<std::string> found;
+    } sink;
+    backend_->claims(&sink, &error);
+    return sink.found;
+  }
+  Tracer tracer(std::set<std::string> local = {"192.168.0.2", "192.168.1.2"}) const {
+    return Tracer(kernel.tables, std::move(local));
+  }
+
+  FakeKernel kernel;
+  FakeHost host;
+  abi::ApplyResult result{};
+  abi::Error error{};
+  std::uint64_t generation = 0;
+
+ private:
+  // Hands the kernel of the bench to a backend that wants to own one.
+  class Shared final : public iptables::Kernel {
+   public:
+    explicit Shared(FakeKernel& kernel) : kernel_(kernel) {}
+    const netfilter::Tools& tools() override { return kernel_.tools(); }
+    process::Outcome save(std::optional<netfilter::Table> only,
+                          const std::function<void(std::string_view)>& sink) override {
+      return kernel_.save(only, sink);
+    }
+    process::Outcome restore(std::string_view input) override { return kernel_.restore(input); }
+    process::Outcome try_restore(std::string_view input) override { return kernel_.try_restore(input); }
+    std::optional<std::uint32_t> generation() override { return kernel_.generation(); }
+    int allow_localnet_routing() override { return kernel_.allow_localnet_routing(); }
+
+   private:
+    FakeKernel& kernel_;
+  };
+  void clear_error() {
+    error = {};
+    error.struct_size = sizeof(error);
+  }
+
+  abi::Family family_;
+  abi::Backend* backend_ = nullptr;
+};
+
+}  // namespace sluice::test

@@ -1,0 +1,46 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A daemon that remembers what it was told.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sluice/abi/host.hpp"
+#include "sluice/sdk/views.hpp"
+
+namespace sluice::test {
+
+class FakeHost final : public abi::Host {
+ public:
+  void log(abi::Severity severity, abi::StringView text) noexcept override {
+    lines.emplace_back(severity, sdk::text(text));
+  }
+  void metric(abi::MetricKind, abi::StringView name, abi::StringView labels, double value) noexcept override {
+    metrics[std::string(sdk::text(name)) + "{" + std::string(sdk::text(labels)) + "}"] = value;
+  }
+  void event(abi::Severity, abi::StringView reason, abi::StringView) noexcept override {
+    events.emplace_back(sdk::text(reason));
+  }
+  std::uint64_t now() noexcept override {
+    clock += step;
+    return clock;
+  }
+  void request_resync(abi::StringView) noexcept override {}
+  void report_unwell(abi::StringView) noexcept override {}
+  void object_failed(abi::StringView object, const abi::Error* error) noexcept override {
+    failed.emplace_back(std::string(sdk::text(object)) + ": " + error->message);
+  }
+  const void* extension(abi::StringView) noexcept override { return nullptr; }
+
+  std::vector<std::pair<abi::Severity, std::string>> lines;
+  std::map<std::string, double> metrics;
+  std::vector<std::string> events;
+  std::vector<std::string> failed;
+  std::uint64_t clock = 0;
+  std::uint64_t step = 1;  // time passes with each look at the clock
+};
+
+}  // namespace sluice::test

@@ -1,0 +1,255 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "test/unit/iptables/tracer.hpp"
+
+#include <arpa/inet.h>
+
+#include <array>
+#include <functional>
+#include <optional>
+#include <sstream>
+#include <stdexcept>
+
+namespace sluice::test {
+namespace {
+
+using Bytes = std::array<unsigned char, 16>;
+
+Bytes bytes_of(const std::string& address) {
+  Bytes bytes{};
+  const int family = address.find(':') == std::string::npos ? AF_INET : AF_INET6;
+  if (inet_pton(family, address.c_str(), bytes.data()) != 1) throw std::invalid_argument("address " + address);
+  return bytes;
+}
+
+bool in_range(const std::string& address, const std::string& range) {
+  const std::size_t slash = range.find('/');
+  const bool ipv6 = range.find(':') != std::string::npos;
+  if (ipv6 != (address.find(':') != std::string::npos)) return false;
+  const int length = slash == std::string::npos ? (ipv6 ? 128 : 32) : std::stoi(range.substr(slash + 1));
+  const Bytes a = bytes_of(address);
+  const Bytes b = bytes_of(range.substr(0, slash));
+  for (int bit = 0; bit < length; ++bit) {
+    const auto index = static_cast<std::size_t>(bit / 8);
+    if (((a[index] ^ b[index]) & (0x80 >> (bit % 8))) != 0) return false;
+  }
+  return true;
+}
+
+std::vector<std::string> split(const std::string& rule) {
+  std::vector<std::string> words;
+  std::string word;
+  bool quoted = false;
+  bool any = false;
+  for (const char c : rule + " ") {
+    if (c == '"') {
+      quoted = !quoted;
+      any = true;
+    } else if (c == ' ' && !quoted) {
+      if (!word.empty() || any) words.push_back(word);
+      word.clear();
+      any = false;
+    } else {
+      word += c;
+    }
+  }
+  return words;
+}
+
+bool list_has(const std::string& list, const std::set<std::string>& values) {
+  std::istringstream items(list);
+  for (std::string item; std::getline(items, item, ',');) {
+    if (values.contains(item)) return true;
+  }
+  return false;
+}
+
+// What a packet is on its way.
+struct State {
+  Packet packet;
+  unsigned mark = 0;
+  bool translated = false;
+  bool masqueraded = false;
+  std::string verdict;  // REJ, DROP; empty: still on its way
+};
+
+struct Action {
+  bool matches = true;
+  double probability = 1;  // of matching, when it matches
+  std::string target;
+  std::string argument;
+};
+
+class Rules {
+ public:
+  Rules(const TableRules& tables, const std::set<std::string>& local, const std::set<std::string>& remembered)
+      : tables_(tables), local_(local), remembered_(remembered) {}
+
+  // Calls `done` for each way the packet can leave the chain, with its likelihood;
+  // `fell_through` when no rule decided.
+  using Done = std::function<void(State, double, bool fell_through)>;
+
+  void walk(const std::string& table, const std::string& chain, std::size_t from, State state, double probability,
+            const Done& done) const {
+    const std::vector<std::string>& rules = tables_.at(table).at(chain);
+    for (std::size_t i = from; i < rules.size(); ++i) {
+      const Action action = read(rules[i], state);
+      if (!action.matches || action.target.empty()) continue;
+      if (action.probability < 1) {
+        take(action, table, chain, i, state, probability * action.probability, done);
+        probability *= 1 - action.probability;
+        continue;
+      }
+      take(action, table, chain, i, state, probability, done);
+      return;
+    }
+    done(state, probability, true);
+  }
+
+ private:
+  void take(const Action& action, const std::string& table, const std::string& chain, std::size_t index, State state,
+            double probability, const Done& done) const {
+    const std::string& target = action.target;
+    if (target == "ACCEPT") {
+      done(state, probability, false);
+    } else if (target == "DROP" || target == "REJECT") {
+      state.verdict = target == "DROP" ? "DROP" : "REJ";
+      done(state, probability, false);
+    } else if (target == "RETURN") {
+      done(state, probability, true);
+    } else if (target == "DNAT") {
+      state.translated = true;
+      const std::size_t colon = action.argument.rfind(':');
+      std::string host = action.argument.substr(0, colon);
+      if (host.front() == '[') host = host.substr(1, host.size() - 2);
+      state.packet.destination = host;
+      state.packet.port = std::stoi(action.argument.substr(colon + 1));
+      done(state, probability, false);
+    } else if (target == "MASQUERADE") {
+      state.masqueraded = true;
+      done(state, probability, false);
+    } else if (target == "MARK") {
+      const unsigned value = static_cast<unsigned>(std::stoul(action.argument.substr(1), nullptr, 16));
+      state.mark = action.argument[0] == '|' ? state.mark | value : state.mark ^ value;
+      walk(table, chain, index + 1, state, probability, done);
+    } else {
+      walk(table, target, 0, state, probability, [&](State left, double p, bool fell_through) {
+        if (fell_through) {
+          walk(table, chain, index + 1, std::move(left), p, done);
+        } else {
+          done(std::move(left), p, false);
+        }
+      });
+    }
+  }
+
+  Action read(const std::string& rule, const State& state) const {
+    const std::vector<std::string> words = split(rule);
+    Action action;
+    bool negated = false;
+    std::string recent;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      const std::string& word = words[i];
+      const auto value = [&]() -> const std::string& { return words.at(++i); };
+      const auto match = [&](bool is) {
+        action.matches = action.matches && is != negated;
+        negated = false;
+      };
+      if (word == "!") {
+        negated = true;
+      } else if (word == "-m" || word == "--comment" || word == "--seconds" || word == "--mode") {
+        value();
+      } else if (word == "--reap" || word == "--set" || word == "--random-fully") {
+        continue;
+      } else if (word == "-s") {
+        match(in_range(state.packet.source, value()));
+      } else if (word == "-d") {
+        match(in_range(state.packet.destination, value()));
+      } else if (word == "-i") {
+        match(is_interface(state.packet.interface, value()));
+      } else if (word == "-p") {
+        match(state.packet.protocol == value());
+      } else if (word == "--dport") {
+        match(std::to_string(state.packet.port) == value());
+      } else if (word == "--ctstate") {
+        match(list_has(value(), state.translated ? std::set<std::string>{"NEW", "DNAT"} : std::set<std::string>{"NEW"}));
+      } else if (word == "--dst-type") {
+        match(value() == "LOCAL" && is_local(state.packet.destination));
+      } else if (word == "--src-type") {
+        match(value() == "LOCAL" && is_local(state.packet.source));
+      } else if (word == "--mark") {
+        const std::string& text = value();
+        const unsigned wanted = static_cast<unsigned>(std::stoul(text, nullptr, 16));
+        const unsigned mask = static_cast<unsigned>(std::stoul(text.substr(text.find('/') + 1), nullptr, 16));
+        match((state.mark & mask) == wanted);
+      } else if (word == "--probability") {
+        action.probability = std::stod(value());
+      } else if (word == "--name") {
+        recent = value();
+      } else if (word == "--rcheck") {
+        match(remembered_.contains(recent + " " + state.packet.source));
+      } else if (word == "-j") {
+        action.target = value();
+      } else if (word == "--to-destination") {
+        action.argument = value();
+      } else if (word == "--or-mark" || word == "--xor-mark") {
+        action.argument = (word == "--or-mark" ? "|" : "^") + value();
+      } else {
+        throw std::invalid_argument("the tracer does not know " + word + " in " + rule);
+      }
+    }
+    return action;
+  }
+
+  static bool is_interface(const std::string& name, const std::string& pattern) {
+    if (pattern.back() == '+') return !name.empty() && name.starts_with(pattern.substr(0, pattern.size() - 1));
+    return name == pattern;
+  }
+  bool is_local(const std::string& address) const {
+    return local_.contains(address) || address.starts_with("127.") || address == "::1";
+  }
+
+  const TableRules& tables_;
+  const std::set<std::string>& local_;
+  const std::set<std::string>& remembered_;
+};
+
+std::string describe(const State& state) {
+  if (!state.verdict.empty()) return state.verdict;
+  if (!state.translated) return "PASS";
+  const bool ipv6 = state.packet.destination.find(':') != std::string::npos;
+  return (ipv6 ? "[" + state.packet.destination + "]" : state.packet.destination) + ":" +
+         std::to_string(state.packet.port) + (state.masqueraded ? "*" : "");
+}
+
+}  // namespace
+
+std::map<std::string, double> Tracer::trace(const Packet& packet) const {
+  const Rules rules(tables_, local_, remembered_);
+  std::map<std::string, double> found;
+  const bool from_node = packet.interface.empty();
+  rules.walk("nat", from_node ? "OUTPUT" : "PREROUTING", 0, State{packet, 0, false, false, {}}, 1,
+             [&](State routed, double p, bool) {
+               const std::string& to = routed.packet.destination;
+               const bool here = local_.contains(to) || to.starts_with("127.") || to == "::1";
+               const std::string hook = from_node ? "OUTPUT" : here ? "INPUT" : "FORWARD";
+               rules.walk("filter", hook, 0, std::move(routed), p, [&](State passed, double q, bool) {
+                 if (!passed.verdict.empty() || hook == "INPUT") {
+                   found[describe(passed)] += q;
+                   return;
+                 }
+                 rules.walk("nat", "POSTROUTING", 0, std::move(passed), q,
+                            [&](State sent, double r, bool) { found[describe(sent)] += r; });
+               });
+             });
+  return found;
+}
+
+std::string Tracer::outcomes(const Packet& packet) const {
+  std::string text;
+  for (const auto& [outcome, probability] : trace(packet)) text.append(text.empty() ? "" : " ").append(outcome);
+  return text;
+}
+
+}  // namespace sluice::test

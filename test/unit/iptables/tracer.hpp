@@ -1,0 +1,47 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Walks a packet through rules as the kernel would and says what becomes of it. Reads
+// the rules word by word, on its own: it shares no code with what wrote them, and an
+// option it does not know is an error.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace sluice::test {
+
+using TableRules = std::map<std::string, std::map<std::string, std::vector<std::string>>>;
+
+struct Packet {
+  std::string source;
+  std::string destination;
+  std::string protocol = "tcp";
+  int port = 80;
+  std::string interface = "eth0";  // it came in through; empty: a process of the node sends it
+};
+
+class Tracer {
+ public:
+  // `local_addresses` are those of the node.
+  Tracer(const TableRules& tables, std::set<std::string> local_addresses)
+      : tables_(tables), local_(std::move(local_addresses)) {}
+
+  // What can happen and how likely: "10.0.0.1:80" where it is delivered to, with a star
+  // when it is masqueraded, or PASS (untouched), REJ, DROP.
+  std::map<std::string, double> trace(const Packet& packet) const;
+  // The same without probabilities: "10.0.0.1:80* 10.0.0.2:80*".
+  std::string outcomes(const Packet& packet) const;
+
+  // The client was sent to the endpoint of this list before (matches of `recent`).
+  void remember(const std::string& list, const std::string& client) { remembered_.insert(list + " " + client); }
+
+ private:
+  const TableRules& tables_;
+  std::set<std::string> local_;
+  std::set<std::string> remembered_;
+};
+
+}  // namespace sluice::test

@@ -1,0 +1,76 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Runs every registered CppUnit test and prints TAP: one line a test method, so that
+// what is counted is tests. An argument runs only tests whose name contains it.
+#include <cppunit/Test.h>
+#include <cppunit/TestFailure.h>
+#include <cppunit/TestListener.h>
+#include <cppunit/TestResult.h>
+#include <cppunit/SourceLine.h>
+#include <cppunit/Exception.h>
+#include <cppunit/extensions/TestFactoryRegistry.h>
+
+#include <cstdio>
+#include <memory>
+#include <string>
+
+namespace {
+
+class TapListener : public CppUnit::TestListener {
+ public:
+  void startTest(CppUnit::Test*) override { failure_.clear(); }
+
+  void addFailure(const CppUnit::TestFailure& failure) override {
+    failure_ = failure.sourceLine().fileName() + ":" + std::to_string(failure.sourceLine().lineNumber()) + ": " +
+               failure.thrownException()->what();
+  }
+
+  void endTest(CppUnit::Test* test) override {
+    ++count_;
+    if (failure_.empty()) {
+      std::printf("ok %d - %s\n", count_, test->getName().c_str());
+    } else {
+      ++failed_;
+      std::printf("not ok %d - %s\n", count_, test->getName().c_str());
+      std::string line;
+      for (const char c : failure_ + "\n") {
+        if (c != '\n') {
+          line += c;
+          continue;
+        }
+        std::printf("# %s\n", line.c_str());
+        line.clear();
+      }
+    }
+    std::fflush(stdout);
+  }
+
+  int count() const { return count_; }
+  int failed() const { return failed_; }
+
+ private:
+  int count_ = 0;
+  int failed_ = 0;
+  std::string failure_;
+};
+
+void run(CppUnit::Test& test, const std::string& filter, CppUnit::TestResult& result) {
+  if (test.getChildTestCount() == 0) {
+    if (filter.empty() || test.getName().find(filter) != std::string::npos) test.run(&result);
+    return;
+  }
+  for (int i = 0; i < test.getChildTestCount(); ++i) run(*test.getChildTestAt(i), filter, result);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::unique_ptr<CppUnit::Test> all(CppUnit::TestFactoryRegistry::getRegistry().makeTest());
+  CppUnit::TestResult result;
+  TapListener tap;
+  result.addListener(&tap);
+  run(*all, argc > 1 ? argv[1] : "", result);
+  std::printf("1..%d\n", tap.count());
+  return tap.failed() == 0 && tap.count() > 0 ? 0 : 1;
+}

@@ -1,0 +1,166 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What touches the machine: sysctls and family support on a made-up /proc, addresses
+// and their monitor on the real kernel, read only.
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "core/node/address_monitor.hpp"
+#include "core/node/debounce.hpp"
+#include "core/node/family_support.hpp"
+#include "core/node/sysctl.hpp"
+#include "test/unit/app/temporary_folder.hpp"
+
+namespace sluice::node {
+namespace {
+
+using namespace std::chrono_literals;
+using base::Family;
+
+class NodeKernelTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(NodeKernelTest);
+  CPPUNIT_TEST(sysctls_are_read_without_the_line_feed);
+  CPPUNIT_TEST(sysctls_are_written_only_when_different);
+  CPPUNIT_TEST(a_missing_sysctl_is_told_with_its_path);
+  CPPUNIT_TEST(tcp_be_liberal_is_off_without_conntrack);
+  CPPUNIT_TEST(ipv6_needs_the_kernel_and_the_switch);
+  CPPUNIT_TEST(the_primary_family_comes_first_and_must_work);
+  CPPUNIT_TEST(debounce_waits_for_quiet_but_not_for_ever);
+  CPPUNIT_TEST(debounce_retries_after_a_delay);
+  CPPUNIT_TEST(the_loopback_address_of_this_machine_is_found);
+  CPPUNIT_TEST(the_monitor_starts_with_the_addresses_of_now_and_stops);
+  CPPUNIT_TEST(a_monitor_that_cannot_read_does_not_start);
+  CPPUNIT_TEST_SUITE_END();
+
+  std::optional<test::TemporaryFolder> proc_;
+
+ public:
+  void setUp() override { proc_.emplace(); }
+  void tearDown() override { proc_.reset(); }
+
+  void sysctls_are_read_without_the_line_feed() {
+    proc_->write("net/a/b", "1\t2\n");
+    CPPUNIT_ASSERT_EQUAL(std::string("1\t2"), *Sysctl(proc_->path()).read("net/a/b"));
+  }
+
+  void sysctls_are_written_only_when_different() {
+    const Sysctl sysctl(proc_->path());
+    proc_->write("net/a", "0\n");
+    CPPUNIT_ASSERT(sysctl.ensure("net/a", "1").ok());
+    CPPUNIT_ASSERT_EQUAL(std::string("1"), proc_->read("net/a"));
+    // Equal: not even opened for writing, so the line feed stays.
+    proc_->write("net/b", "1\n");
+    CPPUNIT_ASSERT(sysctl.ensure("net/b", "1").ok());
+    CPPUNIT_ASSERT_EQUAL(std::string("1\n"), proc_->read("net/b"));
+  }
+
+  void a_missing_sysctl_is_told_with_its_path() {
+    const Sysctl sysctl(proc_->path());
+    CPPUNIT_ASSERT(sysctl.read("net/none").status().code() == base::StatusCode::not_found);
+    CPPUNIT_ASSERT(sysctl.ensure("net/none", "1").message().find(proc_->path("net/none")) != std::string::npos);
+    // A folder opens for reading and then fails.
+    proc_->write("net/x/y", "");
+    CPPUNIT_ASSERT(!sysctl.ensure("net/x", "1").ok());
+  }
+
+  void tcp_be_liberal_is_off_without_conntrack() {
+    const Sysctl sysctl(proc_->path());
+    CPPUNIT_ASSERT(!*conntrack_tcp_be_liberal(sysctl));
+    proc_->write("net/netfilter/nf_conntrack_tcp_be_liberal", "1\n");
+    CPPUNIT_ASSERT(*conntrack_tcp_be_liberal(sysctl));
+    proc_->write("net/netfilter/nf_conntrack_tcp_be_liberal", "0\n");
+    CPPUNIT_ASSERT(!*conntrack_tcp_be_liberal(sysctl));
+  }
+
+  void ipv6_needs_the_kernel_and_the_switch() {
+    CPPUNIT_ASSERT_EQUAL("this kernel has no IPv6: " + proc_->path("net/if_inet6") + " is missing",
+                         check_ipv6(proc_->path()).message());
+    proc_->write("net/if_inet6", "");
+    CPPUNIT_ASSERT(check_ipv6(proc_->path()).ok());
+    proc_->write("sys/net/ipv6/conf/all/disable_ipv6", "0\n");
+    CPPUNIT_ASSERT(check_ipv6(proc_->path()).ok());
+    proc_->write("sys/net/ipv6/conf/all/disable_ipv6", "1\n");
+    CPPUNIT_ASSERT(check_ipv6(proc_->path()).code() == base::StatusCode::unsupported);
+  }
+
+  void the_primary_family_comes_first_and_must_work() {
+    const base::Status no(base::StatusCode::unsupported, "no such tool");
+    CPPUNIT_ASSERT((*choose_families(Family::ipv4, {}) == std::vector{Family::ipv4, Family::ipv6}));
+    CPPUNIT_ASSERT((*choose_families(Family::ipv6, {}) == std::vector{Family::ipv6, Family::ipv4}));
+    CPPUNIT_ASSERT((*choose_families(Family::ipv4, {base::Status(), no}) == std::vector{Family::ipv4}));
+    CPPUNIT_ASSERT_EQUAL(std::string("the primary family of this node, IPv6, cannot be served: no such tool"),
+                         choose_families(Family::ipv6, {base::Status(), no}).status().message());
+  }
+
+  void debounce_waits_for_quiet_but_not_for_ever() {
+    Debounce debounce({100ms, 1s});
+    const Debounce::Time start{};
+    CPPUNIT_ASSERT(debounce.due() == Debounce::Time::max());
+    CPPUNIT_ASSERT(!debounce.take(start));
+    debounce.event(start);
+    CPPUNIT_ASSERT(!debounce.take(start + 99ms));
+    debounce.event(start + 99ms);
+    CPPUNIT_ASSERT(debounce.due() == start + 199ms);
+    CPPUNIT_ASSERT(debounce.take(start + 199ms));
+    CPPUNIT_ASSERT(!debounce.take(start + 1h));
+    for (auto now = start; now < start + 2s; now += 50ms) debounce.event(now);
+    CPPUNIT_ASSERT(debounce.due() == start + 1s);
+  }
+
+  void debounce_retries_after_a_delay() {
+    Debounce debounce({100ms, 1s});
+    const Debounce::Time start{};
+    debounce.retry(start, 5s);
+    CPPUNIT_ASSERT(!debounce.take(start + 4s));
+    CPPUNIT_ASSERT(debounce.take(start + 5s));
+    debounce.retry(start, 5s);
+    debounce.event(start + 1s);
+    CPPUNIT_ASSERT(debounce.due() == start + 1100ms);
+  }
+
+  void the_loopback_address_of_this_machine_is_found() {
+    const auto addresses = read_interface_addresses();
+    CPPUNIT_ASSERT_MESSAGE(addresses.status().message(), addresses.ok());
+    CPPUNIT_ASSERT(std::is_sorted(addresses->begin(), addresses->end()));
+    const auto loopback = std::find_if(addresses->begin(), addresses->end(), [](const InterfaceAddress& entry) {
+      return entry.address == base::IpAddress::loopback(Family::ipv4);
+    });
+    // A build container may have its loopback interface down, and then no address.
+    if (loopback == addresses->end()) return;
+    CPPUNIT_ASSERT_EQUAL(std::string("lo"), loopback->interface_name);
+    CPPUNIT_ASSERT(loopback->loopback_interface);
+    CPPUNIT_ASSERT(loopback->scope == AddressScope::host);
+    CPPUNIT_ASSERT_EQUAL(8, loopback->prefix_length);
+  }
+
+  void the_monitor_starts_with_the_addresses_of_now_and_stops() {
+    const InterfaceAddresses now{{base::IpAddress::loopback(Family::ipv4), 8, AddressScope::host, true, "lo"}};
+    AddressMonitor::Options options;
+    options.read = [&]() -> base::Result<InterfaceAddresses> { return now; };
+    options.changed = [](const InterfaceAddresses&) {};
+    AddressMonitor monitor(options);
+    const auto started = monitor.start();
+    CPPUNIT_ASSERT_MESSAGE(started.status().message(), started.ok());
+    CPPUNIT_ASSERT(*started == now);
+    monitor.stop();
+    monitor.stop();
+  }
+
+  void a_monitor_that_cannot_read_does_not_start() {
+    AddressMonitor::Options options;
+    options.read = []() -> base::Result<InterfaceAddresses> { return base::unavailable("no netlink"); };
+    AddressMonitor monitor(options);
+    CPPUNIT_ASSERT_EQUAL(std::string("no netlink"), monitor.start().status().message());
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(NodeKernelTest);
+
+}  // namespace
+}  // namespace sluice::node

@@ -1,0 +1,299 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/plugin/backend_handle.hpp"
+
+#include <cppunit/extensions/HelperMacros.h>
+
+#include "sluice/sdk/sdk.hpp"
+#include "test/unit/plugin/captured_log.hpp"
+#include "test/unit/plugin/zoo_folder.hpp"
+
+namespace sluice::plugin {
+namespace {
+
+using base::StatusCode;
+using test::require_contains;
+using test::ZooFolder;
+
+// Every look at it takes `step`, so that a call takes as long as a test wants.
+class SteppingClock final : public base::Clock {
+ public:
+  Time now() const override { return now_ += step; }
+  Duration step{0};
+
+ private:
+  mutable Time now_{};
+};
+
+class Metrics final : public MetricSink {
+ public:
+  void record(std::string_view, abi::MetricKind, std::string_view name, std::string_view, double) override {
+    names.emplace_back(name);
+  }
+  std::vector<std::string> names;
+};
+
+class BackendHandleTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(BackendHandleTest);
+  CPPUNIT_TEST(settings_and_host_reach_the_backend);
+  CPPUNIT_TEST(apply_counts_writes_and_lists_what_failed);
+  CPPUNIT_TEST(apply_reads_elements_of_another_size);
+  CPPUNIT_TEST(delta_on_another_generation_needs_full);
+  CPPUNIT_TEST(delta_is_not_sent_where_it_is_not_understood);
+  CPPUNIT_TEST(family_that_is_not_offered_is_refused);
+  CPPUNIT_TEST(claims_come_sorted_and_once);
+  CPPUNIT_TEST(retire_passes_claims_and_drain_time);
+  CPPUNIT_TEST(create_that_fails_gives_its_reason);
+  CPPUNIT_TEST(create_that_throws_gives_its_reason);
+  CPPUNIT_TEST(create_without_a_backend_is_a_defect);
+  CPPUNIT_TEST(create_with_garbage_touches_nothing);
+  CPPUNIT_TEST(exception_in_a_method_becomes_an_answer);
+  CPPUNIT_TEST(unknown_code_and_missing_reason_are_named);
+  CPPUNIT_TEST(error_text_without_end_is_cut);
+  CPPUNIT_TEST(error_text_becomes_one_line);
+  CPPUNIT_TEST(call_beyond_its_limit_is_a_warning);
+  CPPUNIT_TEST(call_in_progress_beyond_its_limit_is_overdue);
+  CPPUNIT_TEST(no_call_in_progress_is_not_overdue);
+  CPPUNIT_TEST(library_goes_with_its_last_backend);
+  CPPUNIT_TEST_SUITE_END();
+
+  ZooFolder folder_;
+  SteppingClock clock_;
+  Metrics metrics_;
+
+  base::Result<std::unique_ptr<BackendHandle>> try_make(const std::string& id, const BackendSettings& settings = {},
+                                                        HostCallbacks callbacks = {}) {
+    folder_.add(id);
+    auto plugin = load_plugin(folder_.request(id));
+    CPPUNIT_ASSERT_EQUAL(std::string(), plugin.status().message());
+    return BackendHandle::create(std::move(plugin.value()), settings, std::move(callbacks), &metrics_, clock_);
+  }
+  std::unique_ptr<BackendHandle> make(const std::string& id, const BackendSettings& settings = {},
+                                      HostCallbacks callbacks = {}) {
+    auto made = try_make(id, settings, std::move(callbacks));
+    CPPUNIT_ASSERT_EQUAL(std::string(), made.status().message());
+    return std::move(made.value());
+  }
+  std::string refusal(const std::string& id) {
+    const auto made = try_make(id);
+    CPPUNIT_ASSERT(!made.ok());
+    return made.status().message();
+  }
+
+  static abi::NodeFacts node_facts() {
+    abi::NodeFacts node{};
+    node.struct_size = sizeof(node);
+    node.name = sdk::view("worker-1");
+    return node;
+  }
+  static abi::ServicePort service_port(std::string_view name, const std::vector<abi::Endpoint>& endpoints) {
+    abi::ServicePort port{};
+    port.key = {sdk::view("shop"), sdk::view(name), sdk::view("http"), abi::Protocol::kTcp, {}};
+    port.endpoints = sdk::array(endpoints.data(), endpoints.size());
+    return port;
+  }
+  static abi::Transaction transaction(const abi::NodeFacts& node, const std::vector<abi::ServicePort>& ports) {
+    abi::Transaction full{};
+    full.struct_size = sizeof(full);
+    full.generation = 5;
+    full.node = &node;
+    full.service_ports = sdk::array(ports.data(), ports.size());
+    return full;
+  }
+
+  void settings_and_host_reach_the_backend() {
+    const test::CapturedLog log;
+    std::string told;
+    HostCallbacks callbacks;
+    callbacks.request_resync = [&](const std::string& reason) { told += "resync " + reason + ";"; };
+    callbacks.report_unwell = [&](const std::string& reason) { told += "unwell " + reason + ";"; };
+    callbacks.event = [&](abi::Severity, const std::string& reason, const std::string&) { told += reason + ";"; };
+    const auto handle =
+        make("good", {abi::Family::kIpv6, "colour: red", {{"colour", "red"}}, "/run/sluice/good"}, callbacks);
+    CPPUNIT_ASSERT(handle->probe().ok());
+    require_contains(log.text(), "INFO sluice.plugin.good config colour: red, colour red, state in /run/sluice/good");
+    CPPUNIT_ASSERT_EQUAL(std::string("Probed;resync flushed by somebody;unwell hungry;unwell ;"), told);
+    CPPUNIT_ASSERT(metrics_.names == std::vector<std::string>{"probes_total"});
+    CPPUNIT_ASSERT_EQUAL(std::string("good (IPv6)"), handle->name());
+  }
+
+  void apply_counts_writes_and_lists_what_failed() {
+    const auto handle = make("good");
+    const abi::NodeFacts node = node_facts();
+    const std::vector<abi::Endpoint> endpoints(3);
+    const std::vector<abi::ServicePort> ports{service_port("cart", endpoints), service_port("empty", {})};
+    const ApplyOutcome applied = handle->apply(transaction(node, ports));
+    CPPUNIT_ASSERT_EQUAL(std::string(), applied.message);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{1}, applied.kernel_writes);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{1}, applied.objects_owned);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, applied.failed.size());
+    CPPUNIT_ASSERT_EQUAL(std::string("shop/empty:http"), applied.failed[0].object);
+    CPPUNIT_ASSERT_EQUAL(std::string("no endpoint to program"), applied.failed[0].message);
+    CPPUNIT_ASSERT(handle->apply(transaction(node, {ports[0]})).failed.empty());
+  }
+
+  // A newer daemon has longer elements; the stride leads over what is not known.
+  void apply_reads_elements_of_another_size() {
+    struct Longer {
+      abi::ServicePort port;
+      std::uint64_t added;
+    };
+    const auto handle = make("good");
+    const abi::NodeFacts node = node_facts();
+    const std::vector<abi::Endpoint> endpoints(1);
+    const std::vector<Longer> ports{{service_port("a", endpoints), ~0ull}, {service_port("b", endpoints), ~0ull}};
+    abi::Transaction full = transaction(node, {});
+    full.service_ports = sdk::array(ports.data(), ports.size());
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{2}, handle->apply(full).objects_owned);
+  }
+
+  void delta_on_another_generation_needs_full() {
+    const auto handle = make("good");
+    const abi::NodeFacts node = node_facts();
+    abi::Transaction delta = transaction(node, {});
+    CPPUNIT_ASSERT(handle->apply(delta).ok());
+    delta.kind = abi::TransactionKind::kDelta;
+    delta.base_generation = 5;
+    delta.generation = 6;
+    CPPUNIT_ASSERT(handle->apply(delta).ok());
+    const ApplyOutcome again = handle->apply(delta);
+    CPPUNIT_ASSERT(again.code == abi::Code::kNeedFull);
+    CPPUNIT_ASSERT_EQUAL(std::string("holds generation 6"), again.message);
+    CPPUNIT_ASSERT(again.status("good (IPv4)", "apply").code() == StatusCode::expired);
+  }
+
+  void delta_is_not_sent_where_it_is_not_understood() {
+    const auto handle = make("ipv4_only");
+    const abi::NodeFacts node = node_facts();
+    abi::Transaction delta = transaction(node, {});
+    delta.kind = abi::TransactionKind::kDelta;
+    CPPUNIT_ASSERT(handle->apply(delta).code == abi::Code::kInvalid);
+  }
+
+  void family_that_is_not_offered_is_refused() {
+    BackendSettings settings;
+    settings.family = abi::Family::kIpv6;
+    const auto made = try_make("ipv4_only", settings);
+    CPPUNIT_ASSERT(made.status().code() == StatusCode::unsupported);
+    require_contains(made.status().message(), "backend ipv4_only (IPv6): create: the plugin does not offer");
+  }
+
+  void claims_come_sorted_and_once() {
+    const ClaimsOutcome claimed = make("good")->claims();
+    CPPUNIT_ASSERT(claimed.ok());
+    CPPUNIT_ASSERT((claimed.claims == std::vector<std::string>{"zoo/a", "zoo/b"}));
+  }
+
+  void retire_passes_claims_and_drain_time() {
+    const Outcome outcome = make("good")->retire({"x/1", "x/2"}, std::chrono::minutes(2));
+    CPPUNIT_ASSERT(outcome.code == abi::Code::kRetry);
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("backend good (IPv4): retire good: drain 120, claimed x/1 x/2: Resource temporarily unavailable"),
+        outcome.status("good (IPv4)", "retire").message());
+  }
+
+  void create_that_fails_gives_its_reason() {
+    const auto made = try_make("create_fails");
+    CPPUNIT_ASSERT(made.status().code() == StatusCode::denied);
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("backend create_fails (IPv4): create zoo: the cage is locked: Permission denied"),
+        made.status().message());
+  }
+
+  void create_that_throws_gives_its_reason() {
+    require_contains(refusal("create_throws"), "create: no such animal");
+  }
+
+  void create_without_a_backend_is_a_defect() {
+    require_contains(refusal("create_null"), "create: it answered ok without a backend");
+  }
+
+  void create_with_garbage_touches_nothing() {
+    require_contains(refusal("create_garbage"), "create: the backend answered with the unknown code 99");
+  }
+
+  void exception_in_a_method_becomes_an_answer() {
+    const auto handle = make("throws");
+    const Outcome probed = handle->probe();
+    CPPUNIT_ASSERT(probed.code == abi::Code::kInternal);
+    CPPUNIT_ASSERT_EQUAL(std::string("from probe"), probed.message);
+    const abi::NodeFacts node = node_facts();
+    const ApplyOutcome applied = handle->apply(transaction(node, {}));
+    CPPUNIT_ASSERT(applied.code == abi::Code::kKernel);
+    CPPUNIT_ASSERT_EQUAL(std::string("shop/cart:http"), applied.object);
+    CPPUNIT_ASSERT_EQUAL(28, applied.os_errno);
+    CPPUNIT_ASSERT_EQUAL(std::string("an exception of unknown type"), handle->verify().message);
+    const ClaimsOutcome claimed = handle->claims();
+    CPPUNIT_ASSERT(!claimed.ok() && claimed.claims.empty());
+    const Outcome retired = handle->retire({}, std::chrono::seconds(0));
+    CPPUNIT_ASSERT_EQUAL(ENODEV, retired.os_errno);
+    CPPUNIT_ASSERT(handle->cleanup().code == abi::Code::kInternal);
+  }
+
+  void unknown_code_and_missing_reason_are_named() {
+    const auto handle = make("rude");
+    const Outcome probed = handle->probe();
+    CPPUNIT_ASSERT(probed.code == abi::Code::kInternal);
+    require_contains(probed.message, "unknown code -3");
+    CPPUNIT_ASSERT_EQUAL(std::string("the backend gave no reason (code 1)"),
+                         handle->retire({}, std::chrono::seconds(0)).message);
+  }
+
+  void error_text_without_end_is_cut() {
+    const Outcome verified = make("rude")->verify();
+    CPPUNIT_ASSERT(verified.code == abi::Code::kNeedFull);
+    CPPUNIT_ASSERT_EQUAL(std::string(sizeof(abi::Error::object), 'o'), verified.object);
+    CPPUNIT_ASSERT_EQUAL(std::string(sizeof(abi::Error::message), 'm'), verified.message);
+  }
+
+  void error_text_becomes_one_line() {
+    CPPUNIT_ASSERT_EQUAL(std::string("two lines [31m"), make("rude")->cleanup().message);
+  }
+
+  void call_beyond_its_limit_is_a_warning() {
+    const auto handle = make("good");
+    const test::CapturedLog log;
+    clock_.step = std::chrono::milliseconds(10'500);
+    CPPUNIT_ASSERT(handle->verify().ok());
+    clock_.step = std::chrono::seconds(0);
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("WARN sluice.plugin backend good (IPv4): verify took 10500 ms, its limit is 10 s\n"), log.text());
+  }
+
+  // Seen from another thread, while the call hangs.
+  void call_in_progress_beyond_its_limit_is_overdue() {
+    std::unique_ptr<BackendHandle> handle;
+    std::string before, after;
+    HostCallbacks callbacks;
+    callbacks.request_resync = [&](const std::string&) {
+      before = handle->overdue();
+      clock_.step = std::chrono::seconds(11);
+      after = handle->overdue();
+      clock_.step = std::chrono::seconds(0);
+    };
+    handle = make("good", {}, callbacks);
+    CPPUNIT_ASSERT(handle->probe().ok());
+    CPPUNIT_ASSERT_EQUAL(std::string(), before);
+    CPPUNIT_ASSERT_EQUAL(std::string("probe"), after);
+  }
+
+  void no_call_in_progress_is_not_overdue() {
+    const auto handle = make("good");
+    CPPUNIT_ASSERT(handle->verify().ok());
+    clock_.step = std::chrono::hours(1);
+    CPPUNIT_ASSERT_EQUAL(std::string_view(), handle->overdue());
+  }
+
+  void library_goes_with_its_last_backend() {
+    auto first = make("good");
+    auto plugin = first->plugin().file();
+    first.reset();
+    CPPUNIT_ASSERT(!test::is_mapped(plugin));
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(BackendHandleTest);
+
+}  // namespace
+}  // namespace sluice::plugin

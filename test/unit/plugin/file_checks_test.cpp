@@ -1,0 +1,218 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/plugin/file_checks.hpp"
+
+#include <cppunit/extensions/HelperMacros.h>
+#include <link.h>
+#include <unistd.h>
+
+#include <iostream>
+
+#include "test/unit/plugin/zoo_folder.hpp"
+
+namespace sluice::plugin {
+namespace {
+
+namespace fs = std::filesystem;
+using base::Status;
+using base::StatusCode;
+using test::require_contains;
+using test::ZooFolder;
+
+class FileChecksTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(FileChecksTest);
+  CPPUNIT_TEST(good_file_passes_and_links_are_followed);
+  CPPUNIT_TEST(relative_path_is_refused);
+  CPPUNIT_TEST(missing_file_is_refused);
+  CPPUNIT_TEST(link_that_leads_out_of_the_folder_is_refused);
+  CPPUNIT_TEST(folder_whose_name_only_starts_alike_is_outside);
+  CPPUNIT_TEST(folder_instead_of_file_is_refused);
+  CPPUNIT_TEST(world_writable_file_is_refused_also_when_relaxed);
+  CPPUNIT_TEST(group_writable_file_is_refused_unless_relaxed);
+  CPPUNIT_TEST(writable_folder_is_refused);
+  CPPUNIT_TEST(writable_folder_further_up_does_not_matter);
+  CPPUNIT_TEST(file_of_another_user_is_refused_unless_relaxed);
+  CPPUNIT_TEST(text_file_is_refused);
+  CPPUNIT_TEST(empty_file_is_refused);
+  CPPUNIT_TEST(other_machine_is_explained);
+  CPPUNIT_TEST(other_bitness_is_explained);
+  CPPUNIT_TEST(object_file_is_no_shared_object);
+  CPPUNIT_TEST(cut_file_is_refused);
+  CPPUNIT_TEST(damaged_section_table_is_refused);
+  CPPUNIT_TEST(shared_object_without_the_section_is_refused);
+  CPPUNIT_TEST_SUITE_END();
+
+  static Status location(const fs::path& file, const ZooFolder& folder, bool relax = false) {
+    return check_location(file, {{folder.path()}, relax}).status();
+  }
+  static void require_refusal(const Status& status, StatusCode code, const std::string& check,
+                              const std::string& remedy) {
+    CPPUNIT_ASSERT_MESSAGE(status.message(), status.code() == code);
+    require_contains(status.message(), check);
+    require_contains(status.message(), remedy);
+  }
+
+  void good_file_passes_and_links_are_followed() {
+    const ZooFolder folder;
+    const fs::path file = folder.add("good");
+    fs::create_symlink("good.so", folder.path() / "link.so");
+    CPPUNIT_ASSERT_EQUAL(file, check_location(folder.path() / "link.so", {{folder.path()}, false}).value());
+    CPPUNIT_ASSERT_EQUAL(std::string(), check_content(file).message());
+  }
+
+  void relative_path_is_refused() {
+    const ZooFolder folder;
+    require_refusal(location("good.so", folder), StatusCode::invalid, "plugin good.so: path check",
+                    "give the whole path");
+  }
+
+  void missing_file_is_refused() {
+    const ZooFolder folder;
+    require_refusal(location(folder.path() / "none.so", folder), StatusCode::not_found, "none.so: path check",
+                    "No such file");
+  }
+
+  void link_that_leads_out_of_the_folder_is_refused() {
+    const ZooFolder folder, elsewhere;
+    const fs::path outside = elsewhere.add("good");
+    fs::create_symlink(outside, folder.path() / "good.so");
+    const Status status = location(folder.path() / "good.so", folder);
+    require_refusal(status, StatusCode::denied, "folder check", "move it there");
+    require_contains(status.message(), outside.string());
+  }
+
+  void folder_whose_name_only_starts_alike_is_outside() {
+    const ZooFolder folder;
+    fs::create_directory(folder.path().string() + "-old");
+    const fs::path file = fs::path(folder.path().string() + "-old") / "good.so";
+    fs::copy_file(folder.add("good"), file);
+    require_refusal(location(file, folder), StatusCode::denied, "folder check", "outside the plugin folder");
+  }
+
+  void folder_instead_of_file_is_refused() {
+    const ZooFolder folder;
+    fs::create_directory(folder.path() / "good.so");
+    require_refusal(location(folder.path() / "good.so", folder), StatusCode::invalid, "type check",
+                    "not a regular file");
+  }
+
+  void world_writable_file_is_refused_also_when_relaxed() {
+    const ZooFolder folder;
+    const fs::path file = folder.add("good");
+    fs::permissions(file, fs::perms(0646));
+    for (const bool relax : {false, true}) {
+      require_refusal(location(file, folder, relax), StatusCode::denied,
+                      "permission check: file " + file.string() + " is writable by everybody (mode 0646)",
+                      "run chmod go-w " + file.string());
+    }
+  }
+
+  void group_writable_file_is_refused_unless_relaxed() {
+    const ZooFolder folder;
+    const fs::path file = folder.add("good");
+    fs::permissions(file, fs::perms(0664));
+    require_refusal(location(file, folder), StatusCode::denied, "is writable by its group (mode 0664)", "chmod go-w");
+    CPPUNIT_ASSERT(location(file, folder, true).ok());
+  }
+
+  void writable_folder_is_refused() {
+    const ZooFolder folder;
+    const fs::path file = folder.add("good");
+    fs::permissions(folder.path(), fs::perms(01777));
+    require_refusal(location(file, folder), StatusCode::denied,
+                    "permission check: folder " + folder.path().string() + " is writable by everybody (mode 1777)",
+                    "run chmod go-w " + folder.path().string());
+  }
+
+  // A clone below /tmp, or below any sticky folder, must work.
+  void writable_folder_further_up_does_not_matter() {
+    const ZooFolder folder;
+    const fs::path file = folder.add("good");
+    fs::permissions(folder.path().parent_path(), fs::perms(01777));
+    CPPUNIT_ASSERT_EQUAL(std::string(), location(file, folder).message());
+  }
+
+  void file_of_another_user_is_refused_unless_relaxed() {
+    if (geteuid() != 0) {
+      std::cerr << "# SKIP file_of_another_user_is_refused_unless_relaxed: only root may give files away\n";
+      return;
+    }
+    const ZooFolder folder;
+    const fs::path file = folder.add("good");
+    CPPUNIT_ASSERT_EQUAL(0, chown(file.c_str(), 12345, 12345));
+    require_refusal(location(file, folder), StatusCode::denied,
+                    "ownership check: file " + file.string() + " belongs to user 12345, not to root",
+                    "run chown root " + file.string());
+    CPPUNIT_ASSERT(location(file, folder, true).ok());
+  }
+
+  void text_file_is_refused() {
+    const ZooFolder folder;
+    const fs::path file = folder.write("good.so", "#!/bin/sh\necho this is a text file, and not a short one\n");
+    require_refusal(check_content(file), StatusCode::invalid, "format check", "not an ELF file");
+  }
+
+  void empty_file_is_refused() {
+    const ZooFolder folder;
+    require_refusal(check_content(folder.write("good.so", "")), StatusCode::invalid, "format check", "not an ELF file");
+  }
+
+  void other_machine_is_explained() {
+    const ZooFolder folder;
+    const fs::path file = folder.add("good");
+    ZooFolder::patch(file, offsetof(ElfW(Ehdr), e_machine), std::string("\x16\x00", 2));
+    require_refusal(check_content(file), StatusCode::unsupported, "machine check: it is built for 64-bit s390",
+                    "install the plugin for this machine");
+  }
+
+  void other_bitness_is_explained() {
+    const ZooFolder folder;
+    const fs::path file = folder.add("good");
+    ZooFolder::patch(file, EI_CLASS, "\x01");
+    require_refusal(check_content(file), StatusCode::unsupported, "machine check: it is built for 32-bit",
+                    "install the plugin for this machine");
+  }
+
+  void object_file_is_no_shared_object() {
+    const ZooFolder folder;
+    const fs::path file = folder.add("good");
+    ZooFolder::patch(file, offsetof(ElfW(Ehdr), e_type), std::string("\x01\x00", 2));
+    require_refusal(check_content(file), StatusCode::invalid, "no shared object", "link it with -shared");
+  }
+
+  void cut_file_is_refused() {
+    const ZooFolder folder;
+    const fs::path file = folder.add("good");
+    const std::uintmax_t whole = fs::file_size(file);
+    for (const std::uintmax_t size : {std::uintmax_t{20}, std::uintmax_t{64}, whole / 2, whole - 1}) {
+      fs::copy_file(test::built_zoo() / "good.so", file, fs::copy_options::overwrite_existing);
+      fs::resize_file(file, size);
+      const Status status = check_content(file);
+      CPPUNIT_ASSERT_MESSAGE("cut at " + std::to_string(size), !status.ok() || size == whole - 1);
+    }
+  }
+
+  // Boost.DLL would walk past the end of the names.
+  void damaged_section_table_is_refused() {
+    const ZooFolder folder;
+    const fs::path file = folder.add("good");
+    ZooFolder::patch(file, offsetof(ElfW(Ehdr), e_shstrndx), std::string("\x00\x00", 2));
+    require_refusal(check_content(file), StatusCode::invalid, "section table is cut or damaged",
+                    "install the file again");
+    ZooFolder::patch(file, offsetof(ElfW(Ehdr), e_shoff), "\xff\xff\xff\xff\xff\xff\xff\xff");
+    require_refusal(check_content(file), StatusCode::invalid, "section table is cut or damaged",
+                    "install the file again");
+  }
+
+  void shared_object_without_the_section_is_refused() {
+    const ZooFolder folder;
+    require_refusal(check_content(folder.add("no_section")), StatusCode::invalid, "no section sluice_abi",
+                    "SLUICE_PLUGIN_ENTRY");
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(FileChecksTest);
+
+}  // namespace
+}  // namespace sluice::plugin

@@ -1,0 +1,125 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/plugin/host_services.hpp"
+
+#include <cppunit/extensions/HelperMacros.h>
+
+#include "sluice/sdk/sdk.hpp"
+#include "test/unit/plugin/captured_log.hpp"
+
+namespace sluice::plugin {
+namespace {
+
+class FixedClock final : public base::Clock {
+ public:
+  Time now() const override { return Time(std::chrono::seconds(7)); }
+};
+
+class RecordedMetrics final : public MetricSink {
+ public:
+  void record(std::string_view plugin, abi::MetricKind kind, std::string_view name, std::string_view labels,
+              double value) override {
+    last = std::string(plugin) + " " + std::to_string(static_cast<int>(kind)) + " " + std::string(name) + "{" +
+           std::string(labels) + "} " + std::to_string(value);
+  }
+  std::string last;
+};
+
+class HostServicesTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(HostServicesTest);
+  CPPUNIT_TEST(log_line_carries_the_plugin_and_stays_one_line);
+  CPPUNIT_TEST(unknown_severity_is_logged_as_information);
+  CPPUNIT_TEST(metric_reaches_the_sink_with_the_plugin);
+  CPPUNIT_TEST(reports_reach_their_callbacks);
+  CPPUNIT_TEST(without_callbacks_reports_are_ignored);
+  CPPUNIT_TEST(exception_of_a_callback_does_not_reach_the_plugin);
+  CPPUNIT_TEST(failed_objects_are_collected_until_taken);
+  CPPUNIT_TEST(clock_is_in_nanoseconds);
+  CPPUNIT_TEST(unknown_extension_is_null);
+  CPPUNIT_TEST_SUITE_END();
+
+  FixedClock clock_;
+
+  void log_line_carries_the_plugin_and_stays_one_line() {
+    const test::CapturedLog log;
+    HostServices host("dpu", {}, nullptr, clock_);
+    const sdk::Logger logger(&host);
+    logger.warning("one\ntwo\x1b[0m");
+    host.log(abi::Severity::kError, sdk::view("raw\rtext"));
+    CPPUNIT_ASSERT_EQUAL(std::string("WARN sluice.plugin.dpu one two [0m\nERROR sluice.plugin.dpu raw text\n"),
+                         log.text());
+  }
+
+  void unknown_severity_is_logged_as_information() {
+    const test::CapturedLog log;
+    HostServices("dpu", {}, nullptr, clock_).log(static_cast<abi::Severity>(99), sdk::view("x"));
+    CPPUNIT_ASSERT_EQUAL(std::string("INFO sluice.plugin.dpu x\n"), log.text());
+  }
+
+  void metric_reaches_the_sink_with_the_plugin() {
+    RecordedMetrics metrics;
+    HostServices host("dpu", {}, &metrics, clock_);
+    host.metric(abi::MetricKind::kGaugeSet, sdk::view("rules"), sdk::view("table=\"nat\""), 2.5);
+    CPPUNIT_ASSERT_EQUAL(std::string("dpu 1 rules{table=\"nat\"} 2.500000"), metrics.last);
+  }
+
+  void reports_reach_their_callbacks() {
+    std::string told;
+    HostCallbacks callbacks;
+    callbacks.request_resync = [&](const std::string& reason) { told += "resync " + reason + ";"; };
+    callbacks.report_unwell = [&](const std::string& reason) { told += "unwell " + reason + ";"; };
+    callbacks.event = [&](abi::Severity severity, const std::string& reason, const std::string& note) {
+      told += "event " + std::to_string(static_cast<int>(severity)) + " " + reason + " " + note + ";";
+    };
+    HostServices host("dpu", callbacks, nullptr, clock_);
+    host.request_resync(sdk::view("flushed"));
+    host.report_unwell(sdk::view("no device"));
+    host.report_unwell(abi::StringView{nullptr, 0});
+    host.event(abi::Severity::kWarning, sdk::view("LinkDown"), sdk::view("port 1 is down"));
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("resync flushed;unwell no device;unwell ;event 1 LinkDown port 1 is down;"), told);
+  }
+
+  void without_callbacks_reports_are_ignored() {
+    HostServices host("dpu", {}, nullptr, clock_);
+    host.request_resync(sdk::view("x"));
+    host.report_unwell(sdk::view("x"));
+    host.event(abi::Severity::kInfo, sdk::view("x"), sdk::view("x"));
+    host.metric(abi::MetricKind::kCounterAdd, sdk::view("x"), sdk::view(""), 1);
+  }
+
+  void exception_of_a_callback_does_not_reach_the_plugin() {
+    HostCallbacks callbacks;
+    callbacks.request_resync = [](const std::string&) { throw std::bad_alloc(); };
+    HostServices("dpu", callbacks, nullptr, clock_).request_resync(sdk::view("x"));
+  }
+
+  void failed_objects_are_collected_until_taken() {
+    HostServices host("dpu", {}, nullptr, clock_);
+    abi::Error error = sdk::empty_error();
+    sdk::set_error(&error, "", "table is full", 28);
+    host.object_failed(sdk::view("shop/cart:http"), &error);
+    host.object_failed(sdk::view("shop/cart:grpc"), nullptr);
+    const std::vector<FailedObject> failed = host.take_failed();
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, failed.size());
+    CPPUNIT_ASSERT_EQUAL(std::string("shop/cart:http"), failed[0].object);
+    CPPUNIT_ASSERT_EQUAL(std::string("table is full"), failed[0].message);
+    CPPUNIT_ASSERT_EQUAL(28, failed[0].os_errno);
+    CPPUNIT_ASSERT_EQUAL(std::string(), failed[1].message);
+    CPPUNIT_ASSERT(host.take_failed().empty());
+  }
+
+  void clock_is_in_nanoseconds() {
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{7'000'000'000}, HostServices("dpu", {}, nullptr, clock_).now());
+  }
+
+  void unknown_extension_is_null() {
+    CPPUNIT_ASSERT(HostServices("dpu", {}, nullptr, clock_).extension(sdk::view("com.example.x/1")) == nullptr);
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(HostServicesTest);
+
+}  // namespace
+}  // namespace sluice::plugin

@@ -1,0 +1,190 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// sluicectl: its words, its question to a real control socket, its page of text.
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+
+#include <optional>
+
+#include "core/ctl/arguments.hpp"
+#include "core/ctl/client.hpp"
+#include "core/ctl/status_text.hpp"
+#include "core/serve/control_server.hpp"
+#include "test/unit/app/temporary_folder.hpp"
+
+namespace sluice::ctl {
+namespace {
+
+using namespace std::chrono_literals;
+using nlohmann::json;
+
+class CtlTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(CtlTest);
+  CPPUNIT_TEST(arguments_stand_in_any_order);
+  CPPUNIT_TEST(wrong_arguments_say_what_is_allowed);
+  CPPUNIT_TEST(help_needs_no_command);
+  CPPUNIT_TEST(the_daemon_is_asked);
+  CPPUNIT_TEST(no_daemon_is_a_clear_error);
+  CPPUNIT_TEST(a_dead_daemon_is_a_clear_error);
+  CPPUNIT_TEST(what_the_daemon_refuses_is_passed_on);
+  CPPUNIT_TEST(a_daemon_that_does_not_answer_is_given_up);
+  CPPUNIT_TEST(a_status_is_a_page);
+  CPPUNIT_TEST(missing_and_odd_fields_are_dashes);
+  CPPUNIT_TEST(names_cannot_steer_the_terminal);
+  CPPUNIT_TEST_SUITE_END();
+
+  std::optional<test::TemporaryFolder> folder_;
+
+ public:
+  void setUp() override { folder_.emplace(); }
+  void tearDown() override { folder_.reset(); }
+
+  void arguments_stand_in_any_order() {
+    const auto plain = parse_arguments({"status"});
+    CPPUNIT_ASSERT(plain.ok());
+    CPPUNIT_ASSERT_EQUAL(std::string("/run/sluice"), plain->state_dir);
+    CPPUNIT_ASSERT(plain->output == Output::text);
+    using Words = std::vector<std::string>;
+    for (const Words& words : {Words{"--state-dir", "/s", "status", "-o", "json"}, Words{"status", "--state-dir=/s", "--output=json"},
+                               Words{"-ojson", "--state-dir=/s", "status"}}) {
+      const auto parsed = parse_arguments(words);
+      CPPUNIT_ASSERT_MESSAGE(parsed.status().message(), parsed.ok());
+      CPPUNIT_ASSERT_EQUAL(std::string("/s"), parsed->state_dir);
+      CPPUNIT_ASSERT_EQUAL(std::string("status"), parsed->command);
+      CPPUNIT_ASSERT(parsed->output == Output::json);
+    }
+  }
+
+  void wrong_arguments_say_what_is_allowed() {
+    CPPUNIT_ASSERT_EQUAL(std::string("a command is missing; commands: status"), parse_arguments({}).status().message());
+    CPPUNIT_ASSERT_EQUAL(std::string("unknown command 'stats'; commands: status"), parse_arguments({"stats"}).status().message());
+    CPPUNIT_ASSERT_EQUAL(std::string("unexpected argument 'now' after status"), parse_arguments({"status", "now"}).status().message());
+    CPPUNIT_ASSERT_EQUAL(std::string("--output: 'xml' is not known; allowed: text, json"),
+                         parse_arguments({"status", "-o", "xml"}).status().message());
+    CPPUNIT_ASSERT(!parse_arguments({"status", "--state=/s"}).ok());
+    CPPUNIT_ASSERT(!parse_arguments({"status", "-o"}).ok());
+    CPPUNIT_ASSERT(!parse_arguments({"status", "-x"}).ok());
+  }
+
+  void help_needs_no_command() {
+    CPPUNIT_ASSERT(parse_arguments({"-h"})->help);
+    CPPUNIT_ASSERT(parse_arguments({"--version"})->version);
+    CPPUNIT_ASSERT(usage().find("--state-dir") != std::string::npos);
+    CPPUNIT_ASSERT(usage().find("status") != std::string::npos);
+  }
+
+  void the_daemon_is_asked() {
+    serve::ControlServer server(folder_->path("control.sock"));
+    server.on("status", [](const json&) { return json{{"mode", "iptables"}}; });
+    CPPUNIT_ASSERT(server.start().ok());
+    const auto answer = ask(folder_->path(), "status");
+    CPPUNIT_ASSERT_MESSAGE(answer.status().message(), answer.ok());
+    CPPUNIT_ASSERT_EQUAL(std::string(R"({"mode":"iptables"})"), answer->dump());
+  }
+
+  void no_daemon_is_a_clear_error() {
+    CPPUNIT_ASSERT_EQUAL("sluiced is not running: there is no socket " + folder_->path("control.sock") +
+                             " (is it another state directory? see --state-dir)",
+                         ask(folder_->path(), "status").status().message());
+    CPPUNIT_ASSERT(!ask("/" + std::string(200, 'x'), "status").ok());
+  }
+
+  void a_dead_daemon_is_a_clear_error() {
+    {
+      const base::Fd dead(::socket(AF_UNIX, SOCK_STREAM, 0));
+      const std::string path = folder_->path("control.sock");
+      sockaddr_un address{};
+      address.sun_family = AF_UNIX;
+      std::memcpy(address.sun_path, path.data(), path.size());
+      CPPUNIT_ASSERT_EQUAL(0, ::bind(dead.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address));
+    }
+    CPPUNIT_ASSERT_EQUAL("sluiced is not running: nobody answers at " + folder_->path("control.sock") +
+                             ", which an earlier one left behind",
+                         ask(folder_->path(), "status").status().message());
+  }
+
+  void what_the_daemon_refuses_is_passed_on() {
+    serve::ControlOptions options;
+    options.users = {::geteuid() + 1};
+    serve::ControlServer closed(folder_->path("control.sock"), options);
+    CPPUNIT_ASSERT(closed.start().ok());
+    CPPUNIT_ASSERT_EQUAL(std::string("sluiced says: only root may use the control socket"),
+                         ask(folder_->path(), "status").status().message());
+    closed.stop();
+    serve::ControlServer old(folder_->path("control.sock"));
+    CPPUNIT_ASSERT(old.start().ok());
+    CPPUNIT_ASSERT_EQUAL(std::string("sluiced says: unknown command 'status'; known: "),
+                         ask(folder_->path(), "status").status().message());
+  }
+
+  void a_daemon_that_does_not_answer_is_given_up() {
+    const base::Fd mute(::socket(AF_UNIX, SOCK_STREAM, 0));
+    const std::string path = folder_->path("control.sock");
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path, path.data(), path.size());
+    CPPUNIT_ASSERT_EQUAL(0, ::bind(mute.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address));
+    CPPUNIT_ASSERT_EQUAL(0, ::listen(mute.get(), 1));
+    CPPUNIT_ASSERT_EQUAL(std::string("sluiced does not answer within 1 ms"),
+                         ask(folder_->path(), "status", 1ms).status().message());
+  }
+
+  void a_status_is_a_page() {
+    const json status = json::parse(R"({
+      "version":"0.1.0","mode":"iptables","plugin":{"id":"iptables","version":"1.2","path":"/p/iptables.so"},
+      "node":{"name":"node-1","seen":true,"zone":"a"},
+      "source":{"kind":"manifests","detail":"/m","synced":true,"resources":[
+        {"kind":"Service","connected":true,"lists":1,"watches":2,"objects":3,"errors":0,"last_error":""},
+        {"kind":"EndpointSlice","connected":false,"lists":0,"watches":0,"objects":0,"errors":4,"last_error":"timed out"}]},
+      "families":[{"family":"IPv4","synced":true,"generation":12,"services":3,"service_ports":4,"endpoints":9,
+        "last_apply":{"kind":"delta","seconds":0.0042,"kernel_writes":7,"result":"ok","at":"2026-11-21T02:41:00Z"},
+        "full_syncs":1,"delta_syncs":11,"failures":1,"last_error":"ip6tables is missing"}],
+      "events":{"total":100,"no_op":99,"unusable":0}})");
+    CPPUNIT_ASSERT_EQUAL(std::string("Version  0.1.0\n"
+                                     "Mode     iptables\n"
+                                     "Plugin   iptables 1.2, /p/iptables.so\n"
+                                     "Node     node-1, zone a\n"
+                                     "Source   manifests, /m, synced\n"
+                                     "\n"
+                                     "RESOURCE       STATE          LISTS  WATCHES  OBJECTS  ERRORS  LAST ERROR\n"
+                                     "Service        connected      1      2        3        0       -\n"
+                                     "EndpointSlice  not connected  0      0        0        4       timed out\n"
+                                     "\n"
+                                     "FAMILY  STATE   GENERATION  SERVICES  PORTS  ENDPOINTS  FULL SYNCS  DELTA SYNCS  FAILURES\n"
+                                     "IPv4    synced  12          3         4      9          1           11           1\n"
+                                     "\n"
+                                     "FAMILY  LAST SYNC             KIND   TOOK    WRITES  RESULT\n"
+                                     "IPv4    2026-11-21T02:41:00Z  delta  4.2 ms  7       ok\n"
+                                     "\n"
+                                     "IPv4 last error: ip6tables is missing\n"
+                                     "\n"
+                                     "Events   100, of which 99 changed nothing and 0 were unusable\n"),
+                         status_text(status));
+  }
+
+  void missing_and_odd_fields_are_dashes() {
+    const std::string nothing =
+        "Version  -\nMode     -\nPlugin   - -, -\nNode     -\nSource   -, -, -\n";
+    for (const char* odd : {"{}", "[]", "null", "7", "\"x\"", R"({"plugin":7,"node":[],"source":"s"})",
+                            R"({"source":{"resources":{}},"families":"none","events":[]})"}) {
+      CPPUNIT_ASSERT_EQUAL_MESSAGE(odd, nothing, status_text(json::parse(odd)));
+    }
+    const std::string page = status_text(json::parse(
+        R"({"source":{"resources":[{},7,null]},"families":[{"family":"IPv6","last_apply":{"seconds":"soon"}},[]],"events":{}})"));
+    CPPUNIT_ASSERT(page.find("IPv6") != std::string::npos);
+    CPPUNIT_ASSERT(status_text(json::parse(R"({"families":[{"last_apply":{"seconds":0.0000421}}]})")).find("42 us") != std::string::npos);
+    CPPUNIT_ASSERT(status_text(json::parse(R"({"families":[{"last_apply":{"seconds":61.234}}]})")).find("61.23 s") != std::string::npos);
+  }
+
+  void names_cannot_steer_the_terminal() {
+    const std::string page = status_text({{"mode", "a\x1b[2J\nb"}});
+    CPPUNIT_ASSERT(page.find("Mode     a?[2J?b\n") != std::string::npos);
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(CtlTest);
+
+}  // namespace
+}  // namespace sluice::ctl

@@ -1,0 +1,101 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/snapshot/flatten.hpp"
+
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+
+#include "core/snapshot/builder.hpp"
+#include "sluice/sdk/sdk.hpp"
+#include "test/unit/store/fixtures.hpp"
+
+namespace sluice::snapshot {
+namespace {
+
+class FlattenTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(FlattenTest);
+  CPPUNIT_TEST(every_field_crosses);
+  CPPUNIT_TEST(empty_arrays_are_null);
+  CPPUNIT_TEST_SUITE_END();
+
+  void every_field_crosses() {
+    store::Store store("N");
+    auto service = test::service();
+    service.type = model::ServiceType::load_balancer;
+    service.external_local = true;
+    service.affinity_seconds = 10800;
+    service.health_check_node_port = 30000;
+    service.ports[0].node_port = 30001;
+    service.load_balancer_ips = {*base::IpAddress::parse("1.2.3.4")};
+    service.source_ranges = {*base::IpPrefix::parse("203.0.113.0/25")};
+    store.apply(model::Upsert{service});
+    store.apply(model::Upsert{test::slice("x", {{"10.180.0.1", "N"}, {"10.180.2.1", "M"}})});
+    Builder builder(base::Family::ipv4);
+    NodeFacts facts;
+    facts.name = "N";
+    facts.node_ip = *base::IpAddress::parse("192.168.0.2");
+    facts.masquerade_mark = 0x4000;
+    facts.node_ports_match_all = false;
+    facts.node_ports_on_localhost = true;
+    facts.detector = DetectorKind::cidr;
+    facts.detector_cidr = *base::IpPrefix::parse("10.0.0.0/8");
+    facts.node_port_addresses = {*base::IpAddress::parse("192.168.0.2")};
+    builder.set_node_facts(facts);
+    const Transaction transaction = builder.full(store);
+    const FlatTransaction flat(transaction);
+    const abi::Transaction& out = *flat.get();
+
+    CPPUNIT_ASSERT(out.kind == abi::TransactionKind::kFull);
+    CPPUNIT_ASSERT_EQUAL(transaction.generation, out.generation);
+    CPPUNIT_ASSERT_EQUAL(std::uint32_t(abi::kNodePortsOnLocalhost), out.node->flags);
+    CPPUNIT_ASSERT_EQUAL(std::uint32_t(0x4000), out.node->masquerade_mark);
+    CPPUNIT_ASSERT_EQUAL(std::string("192.168.0.2"), sdk::to_string(out.node->node_ip, abi::Family::kIpv4));
+    CPPUNIT_ASSERT_EQUAL(std::string("10.0.0.0/8"), sdk::to_string(out.node->detector_cidr, abi::Family::kIpv4));
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), std::size_t(out.node->node_port_addresses.count));
+
+    const auto ports = sdk::range<abi::ServicePort>(out.service_ports);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), std::size_t(ports.size()));
+    const abi::ServicePort port = ports[0];
+    CPPUNIT_ASSERT_EQUAL(std::string("ns1/svc1:p80"), sdk::service_port_name(port.key));
+    CPPUNIT_ASSERT(port.key.protocol == abi::Protocol::kTcp);
+    CPPUNIT_ASSERT_EQUAL(std::uint32_t(abi::kExternalPolicyLocal | abi::kUsesClusterEndpoints |
+                                       abi::kUsesLocalEndpoints | abi::kHasAnyEndpoint | abi::kSessionAffinity),
+                         port.flags);
+    CPPUNIT_ASSERT_EQUAL(std::uint32_t(10800), port.affinity_seconds);
+    CPPUNIT_ASSERT_EQUAL(std::uint16_t(30000), port.health_check_node_port);
+    const auto frontends = sdk::range<abi::Frontend>(port.frontends);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(3), std::size_t(frontends.size()));
+    const abi::Frontend last = frontends[2];
+    CPPUNIT_ASSERT(last.kind == abi::FrontendKind::kNodePort);
+    CPPUNIT_ASSERT_EQUAL(std::uint16_t(30001), last.port);
+    const abi::Prefix range = sdk::range<abi::Prefix>(port.source_ranges)[0];
+    CPPUNIT_ASSERT_EQUAL(std::string("203.0.113.0/25"), sdk::to_string(range, abi::Family::kIpv4));
+    const auto endpoints = sdk::range<abi::Endpoint>(port.endpoints);
+    const abi::Endpoint local = endpoints[0];
+    const abi::Endpoint remote = endpoints[1];
+    CPPUNIT_ASSERT_EQUAL(std::string("10.180.0.1:80"),
+                         sdk::host_port(local.address, abi::Family::kIpv4, local.port));
+    CPPUNIT_ASSERT_EQUAL(int(abi::kEndpointInCluster | abi::kEndpointInLocal | abi::kEndpointOnThisNode |
+                             abi::kEndpointReady | abi::kEndpointServing),
+                         int(local.flags));
+    CPPUNIT_ASSERT_EQUAL(int(abi::kEndpointInCluster | abi::kEndpointReady | abi::kEndpointServing), int(remote.flags));
+  }
+
+  void empty_arrays_are_null() {
+    store::Store store("N");
+    Builder builder(base::Family::ipv6);
+    builder.set_node_facts({});
+    const Transaction transaction = builder.full(store);
+    const FlatTransaction flat(transaction);
+    CPPUNIT_ASSERT(flat.get()->service_ports.data == nullptr);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), flat.get()->service_ports.count);
+    CPPUNIT_ASSERT_EQUAL(std::uint32_t(sizeof(abi::ServicePort)), flat.get()->service_ports.stride);
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(FlattenTest);
+
+}  // namespace
+}  // namespace sluice::snapshot

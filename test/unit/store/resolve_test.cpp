@@ -1,0 +1,157 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Policies of a Service → its service ports in a family (BEH 1.2, 2.1–2.3).
+#include "core/store/resolve.hpp"
+
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+
+#include "test/unit/store/fixtures.hpp"
+
+namespace sluice::store {
+namespace {
+
+using base::Family;
+using base::IpAddress;
+using base::IpPrefix;
+
+class ResolveTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(ResolveTest);
+  CPPUNIT_TEST(headless_external_name_and_foreign_family_yield_nothing);
+  CPPUNIT_TEST(dual_stack_picks_per_family);
+  CPPUNIT_TEST(frontends_are_grouped_by_kind);
+  CPPUNIT_TEST(external_policy_needs_external_traffic);
+  CPPUNIT_TEST(internal_local_without_frontends_uses_no_cluster_list);
+  CPPUNIT_TEST(health_check_port_only_for_load_balancer_with_local_policy);
+  CPPUNIT_TEST(a_range_of_length_zero_allows_everybody);
+  CPPUNIT_TEST(ports_do_not_share_endpoints);
+  CPPUNIT_TEST(endpoint_of_no_use_is_left_out_and_draining_ones_stay);
+  CPPUNIT_TEST_SUITE_END();
+
+  SliceCache slices_;
+
+  std::vector<ServicePort> resolved(const model::Service& service, Family family = Family::ipv4) {
+    return resolve(service, family, slices_, {"N", "a"});
+  }
+
+  void headless_external_name_and_foreign_family_yield_nothing() {  // cases 79, 83
+    auto service = test::service();
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), resolved(service).size());
+    CPPUNIT_ASSERT(resolved(service, Family::ipv6).empty());
+    service.type = model::ServiceType::external_name;
+    CPPUNIT_ASSERT(resolved(service).empty());
+    service = test::service();
+    service.headless = true;
+    CPPUNIT_ASSERT(resolved(service).empty());
+    service = test::service();
+    service.cluster_ips.clear();
+    CPPUNIT_ASSERT(resolved(service).empty());
+  }
+
+  void dual_stack_picks_per_family() {  // case 83
+    auto service = test::service();
+    service.cluster_ips = {*IpAddress::parse("fd00::41"), *IpAddress::parse("172.30.0.41")};
+    service.external_ips = {*IpAddress::parse("192.168.99.11")};
+    const auto v4 = resolved(service);
+    const auto v6 = resolved(service, Family::ipv6);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(2), v4.at(0).frontends.size());
+    CPPUNIT_ASSERT_EQUAL(std::string("172.30.0.41"), v4[0].frontends[0].address.to_string());
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), v6.at(0).frontends.size());
+    CPPUNIT_ASSERT_EQUAL(std::string("fd00::41"), v6[0].frontends[0].address.to_string());
+  }
+
+  void frontends_are_grouped_by_kind() {
+    auto service = test::service();
+    service.type = model::ServiceType::load_balancer;
+    service.ports[0].node_port = 30001;
+    service.load_balancer_ips = {*IpAddress::parse("1.2.3.4")};
+    service.external_ips = {*IpAddress::parse("192.168.99.11"), *IpAddress::parse("192.168.99.11")};
+    const auto port = resolved(service).at(0);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(4), port.frontends.size());
+    CPPUNIT_ASSERT(port.frontends[0].kind == FrontendKind::cluster_ip);
+    CPPUNIT_ASSERT(port.frontends[1].kind == FrontendKind::external_ip);
+    CPPUNIT_ASSERT(port.frontends[2].kind == FrontendKind::load_balancer);
+    CPPUNIT_ASSERT(port.frontends[3].kind == FrontendKind::node_port);
+    CPPUNIT_ASSERT_EQUAL(std::uint16_t(30001), port.frontends[3].port);
+  }
+
+  void external_policy_needs_external_traffic() {  // case 26
+    auto service = test::service();
+    service.external_local = true;
+    CPPUNIT_ASSERT(!resolved(service).at(0).external_local);
+    CPPUNIT_ASSERT(!resolved(service).at(0).uses_local);
+    service.external_ips = {*IpAddress::parse("192.168.99.11")};
+    CPPUNIT_ASSERT(resolved(service).at(0).external_local);
+    CPPUNIT_ASSERT(resolved(service).at(0).uses_local);
+    CPPUNIT_ASSERT(resolved(service).at(0).uses_cluster);
+  }
+
+  void internal_local_without_frontends_uses_no_cluster_list() {  // cases 28, 29
+    auto service = test::service();
+    service.internal_local = true;
+    slices_.upsert(test::slice("a", {{"10.180.2.1", "M"}}));
+    auto port = resolved(service).at(0);
+    CPPUNIT_ASSERT(!port.uses_cluster);
+    CPPUNIT_ASSERT(port.has_any_endpoint);
+    service.ports[0].node_port = 30001;
+    service.type = model::ServiceType::node_port;
+    port = resolved(service).at(0);
+    CPPUNIT_ASSERT(port.uses_cluster);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), port.endpoints.size());
+    CPPUNIT_ASSERT(port.endpoints[0].in_cluster);
+    CPPUNIT_ASSERT(!port.endpoints[0].in_local);
+  }
+
+  void health_check_port_only_for_load_balancer_with_local_policy() {  // case 32
+    auto service = test::service();
+    service.health_check_node_port = 30000;
+    service.external_local = true;
+    service.ports[0].node_port = 30001;
+    service.type = model::ServiceType::node_port;
+    CPPUNIT_ASSERT_EQUAL(std::uint16_t(0), resolved(service).at(0).health_check_node_port);
+    service.type = model::ServiceType::load_balancer;
+    CPPUNIT_ASSERT_EQUAL(std::uint16_t(30000), resolved(service).at(0).health_check_node_port);
+    service.external_local = false;
+    CPPUNIT_ASSERT_EQUAL(std::uint16_t(0), resolved(service).at(0).health_check_node_port);
+  }
+
+  void a_range_of_length_zero_allows_everybody() {  // case 59
+    auto service = test::service();
+    service.source_ranges = {*IpPrefix::parse("203.0.113.0/25"), *IpPrefix::parse("fd00::/8")};
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), resolved(service).at(0).source_ranges.size());
+    service.source_ranges.push_back(*IpPrefix::parse("::/0"));
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), resolved(service).at(0).source_ranges.size());
+    service.source_ranges.push_back(*IpPrefix::parse("0.0.0.0/0"));
+    CPPUNIT_ASSERT(resolved(service).at(0).source_ranges.empty());
+  }
+
+  void ports_do_not_share_endpoints() {  // case 17
+    auto service = test::service();
+    service.ports.push_back({base::Symbol("p443"), model::Protocol::tcp, 443, 0});
+    slices_.upsert(test::slice("a", {{"10.180.0.1", "N"}}));
+    const auto ports = resolved(service);
+    CPPUNIT_ASSERT_EQUAL(std::string("ns1/svc1:p443"), ports.at(0).key.to_string());
+    CPPUNIT_ASSERT(!ports[0].has_any_endpoint);
+    CPPUNIT_ASSERT_EQUAL(std::string("ns1/svc1:p80"), ports.at(1).key.to_string());
+    CPPUNIT_ASSERT(ports[1].has_any_endpoint);
+  }
+
+  void endpoint_of_no_use_is_left_out_and_draining_ones_stay() {
+    slices_.upsert(test::slice("a", {{"10.180.2.1", "M", "ready"},
+                                     {"10.180.2.2", "M", "terminating"},
+                                     {"10.180.2.3", "M", "unready"},
+                                     {"10.180.0.4", "N", "unready"}}));
+    const auto port = resolved(test::service()).at(0);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(3), port.endpoints.size());
+    CPPUNIT_ASSERT(port.endpoints[0].local && !port.endpoints[0].in_cluster);
+    CPPUNIT_ASSERT(port.endpoints[1].in_cluster);
+    CPPUNIT_ASSERT(port.endpoints[2].terminating && !port.endpoints[2].in_cluster);
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(ResolveTest);
+
+}  // namespace
+}  // namespace sluice::store

@@ -1,0 +1,137 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/store/store.hpp"
+
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+
+#include "test/unit/store/fixtures.hpp"
+
+namespace sluice::store {
+namespace {
+
+using base::Family;
+using model::ResourceKind;
+
+void list(Store& store, ResourceKind kind, std::vector<model::Event> content = {}) {
+  store.apply(model::ListBegin{kind});
+  for (auto& event : content) store.apply(std::move(event));
+  store.apply(model::ListEnd{kind});
+}
+
+class StoreTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(StoreTest);
+  CPPUNIT_TEST(synced_only_after_every_kind_is_listed);
+  CPPUNIT_TEST(a_list_that_breaks_off_does_not_count);
+  CPPUNIT_TEST(events_that_change_nothing_are_counted_and_wake_nobody);
+  CPPUNIT_TEST(slices_before_their_service_are_used_when_it_appears);
+  CPPUNIT_TEST(only_affected_families_are_dirty);
+  CPPUNIT_TEST(zone_change_makes_everything_dirty_other_changes_do_not);
+  CPPUNIT_TEST(service_that_turns_external_name_loses_its_ports);
+  CPPUNIT_TEST(unusable_object_keeps_its_last_good_state);
+  CPPUNIT_TEST(other_nodes_are_not_ours);
+  CPPUNIT_TEST_SUITE_END();
+
+  void synced_only_after_every_kind_is_listed() {  // case 94
+    Store store("N");
+    list(store, ResourceKind::service);
+    list(store, ResourceKind::endpoint_slice);
+    CPPUNIT_ASSERT(!store.synced());
+    list(store, ResourceKind::node);
+    CPPUNIT_ASSERT(store.synced());
+  }
+
+  void a_list_that_breaks_off_does_not_count() {
+    Store store("N");
+    list(store, ResourceKind::service);
+    list(store, ResourceKind::node);
+    store.apply(model::ListBegin{ResourceKind::endpoint_slice});
+    store.apply(model::Upsert{test::slice("a", {{"10.0.1.1"}})});
+    store.apply(model::ListBegin{ResourceKind::endpoint_slice});
+    CPPUNIT_ASSERT(!store.synced());
+  }
+
+  void events_that_change_nothing_are_counted_and_wake_nobody() {  // cases 81, 88, 89
+    Store store("N");
+    store.apply(model::Upsert{test::service()});
+    store.apply(model::Upsert{test::slice("a", {{"10.0.1.1"}})});
+    store.take_dirty(Family::ipv4);
+    store.apply(model::Upsert{test::service()});
+    store.apply(model::Upsert{test::slice("a", {{"10.0.1.1"}})});
+    store.apply(model::Remove{ResourceKind::endpoint_slice, test::object("ns1", "unknown")});
+    CPPUNIT_ASSERT(!store.has_dirty(Family::ipv4));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(5), store.counters().events);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(3), store.counters().no_op);
+  }
+
+  void slices_before_their_service_are_used_when_it_appears() {  // case 87
+    Store store("N");
+    store.apply(model::Upsert{test::slice("a", {{"10.0.1.1"}})});
+    CPPUNIT_ASSERT(!store.has_dirty(Family::ipv4));
+    store.apply(model::Upsert{test::service()});
+    CPPUNIT_ASSERT(store.has_dirty(Family::ipv4));
+    const auto ports = store.resolve_service(test::object("ns1", "svc1"), Family::ipv4);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), ports.at(0).endpoints.size());
+  }
+
+  void only_affected_families_are_dirty() {
+    Store store("N");
+    store.apply(model::Upsert{test::service()});
+    CPPUNIT_ASSERT(store.has_dirty(Family::ipv4));
+    CPPUNIT_ASSERT(!store.has_dirty(Family::ipv6));
+    store.apply(model::Upsert{test::slice("six", {{"fd00::1"}})});
+    CPPUNIT_ASSERT(!store.has_dirty(Family::ipv6));
+  }
+
+  void zone_change_makes_everything_dirty_other_changes_do_not() {  // case 53
+    Store store("N");
+    store.apply(model::Upsert{test::service()});
+    store.apply(model::Upsert{test::node("N", "a")});
+    store.take_dirty(Family::ipv4);
+    auto node = test::node("N", "a");
+    node.internal_ips = {*base::IpAddress::parse("192.168.0.2")};
+    store.apply(model::Upsert{node});
+    CPPUNIT_ASSERT(!store.has_dirty(Family::ipv4));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(2), store.node_version());
+    node.zone = "b";
+    store.apply(model::Upsert{node});
+    CPPUNIT_ASSERT(store.has_dirty(Family::ipv4));
+  }
+
+  void service_that_turns_external_name_loses_its_ports() {  // case 79
+    Store store("N");
+    store.apply(model::Upsert{test::service()});
+    store.take_dirty(Family::ipv4);
+    auto service = test::service();
+    service.type = model::ServiceType::external_name;
+    store.apply(model::Upsert{service});
+    CPPUNIT_ASSERT(store.has_dirty(Family::ipv4));
+    CPPUNIT_ASSERT(store.resolve_service(service.name, Family::ipv4).empty());
+  }
+
+  void unusable_object_keeps_its_last_good_state() {
+    Store store("N");
+    list(store, ResourceKind::service, {model::Upsert{test::service()}});
+    list(store, ResourceKind::service, {model::Unusable{ResourceKind::service, test::object("ns1", "svc1")}});
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), store.service_count());
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), store.counters().unusable);
+    list(store, ResourceKind::service);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(0), store.service_count());
+  }
+
+  void other_nodes_are_not_ours() {
+    Store store("N");
+    store.apply(model::Upsert{test::node("M", "b")});
+    CPPUNIT_ASSERT(!store.node().has_value());
+    store.apply(model::Upsert{test::node("N", "a")});
+    store.apply(model::Remove{ResourceKind::node, {base::Symbol(), "N"}});
+    CPPUNIT_ASSERT_EQUAL(std::string("a"), store.node()->zone);
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(StoreTest);
+
+}  // namespace
+}  // namespace sluice::store

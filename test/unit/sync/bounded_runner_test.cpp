@@ -1,0 +1,127 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// BEH 4 and case 105, on a clock that is moved by hand.
+#include "core/sync/bounded_runner.hpp"
+
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+
+#include "test/unit/sync/fake_clock.hpp"
+
+namespace sluice::sync {
+namespace {
+
+using namespace std::chrono_literals;
+
+class BoundedRunnerTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(BoundedRunnerTest);
+  CPPUNIT_TEST(nothing_runs_before_the_first_request);
+  CPPUNIT_TEST(first_request_runs_at_once);
+  CPPUNIT_TEST(minimum_counts_from_the_end_of_the_run);
+  CPPUNIT_TEST(requests_while_one_waits_are_merged);
+  CPPUNIT_TEST(request_during_a_run_is_kept);
+  CPPUNIT_TEST(idle_run_after_the_maximum);
+  CPPUNIT_TEST(failure_retries_and_success_cancels);
+  CPPUNIT_TEST(request_runs_a_retry_sooner_but_not_before_the_minimum);
+  CPPUNIT_TEST(retry_soon_is_bounded_below);
+  CPPUNIT_TEST_SUITE_END();
+
+  test::FakeClock clock_;
+  BoundedRunner runner_{{1s, 30s, 1h}, clock_};
+
+  void run(RunOutcome outcome = RunOutcome::done, base::Clock::Duration took = 0s) {
+    CPPUNIT_ASSERT(runner_.due());
+    runner_.started();
+    clock_.advance(took);
+    runner_.finished(outcome);
+  }
+
+  void nothing_runs_before_the_first_request() {
+    clock_.advance(24h);
+    CPPUNIT_ASSERT(!runner_.due());
+  }
+
+  void first_request_runs_at_once() {
+    runner_.request();
+    CPPUNIT_ASSERT(runner_.due());
+    CPPUNIT_ASSERT(runner_.requested());
+  }
+
+  void minimum_counts_from_the_end_of_the_run() {
+    runner_.request();
+    run(RunOutcome::done, 5s);
+    runner_.request();
+    CPPUNIT_ASSERT(!runner_.due());
+    clock_.advance(999ms);
+    CPPUNIT_ASSERT(!runner_.due());
+    clock_.advance(1ms);
+    CPPUNIT_ASSERT(runner_.due());
+  }
+
+  void requests_while_one_waits_are_merged() {
+    runner_.request();
+    run();
+    for (int i = 0; i < 10; ++i) runner_.request();
+    clock_.advance(1s);
+    run();
+    clock_.advance(10s);
+    CPPUNIT_ASSERT(!runner_.due());
+  }
+
+  void request_during_a_run_is_kept() {
+    runner_.request();
+    runner_.started();
+    runner_.request();
+    runner_.finished(RunOutcome::done);
+    clock_.advance(1s);
+    CPPUNIT_ASSERT(runner_.due());
+  }
+
+  void idle_run_after_the_maximum() {
+    runner_.request();
+    run();
+    clock_.advance(1h - 1ms);
+    CPPUNIT_ASSERT(!runner_.due());
+    clock_.advance(1ms);
+    CPPUNIT_ASSERT(runner_.due());
+    CPPUNIT_ASSERT(!runner_.requested());
+  }
+
+  void failure_retries_and_success_cancels() {
+    runner_.request();
+    run(RunOutcome::failed);
+    clock_.advance(29s);
+    CPPUNIT_ASSERT(!runner_.due());
+    clock_.advance(1s);
+    run(RunOutcome::done);
+    clock_.advance(30s);
+    CPPUNIT_ASSERT(!runner_.due());
+  }
+
+  void request_runs_a_retry_sooner_but_not_before_the_minimum() {
+    runner_.request();
+    run(RunOutcome::failed);
+    runner_.request();
+    CPPUNIT_ASSERT(!runner_.due());
+    clock_.advance(1s);
+    CPPUNIT_ASSERT(runner_.due());
+  }
+
+  void retry_soon_is_bounded_below() {
+    BoundedRunner eager({0s, 30s, 1h}, clock_);
+    eager.request();
+    eager.started();
+    eager.finished(RunOutcome::retry_soon);
+    clock_.advance(499ms);
+    CPPUNIT_ASSERT(!eager.due());
+    clock_.advance(1ms);
+    CPPUNIT_ASSERT(eager.due());
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(BoundedRunnerTest);
+
+}  // namespace
+}  // namespace sluice::sync

@@ -1,0 +1,22 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <atomic>
+
+#include "core/base/clock.hpp"
+
+namespace sluice::test {
+
+// Stands still until told otherwise. Any thread.
+class FakeClock final : public base::Clock {
+ public:
+  Time now() const override { return Time(Duration(now_.load())); }
+  void advance(Duration by) { now_ += by.count(); }
+
+ private:
+  std::atomic<Duration::rep> now_{1000};
+};
+
+}  // namespace sluice::test

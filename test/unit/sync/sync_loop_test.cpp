@@ -1,0 +1,251 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The apply thread against a backend whose answers are scripted. Waits are for a call
+// to arrive, never for time to pass.
+#include "core/sync/sync_loop.hpp"
+
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+
+#include <condition_variable>
+#include <cstdio>
+#include <deque>
+
+namespace sluice::sync {
+namespace {
+
+using namespace std::chrono_literals;
+
+// What the backend is asked and what it answers.
+struct Script {
+  std::mutex mutex;
+  std::condition_variable arrived;
+  std::deque<std::string> calls;
+  std::deque<abi::Code> apply_answers;   // kOk when empty
+  std::deque<abi::Code> verify_answers;  // kOk when empty
+  abi::Code probe_answer = abi::Code::kOk;
+  abi::Host* host = nullptr;
+
+  abi::Code answer(std::deque<abi::Code>& from, std::string call) {
+    const std::lock_guard lock(mutex);
+    calls.push_back(std::move(call));
+    arrived.notify_all();
+    if (from.empty()) return abi::Code::kOk;
+    const abi::Code code = from.front();
+    from.pop_front();
+    return code;
+  }
+
+  std::string next_call() {
+    std::unique_lock lock(mutex);
+    if (!arrived.wait_for(lock, 20s, [&] { return !calls.empty(); })) return "nothing within 20 s";
+    std::string out = calls.front();
+    calls.pop_front();
+    return out;
+  }
+};
+
+Script* g_script = nullptr;  // a factory is a plain function: no other way in
+
+class ScriptedBackend final : public abi::Backend {
+ public:
+  abi::Code probe(abi::Error* error) noexcept override {
+    std::snprintf(error->message, sizeof error->message, "the kernel lacks something");
+    return g_script->probe_answer;
+  }
+  abi::Code apply(const abi::Transaction* t, abi::ApplyResult* result, abi::Error* error) noexcept override {
+    result->kernel_writes = 7;
+    std::snprintf(error->message, sizeof error->message, "scripted");
+    return g_script->answer(g_script->apply_answers,
+                            t->kind == abi::TransactionKind::kFull
+                                ? "full " + std::to_string(t->generation)
+                                : "delta " + std::to_string(t->base_generation) + "-" + std::to_string(t->generation));
+  }
+  abi::Code verify(abi::Error* error) noexcept override {
+    std::snprintf(error->message, sizeof error->message, "a chain is missing");
+    return g_script->answer(g_script->verify_answers, "verify");
+  }
+  abi::Code claims(abi::StringSink* sink, abi::Error*) noexcept override {
+    sink->add({"test/thing", 10});
+    return abi::Code::kOk;
+  }
+  abi::Code retire(const abi::Handover*, abi::Error*) noexcept override { return abi::Code::kOk; }
+  abi::Code cleanup(abi::Error*) noexcept override { return abi::Code::kOk; }
+  const void* extension(abi::StringView) noexcept override { return nullptr; }
+  void release() noexcept override { delete this; }
+};
+
+abi::Code create(const abi::CreateArgs* args, abi::Backend** out, abi::Error*) noexcept {
+  g_script->host = args->host;
+  *out = new ScriptedBackend;
+  return abi::Code::kOk;
+}
+
+class SyncLoopTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(SyncLoopTest);
+  CPPUNIT_TEST(first_is_full_then_deltas);
+  CPPUNIT_TEST(failed_delta_is_followed_by_a_full_one);
+  CPPUNIT_TEST(need_full_is_answered_at_once);
+  CPPUNIT_TEST(empty_delta_never_reaches_the_backend);
+  CPPUNIT_TEST(damage_found_by_verify_is_repaired);
+  CPPUNIT_TEST(resync_asked_by_the_plugin_is_full);
+  CPPUNIT_TEST(maximum_interval_ends_in_a_full_one);
+  CPPUNIT_TEST(backend_without_deltas_gets_full_ones);
+  CPPUNIT_TEST(failing_probe_fails_the_start);
+  CPPUNIT_TEST(claims_are_reported_after_the_first_success);
+  CPPUNIT_TEST_SUITE_END();
+
+  base::SteadyClock clock_;
+  Script script_;
+  std::uint64_t features_ = abi::kFeatureIpv4 | abi::kFeatureDelta;
+  SyncLoop::Options options_{{0s, 1h, 2h}, 1h};
+  std::atomic<std::uint64_t> generation_{0};  // of the last transaction taken
+  std::atomic<bool> nothing_new_{false};
+  std::vector<std::string> claims_;
+  std::unique_ptr<SyncLoop> loop_;
+
+ public:
+  void setUp() override { g_script = &script_; }
+  void tearDown() override {
+    loop_.reset();
+    g_script = nullptr;
+  }
+
+ private:
+  base::Status start() {
+    loop_ = std::make_unique<SyncLoop>(
+        options_, clock_,
+        [this](bool full) {
+          auto out = std::make_shared<snapshot::Transaction>();
+          out->full = full;
+          out->base_generation = generation_;
+          out->generation = nothing_new_ ? generation_.load() : ++generation_;
+          out->node = std::make_shared<snapshot::NodeFacts>();
+          return out;
+        },
+        [this](const std::vector<std::string>& claims) { claims_ = claims; });
+    return loop_->start([this](plugin::HostCallbacks callbacks) {
+      abi::PluginEntry entry{};
+      entry.magic = abi::kMagic;
+      entry.struct_size = sizeof entry;
+      entry.features = features_;
+      entry.id = entry.version = entry.build = "scripted";
+      entry.create = create;
+      auto plugin = std::make_shared<const plugin::Plugin>(nullptr, "scripted.so", entry);
+      return plugin::BackendHandle::create(plugin, {}, std::move(callbacks), nullptr, clock_);
+    });
+  }
+
+  void expect(const std::string& call) { CPPUNIT_ASSERT_EQUAL(call, script_.next_call()); }
+
+  void first_is_full_then_deltas() {
+    CPPUNIT_ASSERT(start().ok());
+    loop_->request();
+    expect("full 1");
+    loop_->request();
+    expect("delta 1-2");
+    loop_->stop();
+    CPPUNIT_ASSERT(loop_->status().synced);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(2), loop_->status().generation);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), loop_->status().full_syncs);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), loop_->status().delta_syncs);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(7), loop_->status().last_apply->kernel_writes);
+  }
+
+  void failed_delta_is_followed_by_a_full_one() {  // case 98
+    options_.intervals.retry = 1ms;
+    CPPUNIT_ASSERT(start().ok());
+    loop_->request();
+    expect("full 1");
+    {
+      const std::lock_guard lock(script_.mutex);
+      script_.apply_answers = {abi::Code::kKernel};
+    }
+    loop_->request();
+    expect("delta 1-2");
+    expect("full 3");
+    loop_->stop();
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), loop_->status().failures);
+    CPPUNIT_ASSERT(loop_->status().synced);
+    CPPUNIT_ASSERT(loop_->status().last_error.find("scripted") != std::string::npos);
+  }
+
+  void need_full_is_answered_at_once() {
+    script_.apply_answers = {abi::Code::kNeedFull};
+    CPPUNIT_ASSERT(start().ok());
+    loop_->request();
+    expect("full 1");
+    expect("full 2");  // long before the retry interval of an hour
+  }
+
+  void empty_delta_never_reaches_the_backend() {
+    CPPUNIT_ASSERT(start().ok());
+    loop_->request();
+    expect("full 1");
+    nothing_new_ = true;
+    loop_->request();
+    loop_->request_full("proof that the loop went on");
+    expect("full 1");
+  }
+
+  void damage_found_by_verify_is_repaired() {  // case 100
+    options_.verify_every = 1ms;
+    script_.verify_answers = {abi::Code::kOk, abi::Code::kNeedFull};
+    CPPUNIT_ASSERT(start().ok());
+    loop_->request();
+    expect("full 1");
+    expect("verify");
+    expect("verify");
+    expect("full 2");
+    loop_->stop();
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), loop_->status().repairs);
+  }
+
+  void resync_asked_by_the_plugin_is_full() {
+    CPPUNIT_ASSERT(start().ok());
+    loop_->request();
+    expect("full 1");
+    script_.host->request_resync({"flushed", 7});
+    expect("full 2");
+  }
+
+  void maximum_interval_ends_in_a_full_one() {
+    options_.intervals.max = 1ms;
+    CPPUNIT_ASSERT(start().ok());
+    loop_->request();
+    expect("full 1");
+    expect("full 2");
+  }
+
+  void backend_without_deltas_gets_full_ones() {
+    features_ = abi::kFeatureIpv4;
+    CPPUNIT_ASSERT(start().ok());
+    loop_->request();
+    expect("full 1");
+    loop_->request();
+    expect("full 2");
+  }
+
+  void failing_probe_fails_the_start() {
+    script_.probe_answer = abi::Code::kUnsupported;
+    const base::Status status = start();
+    CPPUNIT_ASSERT(!status.ok());
+    CPPUNIT_ASSERT(status.message().find("the kernel lacks something") != std::string::npos);
+  }
+
+  void claims_are_reported_after_the_first_success() {
+    CPPUNIT_ASSERT(start().ok());
+    loop_->request();
+    expect("full 1");
+    loop_->stop();
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), claims_.size());
+    CPPUNIT_ASSERT_EQUAL(std::string("test/thing"), claims_[0]);
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(SyncLoopTest);
+
+}  // namespace
+}  // namespace sluice::sync
