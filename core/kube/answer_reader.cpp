@@ -56,6 +56,10 @@ ListReader::ListReader(Decoder& decoder, model::ResourceKind kind, std::function
         if (const auto* wrong = std::get_if<WrongKind>(&decoded.result)) {
           return base::Status(base::StatusCode::unsupported, "the list holds a " + in_quotes(wrong->kind));
         }
+        // Text that is no JSON was damaged on its way. Going on without the object would remove it.
+        if (const auto* failed = std::get_if<Failed>(&decoded.result); failed != nullptr && failed->path.empty()) {
+          return base::invalid("items[" + std::to_string(splitter_.items()) + "] " + failed->problem);
+        }
         return visit(std::move(decoded));
       }) {}
 

@@ -4,6 +4,7 @@
 #include "core/kube/reflector.hpp"
 
 #include <cerrno>
+#include <charconv>
 #include <utility>
 
 #include "core/base/log.hpp"
@@ -27,6 +28,18 @@ std::string said(const ApiStatus& refusal) {
   if (!refusal.reason.empty()) out += " " + refusal.reason;
   if (!refusal.message.empty()) out += ": " + in_quotes(refusal.message);
   return out;
+}
+
+// Whether `now` is an earlier version than `before`. Versions are opaque but for this:
+// where both are numbers, they count up.
+bool went_back(const std::string& before, const std::string& now) {
+  const auto number = [](const std::string& text, std::uint64_t& out) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+    return error == std::errc() && end == text.data() + text.size();
+  };
+  std::uint64_t old_number = 0;
+  std::uint64_t new_number = 0;
+  return number(before, old_number) && number(now, new_number) && new_number < old_number;
 }
 
 std::string remedy(const ApiStatus& refusal, const Resource& resource) {
@@ -244,7 +257,13 @@ base::Status Reflector::take_event(WatchEvent event) {
         unknown_type_ = event.type_text;
       }
       return {};
-    case WatchEvent::Type::bookmark: break;
+    case WatchEvent::Type::bookmark:
+      if (went_back(watch_version_, event.object.resource_version)) {
+        // Restored from a backup, the server waits for our version and tells nothing till then.
+        watch_error_ = ApiStatus{410, "Expired", "the server was set back to an earlier version", {}, true};
+        return base::unavailable("the watch ends with an error");
+      }
+      break;
     case WatchEvent::Type::deleted:
     case WatchEvent::Type::added:
     case WatchEvent::Type::modified:

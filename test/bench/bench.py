@@ -31,7 +31,8 @@ COLUMNS = [
     ("resident_mib", "resident MiB"), ("peak_mib", "peak MiB"), ("peak_with_children_mib", "with children"),
     ("change_ms_p50", "change ms p50"), ("change_ms_p99", "p99"), ("cpu_ms_per_change", "CPU ms a change"),
     ("churn_cpu_percent", "churn CPU %"), ("churn_resident_mib", "resident after churn"),
-    ("restart_seconds", "restart s"), ("restart_kernel_writes", "restart writes"),
+    ("restart_seconds", "restart s"),
+    ("restart_kernel_writes", "restart writes"),
 ]
 
 
@@ -146,9 +147,13 @@ class Measurement:
         if arrived is None:
             raise BenchError(f"{self._subject.name} did not catch up after a restart")
         self.figures["restart_seconds"] = arrived - begin
+        time.sleep(REST_SECONDS)
+        self._subject.stop()
+        self._subject.start()
         while not self._subject.synced():
             self._subject.check_alive()
             time.sleep(0.005)
+        # Nothing was missed this time, so that nothing should be written.
         self.figures["restart_kernel_writes"] = self._subject.restart_writes()
 
 

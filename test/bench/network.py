@@ -7,15 +7,18 @@ Everything the node runs (API server, daemon) is started from there; the host's 
 
 import ctypes
 import os
+import re
 import signal
 import socket
 import subprocess
 import time
 
+PREFIX = "sluice-bench-"
 CLONE_NEWNET = 0x40000000
 NODE_IP = "10.190.0.1"
 POD_PORT = 8080
 ADDRESSES_PER_POD = 10
+SERVICE_NETWORK = "10.99.0.0/16"  # of the Services that are really called
 PODS = ("pod-a", "pod-b")
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -38,11 +41,13 @@ def pod_addresses(pod):
 class Network:
     def __init__(self, netecho):
         self._netecho = netecho
-        self._prefix = f"sluice-bench-{os.getpid()}-"
+        self._prefix = f"{PREFIX}{os.getpid()}-"
         self._made = []
         self._home = None
 
     def __enter__(self):
+        remove_leftovers()
+        signal.signal(signal.SIGTERM, _end)
         self._home = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
         try:
             self._build()
@@ -55,12 +60,7 @@ class Network:
     def __exit__(self, *_):
         _enter(self._home, close=True)
         for namespace in self._made:
-            for number in run("ip", "netns", "pids", namespace, check=False).split():
-                try:
-                    os.kill(int(number), signal.SIGKILL)
-                except ProcessLookupError:
-                    continue
-            run("ip", "netns", "del", namespace, check=False)
+            _remove(namespace)
         self._made.clear()
 
     @property
@@ -75,6 +75,9 @@ class Network:
         run("ip", "netns", "exec", self.node, "sysctl", "-qw", "net.ipv4.ip_forward=1")
         for pod in PODS:
             self._attach(pod)
+        # Until a Service is programmed, its address refuses at once instead of swallowing packets.
+        run("ip", "-n", self.node, "route", "add", "default", "via", pod_addresses(PODS[1])[0], "dev", PODS[1], "onlink")
+        run("ip", "-n", self._prefix + PODS[1], "route", "add", "local", SERVICE_NETWORK, "dev", "lo")
 
     def _attach(self, pod):
         space = self._prefix + pod
@@ -86,6 +89,27 @@ class Network:
             ["link set eth0 up", f"route add {NODE_IP} dev eth0", f"route add default via {NODE_IP}"]) + "\n")
         subprocess.Popen(["ip", "netns", "exec", space, self._netecho, "serve", "--name", pod, "--port", str(POD_PORT),
                           "--tcp"], stdin=subprocess.DEVNULL)
+
+
+def remove_leftovers():
+    """Removes the namespaces of runs that were killed before they could do it themselves."""
+    for line in run("ip", "netns", "list").splitlines():
+        found = re.match(rf"{PREFIX}(\d+)-", line)
+        if found and not os.path.exists(f"/proc/{found.group(1)}"):
+            _remove(line.split()[0])
+
+
+def _remove(namespace):
+    for number in run("ip", "netns", "pids", namespace, check=False).split():
+        try:
+            os.kill(int(number), signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+    run("ip", "netns", "del", namespace, check=False)
+
+
+def _end(number, _frame):
+    raise SystemExit(128 + number)
 
 
 def _enter(descriptor, close):

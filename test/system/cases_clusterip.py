@@ -95,6 +95,15 @@ def sctp(t):
     t.expect(POD, service.cluster(), kept("e1-sctp"))
 
 
+@case(9, "an IPv6 Service is served by IPv6 endpoints, whatever IPv4 slices there are", families=[V6])
+def ipv6_only(t):
+    service = t.service()
+    service.set_endpoints([ready(E1)], "slice-v6", family=V6)
+    service.set_endpoints([ready(E2)], "slice-v4", family=V4)
+    t.settle()
+    t.expect(POD, service.cluster(), kept(E1))
+
+
 @case(9, "one dual-stack Service is served in each family by the endpoints of that family", families=[V4])
 def dual_stack(t):
     service = t.service(families=[V4, V6])

@@ -23,7 +23,7 @@ constexpr const char* kUsage =
     "       netecho ask PROTO ADDR PORT [--count N] [--timeout MS] [--source IP[:PORT]] [--bind-dev DEV] [--summary]\n"
     "       netecho hammer PROTO ADDR PORT --seconds S [--interval MS] [--timeout MS] [--source IP]\n"
     "       netecho hold PROTO ADDR PORT [--seconds S] [--interval MS] [--timeout MS]\n"
-    "PROTO is tcp, udp or sctp (hold: tcp or udp). serve answers `NAME peer-ip peer-port local-ip local-port`.\n";
+    "PROTO is tcp, udp or sctp (hold: tcp or udp). With a source port, ask uses PORT, PORT+1, … in turn. serve answers `NAME peer-ip peer-port local-ip local-port`.\n";
 
 void on_stop(int) { stop_requested = 1; }
 

@@ -22,7 +22,10 @@ int ask(const std::vector<std::string>& words) {
 
     std::map<std::string, unsigned> counts;
     const unsigned count = options.number("--count", 1);
+    const std::uint16_t first_port = target.source ? target.source->port() : 0;
     for (unsigned i = 0; i < count && !stop_requested; ++i) {
+        // Each attempt from a port of its own: a tracked UDP flow would lead a repeated one to the same server.
+        if (first_port != 0) target.source->set_port(static_cast<std::uint16_t>(first_port + i));
         const std::string line = open_conversation(target).answer.line();
         if (options.has("--summary")) {
             ++counts[line];

@@ -38,6 +38,11 @@ std::uint16_t Address::port() const {
                                      : reinterpret_cast<const sockaddr_in6&>(storage).sin6_port);
 }
 
+void Address::set_port(std::uint16_t port) {
+    (family() == AF_INET ? reinterpret_cast<sockaddr_in&>(storage).sin_port
+                         : reinterpret_cast<sockaddr_in6&>(storage).sin6_port) = htons(port);
+}
+
 Address make_address(const std::string& ip, std::uint16_t port) {
     Address address;
     auto& v4 = reinterpret_cast<sockaddr_in&>(address.storage);

@@ -44,6 +44,7 @@ struct Address {
     [[nodiscard]] int family() const { return storage.ss_family; }
     [[nodiscard]] std::string ip() const;
     [[nodiscard]] std::uint16_t port() const;
+    void set_port(std::uint16_t port);
     [[nodiscard]] const sockaddr* raw() const { return reinterpret_cast<const sockaddr*>(&storage); }
     [[nodiscard]] sockaddr* raw() { return reinterpret_cast<sockaddr*>(&storage); }
 };

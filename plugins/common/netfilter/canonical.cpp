@@ -181,7 +181,7 @@ bool is_list(std::string_view option) {
 }  // namespace
 
 std::uint64_t hash_text(std::string_view text) noexcept {
-  std::uint64_t hash = text.size() * 0x9E3779B97F4A7C15ull;
+  std::uint64_t hash = (text.size() + 1) * 0xC2B2AE3D27D4EB4Full;
   while (!text.empty()) {
     std::uint64_t piece = 0;
     const std::size_t size = std::min(text.size(), sizeof(piece));

@@ -46,7 +46,7 @@ void SaveParser::feed(std::string_view piece) {
 
 void SaveParser::finish() {
   if (!partial_.empty()) line(partial_);
-  cut_ = skipping_ || table_ != nullptr;
+  cut_ = cut_ || skipping_ || table_ != nullptr;
   partial_.clear();
 }
 

@@ -6,6 +6,7 @@ The server listens in `node2`, so that the daemon reaches it over the network an
 (`gate`) without touching the rules of the node under test.
 """
 
+import itertools
 import json
 import os
 import ssl
@@ -18,6 +19,7 @@ from . import addresses as a
 from . import netns_http, objects, shell
 
 PORT = 6443
+FIRST_VERSION = 100_000  # of the first start; the second begins at twice that, and so on
 COLLECTIONS = {
     "Service": "/api/v1/namespaces/{}/services",
     "EndpointSlice": "/apis/discovery.k8s.io/v1/namespaces/{}/endpointslices",
@@ -39,6 +41,7 @@ class ApiSource:
         self._lock = threading.RLock()
         self._connection = None
         self._process = None
+        self._starts = itertools.count(1)
         self._start()
 
     def daemon_flags(self, kubeconfig="kubeconfig-cert"):
@@ -87,9 +90,10 @@ class ApiSource:
         shell.stop(self._process)
 
     def restart(self, down_seconds=1.0):
-        """Down for a while, then back with the same objects and, as after a restore, new versions."""
-        self.gate(True)
+        """Down for a while, then back with the same objects; versions go on counting, as etcd's do."""
         self.stop()
+        # Nobody may list the new server before it has its objects.
+        self.gate(True)
         time.sleep(down_seconds)
         self._start()
         with self._lock:
@@ -107,6 +111,7 @@ class ApiSource:
             self._process = self._topology.start(
                 "node2", sys.executable, self._programs.apiserver, "--listen", f"0.0.0.0:{PORT}",
                 "--advertise", a.NODE2.v4, "--san", a.NODE2.v4, "--tls-dir", self.tls_dir,
+                "--first-resource-version", str(FIRST_VERSION * next(self._starts)),
                 "--ready-file", self._ready_file, stdout=log, stderr=subprocess.STDOUT)
         deadline = time.monotonic() + 20
         while not os.path.exists(self._ready_file):

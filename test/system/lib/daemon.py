@@ -70,7 +70,7 @@ class Daemon:
 
     def status(self):
         """The JSON document of `sluicectl status`, or None while it does not answer."""
-        done = shell.run([self._programs.sluicectl, "--state-dir", self.state_dir, "status"], check=False)
+        done = shell.run([self._programs.sluicectl, "--state-dir", self.state_dir, "status", "-o", "json"], check=False)
         return json.loads(done.stdout) if done.returncode == 0 and done.stdout.strip() else None
 
     def wait_synced(self):

@@ -4,6 +4,7 @@
 
 import json
 import subprocess
+import threading
 
 from . import addresses as a
 from . import outcomes, shell
@@ -12,28 +13,46 @@ from . import outcomes, shell
 FEWEST_QUESTIONS = 10
 MOST_QUESTIONS = 100
 SILENT_QUESTIONS = 2
+FIRST_UDP_PORT, LAST_UDP_PORT = 1100, 19999
+
+_udp_ports = {}
+_udp_ports_lock = threading.Lock()
 
 
-def ask(topology, sender, protocol, ip, port, family, count=1, timeout_ms=1000, bind=True):
+def ask(topology, sender, protocol, ip, port, family, count=1, timeout_ms=1000):
     """The answer lines of `count` fresh connections from that sender's own address."""
-    words = [topology.netecho, "ask", protocol, ip, str(port), "--count", str(count), "--timeout", str(timeout_ms)]
-    if bind:
-        words += ["--source", sender.ip(family)]
+    source = source_ip(sender, ip, family)
+    if protocol == "udp":
+        source = (f"{source}:{{}}" if family == a.V4 else f"[{source}]:{{}}").format(_udp_source_ports(sender, count))
+    words = [topology.netecho, "ask", protocol, ip, str(port), "--count", str(count), "--timeout", str(timeout_ms),
+             "--source", source]
     return topology.run(sender.place, *words, timeout=count * timeout_ms / 1000 + 30).stdout.splitlines()
+
+
+def source_ip(sender, destination, family):
+    """The sender's own address; a loopback destination is only reached from the loopback address."""
+    return destination if destination == a.LOOPBACK[family] and sender.place == a.NODE.place else sender.ip(family)
+
+
+def _udp_source_ports(sender, count):
+    """The first of `count` ports not used before: the kernel still tracks earlier flows, to earlier endpoints."""
+    with _udp_ports_lock:
+        first = _udp_ports.get(sender.place, FIRST_UDP_PORT)
+        if first + count > LAST_UDP_PORT:
+            first = FIRST_UDP_PORT
+        _udp_ports[sender.place] = first + count
+        return first
 
 
 def check(topology, sender, protocol, ip, port, family, expected):
     """None, or a sentence that says what differed from the expected outcome."""
-    # A loopback destination is only reached from a loopback source.
-    bind = ip != a.LOOPBACK[family]
     served = expected.kind == "served"
     timeout = outcomes.TIMEOUT_WHEN_ANSWERED_MS if served else outcomes.TIMEOUT_WHEN_SILENT_MS
     lines = []
     batch = FEWEST_QUESTIONS if served else SILENT_QUESTIONS
     while True:
-        lines += ask(topology, sender, protocol, ip, port, family, batch, timeout, bind)
-        sender_ip = sender.ip(family) if bind else a.LOOPBACK[family]
-        wrong = outcomes.mismatch(expected, lines, sender_ip, family)
+        lines += ask(topology, sender, protocol, ip, port, family, batch, timeout)
+        wrong = outcomes.mismatch(expected, lines, source_ip(sender, ip, family), family)
         if wrong is None or outcomes.complete(expected, lines) or len(lines) >= MOST_QUESTIONS or \
                 any(not line.startswith("ok ") for line in lines):
             break

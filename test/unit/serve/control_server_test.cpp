@@ -253,13 +253,7 @@ class ControlServerTest : public CppUnit::TestFixture {
   }
 
   void the_socket_of_a_dead_daemon_is_replaced() {
-    {
-      const base::Fd dead(::socket(AF_UNIX, SOCK_STREAM, 0));
-      sockaddr_un address{};
-      address.sun_family = AF_UNIX;
-      std::memcpy(address.sun_path, path().data(), path().size());
-      CPPUNIT_ASSERT_EQUAL(0, ::bind(dead.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address));
-    }
+    test::bound_socket(path()).reset();
     CPPUNIT_ASSERT(std::filesystem::exists(path()));
     start();
     CPPUNIT_ASSERT_EQUAL(kAnswer, SocketPeer(path()).ask(kStatus));

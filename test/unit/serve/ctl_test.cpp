@@ -13,6 +13,7 @@
 #include "core/ctl/status_text.hpp"
 #include "core/serve/control_server.hpp"
 #include "test/unit/app/temporary_folder.hpp"
+#include "test/unit/serve/socket_peer.hpp"
 
 namespace sluice::ctl {
 namespace {
@@ -92,14 +93,7 @@ class CtlTest : public CppUnit::TestFixture {
   }
 
   void a_dead_daemon_is_a_clear_error() {
-    {
-      const base::Fd dead(::socket(AF_UNIX, SOCK_STREAM, 0));
-      const std::string path = folder_->path("control.sock");
-      sockaddr_un address{};
-      address.sun_family = AF_UNIX;
-      std::memcpy(address.sun_path, path.data(), path.size());
-      CPPUNIT_ASSERT_EQUAL(0, ::bind(dead.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address));
-    }
+    test::bound_socket(folder_->path("control.sock")).reset();
     CPPUNIT_ASSERT_EQUAL("sluiced is not running: nobody answers at " + folder_->path("control.sock") +
                              ", which an earlier one left behind",
                          ask(folder_->path(), "status").status().message());
@@ -120,12 +114,7 @@ class CtlTest : public CppUnit::TestFixture {
   }
 
   void a_daemon_that_does_not_answer_is_given_up() {
-    const base::Fd mute(::socket(AF_UNIX, SOCK_STREAM, 0));
-    const std::string path = folder_->path("control.sock");
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    std::memcpy(address.sun_path, path.data(), path.size());
-    CPPUNIT_ASSERT_EQUAL(0, ::bind(mute.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address));
+    const base::Fd mute = test::bound_socket(folder_->path("control.sock"));
     CPPUNIT_ASSERT_EQUAL(0, ::listen(mute.get(), 1));
     CPPUNIT_ASSERT_EQUAL(std::string("sluiced does not answer within 1 ms"),
                          ask(folder_->path(), "status", 1ms).status().message());

@@ -19,12 +19,26 @@
 
 namespace sluice::test {
 
+inline sockaddr_un unix_address(const std::string& path) {
+  sockaddr_un out{};
+  out.sun_family = AF_UNIX;
+  CPPUNIT_ASSERT(path.size() < sizeof out.sun_path);
+  std::memcpy(out.sun_path, path.data(), path.size());
+  return out;
+}
+
+// A socket at a path, nobody listening yet; the file outlives it.
+inline base::Fd bound_socket(const std::string& path) {
+  base::Fd out(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const sockaddr_un address = unix_address(path);
+  CPPUNIT_ASSERT_EQUAL(0, ::bind(out.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address));
+  return out;
+}
+
 class SocketPeer {
  public:
   explicit SocketPeer(const std::string& path) : fd_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    std::memcpy(address.sun_path, path.data(), path.size());
+    const sockaddr_un address = unix_address(path);
     CPPUNIT_ASSERT_EQUAL(0, ::connect(fd_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address));
   }
 

@@ -1,0 +1,96 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/common/process/command.hpp"
+
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+
+#include <signal.h>
+
+#include <chrono>
+#include <string>
+#include <system_error>
+
+namespace sluice::process {
+namespace {
+
+class CommandTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(CommandTest);
+  CPPUNIT_TEST(passes_text_in_and_out);
+  CPPUNIT_TEST(passes_more_than_a_pipe_holds);
+  CPPUNIT_TEST(reports_status_and_complaint);
+  CPPUNIT_TEST(reports_the_signal_that_ended_it);
+  CPPUNIT_TEST(kills_what_takes_too_long);
+  CPPUNIT_TEST(input_nobody_reads_does_not_block);
+  CPPUNIT_TEST(a_missing_program_is_an_exception);
+  CPPUNIT_TEST(speaks_english_to_programs);
+  CPPUNIT_TEST(hands_output_over_in_pieces);
+  CPPUNIT_TEST(finds_programs_by_name);
+  CPPUNIT_TEST_SUITE_END();
+
+  static Outcome shell(const std::string& script, std::string_view input = {},
+                       std::chrono::milliseconds limit = std::chrono::seconds(20)) {
+    Command command;
+    command.arguments = {"/bin/sh", "-c", script};
+    command.input = input;
+    command.limit = limit;
+    return run(command);
+  }
+
+  void passes_text_in_and_out() {
+    const Outcome outcome = shell("cat", "hello");
+    CPPUNIT_ASSERT(outcome.ok());
+    CPPUNIT_ASSERT_EQUAL(std::string("hello"), outcome.output);
+  }
+  void passes_more_than_a_pipe_holds() {
+    const std::string much(3000000, 'x');
+    const Outcome outcome = shell("cat; cat /dev/null >&2", much);
+    CPPUNIT_ASSERT(outcome.output == much);
+  }
+  void reports_status_and_complaint() {
+    const Outcome outcome = shell("echo bad >&2; exit 4");
+    CPPUNIT_ASSERT_EQUAL(4, outcome.exit_code);
+    CPPUNIT_ASSERT_EQUAL(std::string("bad\n"), outcome.complaint);
+    CPPUNIT_ASSERT(!outcome.ok() && !outcome.timed_out);
+  }
+  void reports_the_signal_that_ended_it() { CPPUNIT_ASSERT_EQUAL(SIGTERM, shell("kill -TERM $$").signal); }
+  void kills_what_takes_too_long() {
+    const auto begin = std::chrono::steady_clock::now();
+    const Outcome outcome = shell("sleep 60", {}, std::chrono::milliseconds(30));
+    CPPUNIT_ASSERT(outcome.timed_out && !outcome.ok());
+    CPPUNIT_ASSERT(std::chrono::steady_clock::now() - begin < std::chrono::seconds(20));
+  }
+  void input_nobody_reads_does_not_block() {
+    const std::string much(3000000, 'x');
+    CPPUNIT_ASSERT(shell("exit 0", much).ok());
+  }
+  void a_missing_program_is_an_exception() {
+    Command command;
+    command.arguments = {"/nonexistent/program"};
+    CPPUNIT_ASSERT_THROW(run(command), std::system_error);
+  }
+  void speaks_english_to_programs() {
+    setenv("LC_MESSAGES", "de_DE.UTF-8", 1);
+    CPPUNIT_ASSERT_EQUAL(std::string("C-\n"), shell("echo $LC_ALL-$LC_MESSAGES").output);
+    unsetenv("LC_MESSAGES");
+  }
+  void hands_output_over_in_pieces() {
+    std::string seen;
+    Command command;
+    command.arguments = {"/bin/sh", "-c", "echo one; echo two"};
+    command.on_output = [&](std::string_view piece) { seen.append(piece); };
+    CPPUNIT_ASSERT(run(command).output.empty());
+    CPPUNIT_ASSERT_EQUAL(std::string("one\ntwo\n"), seen);
+  }
+  void finds_programs_by_name() {
+    CPPUNIT_ASSERT(find_program("sh").ends_with("/sh"));
+    CPPUNIT_ASSERT_EQUAL(std::string(), find_program("no-such-program-here"));
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(CommandTest);
+
+}  // namespace
+}  // namespace sluice::process

@@ -1,0 +1,88 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/common/netfilter/restore.hpp"
+
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+
+#include <string>
+
+namespace sluice::netfilter {
+namespace {
+
+class RestoreTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(RestoreTest);
+  CPPUNIT_TEST(orders_tables_and_what_is_in_them);
+  CPPUNIT_TEST(leaves_out_tables_without_lines);
+  CPPUNIT_TEST(finds_the_line_and_whom_it_was_for);
+  CPPUNIT_TEST(reads_the_number_of_the_failed_line);
+  CPPUNIT_TEST_SUITE_END();
+
+  static RestoreInput example() {
+    RestoreInput input;
+    input.set_owner("ns/b");
+    input.remove_chain(Table::kNat, "OLD");
+    input.append(Table::kNat, "NEW", "-j ACCEPT");
+    input.insert(Table::kNat, "SHARED", "-j NEW");
+    input.set_owner("ns/a");
+    input.remove(Table::kNat, "SHARED", "-j OLD");
+    input.declare(Table::kNat, "NEW");
+    input.remove(Table::kFilter, "SHARED", "-j REJECT");
+    return input;
+  }
+
+  void orders_tables_and_what_is_in_them() {
+    CPPUNIT_ASSERT_EQUAL(std::string("*filter\n-D SHARED -j REJECT\nCOMMIT\n"
+                                     "*nat\n:NEW - [0:0]\n-D SHARED -j OLD\n-A NEW -j ACCEPT\n-I SHARED -j NEW\n"
+                                     "-X OLD\nCOMMIT\n"),
+                         example().text());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{6}, example().lines());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{5}, example().lines(Table::kNat));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, example().tables());
+  }
+
+  void leaves_out_tables_without_lines() {
+    RestoreInput input;
+    CPPUNIT_ASSERT(input.empty());
+    CPPUNIT_ASSERT_EQUAL(std::string(), input.text());
+    input.declare(Table::kMangle, "C");
+    CPPUNIT_ASSERT_EQUAL(std::string("*mangle\n:C - [0:0]\nCOMMIT\n"), input.text());
+  }
+
+  void finds_the_line_and_whom_it_was_for() {
+    const RestoreInput input = example();
+    const auto is = [&](std::size_t number, const std::string& text, const std::string& owner) {
+      const auto line = input.find_line(number);
+      return line && line->text == text && line->owner == owner;
+    };
+    CPPUNIT_ASSERT(!input.find_line(0) && !input.find_line(1) && !input.find_line(3) && !input.find_line(4));
+    CPPUNIT_ASSERT(is(2, "-D SHARED -j REJECT", "ns/a"));
+    CPPUNIT_ASSERT(is(5, ":NEW - [0:0]", "ns/a"));
+    CPPUNIT_ASSERT(is(6, "-D SHARED -j OLD", "ns/a"));
+    CPPUNIT_ASSERT(is(7, "-A NEW -j ACCEPT", "ns/b"));
+    CPPUNIT_ASSERT(is(8, "-I SHARED -j NEW", "ns/b"));
+    CPPUNIT_ASSERT(is(9, "-X OLD", "ns/b"));
+    CPPUNIT_ASSERT(!input.find_line(10) && !input.find_line(11) && !input.find_line(999));
+  }
+
+  void reads_the_number_of_the_failed_line() {
+    const auto number = [](std::string_view complaint) { return failed_line(complaint).value_or(0); };
+    CPPUNIT_ASSERT_EQUAL(std::size_t{12}, number("iptables-restore: line 12 failed\n"));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, number("iptables-restore: line 2 failed: No chain/target/match by that name."));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{4}, number("iptables-restore v1.8.9 (nf_tables): \nline 4: CHAIN_DEL failed "
+                                                "(Device or resource busy): chain A"));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{3}, number("iptables-restore v1.8.9 (nf_tables): Chain 'NOPE' does not exist\n"
+                                                "Error occurred at line: 3\nTry 'iptables-restore -h'"));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, number("Another app is currently holding the xtables lock."));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, number("line 99999999999999999999999 failed"));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, number("line -1 failed"));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, number(""));
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(RestoreTest);
+
+}  // namespace
+}  // namespace sluice::netfilter

@@ -1,0 +1,132 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/common/netfilter/tools.hpp"
+
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+
+#include <map>
+#include <string>
+
+#include "sluice/sdk/error.hpp"
+
+namespace sluice::netfilter {
+namespace {
+
+// Programs by name, with what they print.
+class FakeNode {
+ public:
+  std::map<std::string, std::string> programs;
+  std::string legacy_tables;
+
+  void install(const std::string& name, const std::string& version) {
+    programs[name] = version;
+    programs[name + "-save"] = "";
+    programs[name + "-restore"] = "";
+  }
+  Surroundings surroundings() const {
+    return {[this](std::string_view name) {
+              return programs.contains(std::string(name)) ? "/sbin/" + std::string(name) : std::string();
+            },
+            [this](const process::Command& command) {
+              process::Outcome outcome;
+              outcome.exit_code = 0;
+              outcome.output = programs.at(command.arguments[0].substr(6));
+              return outcome;
+            },
+            [this](abi::Family) { return legacy_tables; }};
+  }
+  Tools find(abi::Family family = abi::Family::kIpv4) const { return find_tools(family, surroundings()); }
+};
+
+constexpr char kNftVersion[] = "iptables v1.8.9 (nf_tables)\n";
+constexpr char kLegacyVersion[] = "iptables v1.8.9 (legacy)\n";
+
+class ToolsTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(ToolsTest);
+  CPPUNIT_TEST(reads_versions);
+  CPPUNIT_TEST(follows_the_default_of_the_distribution);
+  CPPUNIT_TEST(follows_the_hint_of_kubelet);
+  CPPUNIT_TEST(plain_names_are_enough);
+  CPPUNIT_TEST(each_family_has_its_own);
+  CPPUNIT_TEST(says_what_to_install);
+  CPPUNIT_TEST(old_versions_lack_random_fully);
+  CPPUNIT_TEST_SUITE_END();
+
+  void reads_versions() {
+    const auto nft = parse_version(kNftVersion);
+    CPPUNIT_ASSERT(nft && nft->variant == Variant::kNft && nft->version == (Version{1, 8, 9}));
+    const auto old = parse_version("iptables v1.4.21");
+    CPPUNIT_ASSERT(old && old->variant == Variant::kLegacy && old->version == (Version{1, 4, 21}));
+    CPPUNIT_ASSERT(parse_version("ip6tables v1.6 (legacy)")->version == (Version{1, 6, 0}));
+    CPPUNIT_ASSERT(!parse_version("") && !parse_version("hello") && !parse_version("x vy") && !parse_version("x v1"));
+  }
+
+  void follows_the_default_of_the_distribution() {
+    FakeNode node;
+    node.install("iptables", kNftVersion);
+    node.install("iptables-nft", kNftVersion);
+    node.install("iptables-legacy", kLegacyVersion);
+    CPPUNIT_ASSERT_EQUAL(std::string("/sbin/iptables-nft-restore"), node.find().restore);
+    node.install("iptables", kLegacyVersion);
+    CPPUNIT_ASSERT_EQUAL(std::string("/sbin/iptables-restore"), node.find().restore);
+    CPPUNIT_ASSERT(node.find().variant == Variant::kLegacy);
+  }
+
+  void follows_the_hint_of_kubelet() {
+    FakeNode node;
+    node.install("iptables", kLegacyVersion);
+    node.install("iptables-nft", kNftVersion);
+    node.install("iptables-legacy", kLegacyVersion);
+    node.programs["iptables-nft-save"] = "*mangle\n:KUBE-IPTABLES-HINT - [0:0]\nCOMMIT\n";
+    CPPUNIT_ASSERT(node.find().variant == Variant::kNft);
+
+    node.install("iptables", kNftVersion);
+    node.programs["iptables-nft-save"] = "";
+    node.programs["iptables-legacy-save"] = "*mangle\n:KUBE-KUBELET-CANARY - [0:0]\nCOMMIT\n";
+    CPPUNIT_ASSERT(node.find().variant == Variant::kNft);  // the old tables are not even loaded
+    node.legacy_tables = "nat\nfilter\nmangle\n";
+    CPPUNIT_ASSERT_EQUAL(std::string("/sbin/iptables-legacy-restore"), node.find().restore);
+  }
+
+  void plain_names_are_enough() {
+    FakeNode node;
+    node.install("iptables", kNftVersion);
+    CPPUNIT_ASSERT_EQUAL(std::string("/sbin/iptables-save"), node.find().save);
+    FakeNode only_legacy;
+    only_legacy.install("iptables-legacy", kLegacyVersion);
+    CPPUNIT_ASSERT_EQUAL(std::string("/sbin/iptables-legacy-save"), only_legacy.find().save);
+  }
+
+  void each_family_has_its_own() {
+    FakeNode node;
+    node.install("ip6tables", kNftVersion);
+    CPPUNIT_ASSERT_EQUAL(std::string("/sbin/ip6tables-restore"), node.find(abi::Family::kIpv6).restore);
+    CPPUNIT_ASSERT_THROW(node.find(), sdk::Failure);
+  }
+
+  void says_what_to_install() {
+    try {
+      FakeNode().find();
+      CPPUNIT_FAIL("found tools that are not there");
+    } catch (const sdk::Failure& failure) {
+      CPPUNIT_ASSERT(failure.code() == abi::Code::kUnsupported);
+      CPPUNIT_ASSERT(std::string(failure.what()).find("install the package iptables") != std::string::npos);
+    }
+  }
+
+  void old_versions_lack_random_fully() {
+    Tools tools;
+    tools.version = {1, 6, 1};
+    CPPUNIT_ASSERT(!tools.has_random_fully() && !tools.restore_waits());
+    tools.version = {1, 6, 2};
+    CPPUNIT_ASSERT(tools.has_random_fully() && tools.restore_waits());
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(ToolsTest);
+
+}  // namespace
+}  // namespace sluice::netfilter

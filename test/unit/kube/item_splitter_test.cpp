@@ -1,0 +1,250 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/kube/item_splitter.hpp"
+
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+#include "core/kube/decode.hpp"
+#include "test/unit/kube/recorded.hpp"
+
+namespace sluice::kube {
+namespace {
+
+struct Pieces {
+  std::vector<std::string> objects;
+  base::Status status;
+  std::string rest;  // of a list
+};
+
+// Feeds `text` in pieces whose sizes `next` gives.
+template <class Next>
+Pieces split_list(const std::string& text, Next&& next, std::size_t limit = kMaxObjectBytes) {
+  Pieces out;
+  ListSplitter splitter(
+      [&](std::string_view object) {
+        out.objects.emplace_back(object);
+        return base::Status();
+      },
+      limit);
+  for (std::size_t at = 0; at < text.size() && out.status.ok();) {
+    const std::size_t size = std::min<std::size_t>(next(), text.size() - at);
+    out.status = splitter.feed(std::string_view(text).substr(at, size));
+    at += size;
+  }
+  if (!out.status.ok()) return out;
+  const auto rest = splitter.finish();
+  out.status = rest.status();
+  if (rest) out.rest = *rest;
+  return out;
+}
+
+template <class Next>
+Pieces split_documents(const std::string& text, Next&& next, std::size_t limit = kMaxObjectBytes) {
+  Pieces out;
+  DocumentSplitter splitter(
+      [&](std::string_view object) {
+        out.objects.emplace_back(object);
+        return base::Status();
+      },
+      limit);
+  for (std::size_t at = 0; at < text.size() && out.status.ok();) {
+    const std::size_t size = std::min<std::size_t>(next(), text.size() - at);
+    out.status = splitter.feed(std::string_view(text).substr(at, size));
+    at += size;
+  }
+  if (out.status.ok() && !splitter.at_boundary()) out.status = base::unavailable("incomplete");
+  return out;
+}
+
+std::size_t whole() { return std::string::npos; }
+std::size_t single() { return 1; }
+
+class ItemSplitterTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(ItemSplitterTest);
+  CPPUNIT_TEST(cuts_a_list_and_keeps_the_rest);
+  CPPUNIT_TEST(braces_and_quotes_inside_texts_do_not_count);
+  CPPUNIT_TEST(only_the_top_level_items_are_cut);
+  CPPUNIT_TEST(lists_without_items_are_lists);
+  CPPUNIT_TEST(pieces_of_any_size_give_the_same);
+  CPPUNIT_TEST(recorded_lists_are_cut_in_any_pieces);
+  CPPUNIT_TEST(recorded_watches_are_cut_in_any_pieces);
+  CPPUNIT_TEST(an_early_end_is_an_error_at_every_byte);
+  CPPUNIT_TEST(broken_lists_are_errors);
+  CPPUNIT_TEST(objects_beyond_the_limit_are_errors);
+  CPPUNIT_TEST(an_endless_envelope_is_an_error);
+  CPPUNIT_TEST(a_refusing_visitor_ends_it);
+  CPPUNIT_TEST(documents_may_touch_or_stand_apart);
+  CPPUNIT_TEST(text_between_documents_is_an_error);
+  CPPUNIT_TEST(random_bytes_never_do_harm);
+  CPPUNIT_TEST_SUITE_END();
+
+  void cuts_a_list_and_keeps_the_rest() {
+    for (const auto& next : {whole, single}) {
+      const auto got = split_list("{\"kind\":\"L\" , \"items\" :\n[ {\"a\":1} ,{\"b\":[{}]}\n], \"metadata\":{\"resourceVersion\":\"5\"}}\n", next);
+      CPPUNIT_ASSERT_MESSAGE(got.status.message(), got.status.ok());
+      CPPUNIT_ASSERT_EQUAL(std::size_t(2), got.objects.size());
+      CPPUNIT_ASSERT_EQUAL(std::string("{\"a\":1}"), got.objects[0]);
+      CPPUNIT_ASSERT_EQUAL(std::string("{\"b\":[{}]}"), got.objects[1]);
+      CPPUNIT_ASSERT_EQUAL(std::string("{\"kind\":\"L\" , \"items\" :\n[], \"metadata\":{\"resourceVersion\":\"5\"}}"), got.rest);
+    }
+  }
+
+  void braces_and_quotes_inside_texts_do_not_count() {
+    for (const auto& next : {whole, single}) {
+      const auto got = split_list(R"({"items":[{"a":"}]\"{\\"},{"b\"}":"\\\\\""}],"x":"items\":[{"})", next);
+      CPPUNIT_ASSERT_MESSAGE(got.status.message(), got.status.ok());
+      CPPUNIT_ASSERT_EQUAL(std::size_t(2), got.objects.size());
+      CPPUNIT_ASSERT_EQUAL(std::string(R"({"a":"}]\"{\\"})"), got.objects[0]);
+    }
+  }
+
+  void only_the_top_level_items_are_cut() {
+    const auto got = split_list(R"({"metadata":{"items":[{"x":1}]},"other":[{"y":1}],"items":[{"z":{"items":[1]}}]})", single);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), got.objects.size());
+    CPPUNIT_ASSERT_EQUAL(std::string(R"({"z":{"items":[1]}})"), got.objects[0]);
+    // "items" as a value is no key.
+    CPPUNIT_ASSERT(split_list(R"({"kind":"items","x":[{"a":1}]})", single).objects.empty());
+  }
+
+  void lists_without_items_are_lists() {
+    CPPUNIT_ASSERT(split_list(R"({"items":null})", single).status.ok());
+    CPPUNIT_ASSERT(split_list(R"({"items":[]})", single).status.ok());
+    CPPUNIT_ASSERT(split_list(R"({"kind":"x"})", single).status.ok());
+  }
+
+  void pieces_of_any_size_give_the_same() {
+    std::mt19937 random(7);
+    std::string text = R"({"kind":"L","metadata":{"resourceVersion":"1"},"items":[)";
+    for (int i = 0; i < 50; ++i) {
+      text += (i == 0 ? "" : ",") + std::string("{\"n\":\"") + std::string(random() % 60, "ab\\\"{}[]"[0]) + "\\\"}\",\"v\":[" + std::to_string(i) + "]}";
+    }
+    text += "]}";
+    const auto expected = split_list(text, whole);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(50), expected.objects.size());
+    for (int round = 0; round < 200; ++round) {
+      const auto got = split_list(text, [&] { return 1 + random() % 40; });
+      CPPUNIT_ASSERT(got.objects == expected.objects);
+      CPPUNIT_ASSERT_EQUAL(expected.rest, got.rest);
+    }
+  }
+
+  void recorded_lists_are_cut_in_any_pieces() {
+    std::mt19937 random(11);
+    const std::vector<std::pair<std::string, std::size_t>> lists = {
+        {"list-services", 6}, {"list-endpointslices", 0}, {"list-endpointslices-large-page1-limit100", 100}, {"list-services-page1-limit2", 2}};
+    for (const auto& [name, count] : lists) {
+      const std::string body = test::recorded(name).body;
+      const auto expected = split_list(body, whole);
+      CPPUNIT_ASSERT_MESSAGE(name, expected.status.ok());
+      if (count != 0) CPPUNIT_ASSERT_EQUAL_MESSAGE(name, count, expected.objects.size());
+      const auto kind = name.find("services") != std::string::npos ? model::ResourceKind::service : model::ResourceKind::endpoint_slice;
+      Decoder decoder;
+      for (const auto& object : expected.objects) {
+        CPPUNIT_ASSERT_MESSAGE(object, std::holds_alternative<Object>(decoder.object(kind, object).result));
+      }
+      CPPUNIT_ASSERT_MESSAGE(name, !decoder.list_envelope(expected.rest)->resource_version.empty());
+      CPPUNIT_ASSERT(split_list(body, single).objects == expected.objects);
+      CPPUNIT_ASSERT(split_list(body, [&] { return 1 + random() % 3000; }).objects == expected.objects);
+    }
+  }
+
+  void recorded_watches_are_cut_in_any_pieces() {
+    std::mt19937 random(13);
+    for (const char* name : {"watch-services", "watch-endpointslices", "watch-endpointslices-with-bookmarks-70s",
+                             "watch-too-old-resource-version", "watchlist-services-sendinitialevents"}) {
+      const std::string body = test::recorded(name).body;
+      const auto expected = split_documents(body, whole);
+      CPPUNIT_ASSERT_MESSAGE(name, expected.status.ok());
+      CPPUNIT_ASSERT(!expected.objects.empty());
+      const auto kind = std::string(name).find("services") != std::string::npos ? model::ResourceKind::service : model::ResourceKind::endpoint_slice;
+      Decoder decoder;
+      for (const auto& object : expected.objects) {
+        const auto event = decoder.watch_event(model::ResourceKind(std::string(name).find("too-old") != std::string::npos ? model::ResourceKind::service : kind), object);
+        CPPUNIT_ASSERT_MESSAGE(object, event.ok() && event->type != WatchEvent::Type::unknown);
+      }
+      CPPUNIT_ASSERT(split_documents(body, single).objects == expected.objects);
+      CPPUNIT_ASSERT(split_documents(body, [&] { return 1 + random() % 500; }).objects == expected.objects);
+    }
+  }
+
+  void an_early_end_is_an_error_at_every_byte() {
+    std::string body = test::recorded("list-services-page1-limit2").body;
+    while (body.back() != '}') body.pop_back();
+    for (std::size_t size = 0; size < body.size(); ++size) {
+      CPPUNIT_ASSERT(!split_list(body.substr(0, size), whole).status.ok());
+    }
+    CPPUNIT_ASSERT(split_list(body, whole).status.ok());
+  }
+
+  void broken_lists_are_errors() {
+    for (const char* text : {"[]", "x", "{}{}", "{} x", R"({"items":[5]})", R"({"items":["a"]})", R"({"items":[{}{}]})", R"({"items":[,{}]})",
+                             R"({"items":[{},]})", R"({"items":[[{}]]})", "<html>", R"({"items":[null]})"}) {
+      CPPUNIT_ASSERT_MESSAGE(text, !split_list(text, single).status.ok());
+    }
+    CPPUNIT_ASSERT_EQUAL(std::string("items[1]: an object was expected, not '5'"), split_list(R"({"items":[{},5]})", whole).status.message());
+  }
+
+  void objects_beyond_the_limit_are_errors() {
+    const std::string big = R"({"a":")" + std::string(1000, 'x') + "\"}";
+    CPPUNIT_ASSERT(split_list(R"({"items":[)" + big + "]}", whole, 2000).status.ok());
+    CPPUNIT_ASSERT(!split_list(R"({"items":[)" + big + "]}", whole, 500).status.ok());
+    CPPUNIT_ASSERT(!split_list(R"({"items":[)" + big + "]}", single, 500).status.ok());
+    CPPUNIT_ASSERT(!split_documents(big, single, 500).status.ok());
+    // Also one that never ends.
+    CPPUNIT_ASSERT(!split_documents(std::string(1000, '{'), single, 500).status.ok());
+  }
+
+  void an_endless_envelope_is_an_error() {
+    CPPUNIT_ASSERT(!split_list("{\"metadata\":\"" + std::string(1u << 20, 'x') + "\"}", whole).status.ok());
+  }
+
+  void a_refusing_visitor_ends_it() {
+    int seen = 0;
+    ListSplitter splitter([&](std::string_view) {
+      ++seen;
+      return base::invalid("enough");
+    });
+    CPPUNIT_ASSERT_EQUAL(std::string("enough"), splitter.feed(R"({"items":[{},{},{}]})").message());
+    CPPUNIT_ASSERT_EQUAL(1, seen);
+  }
+
+  void documents_may_touch_or_stand_apart() {
+    for (const auto& next : {whole, single}) {
+      const auto got = split_documents("{\"a\":1}{\"b\":2}\r\n \t{\"c\":{}}\n\n", next);
+      CPPUNIT_ASSERT(got.status.ok());
+      CPPUNIT_ASSERT_EQUAL(std::size_t(3), got.objects.size());
+    }
+  }
+
+  void text_between_documents_is_an_error() {
+    for (const char* text : {"{},{}", "{}x", "[1]", "\"a\"", "\xef\xbb\xbf{}"}) {
+      CPPUNIT_ASSERT_MESSAGE(text, !split_documents(text, single).status.ok());
+    }
+  }
+
+  void random_bytes_never_do_harm() {
+    std::mt19937 random(17);
+    const std::string alphabet = "{}[]\",:\\ items\n\x01\xff";
+    for (int round = 0; round < 3000; ++round) {
+      std::string text = round % 2 == 0 ? R"({"items":[)" : "";
+      for (std::size_t i = random() % 60; i > 0; --i) text += alphabet[random() % alphabet.size()];
+      const auto bytes = split_list(text, single, 40);
+      const auto at_once = split_list(text, whole, 40);
+      CPPUNIT_ASSERT_EQUAL(bytes.status.ok(), at_once.status.ok());
+      CPPUNIT_ASSERT(bytes.objects == at_once.objects);
+      split_documents(text, single, 40);
+    }
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(ItemSplitterTest);
+
+}  // namespace
+}  // namespace sluice::kube

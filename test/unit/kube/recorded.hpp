@@ -1,0 +1,24 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The recorded exchanges with a real API server, as responses with their body whole.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace sluice::test {
+
+struct RecordedResponse {
+  std::string name;
+  int status = 0;
+  std::string content_type;
+  std::string content_encoding;
+  std::string body;
+};
+
+// Fails loudly when the recordings are not there.
+RecordedResponse recorded(const std::string& name);
+std::vector<RecordedResponse> all_recorded();
+
+}  // namespace sluice::test
