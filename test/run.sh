@@ -16,7 +16,7 @@ set -u
 src=$(cd "$(dirname "$0")/.." && pwd)
 build=$src/build-test
 long=${SLUICE_LONG:-0}
-parts="lint check apiserver system demo bench distcheck"
+parts="lint check apiserver kernel system demo bench distcheck"
 chosen=
 with_build=1
 
@@ -49,6 +49,7 @@ passed=0
 failed=0
 skipped=0
 part=
+label=  # names a program within the part
 part_begun=0
 before=
 failures=$logs/failures
@@ -56,7 +57,7 @@ failures=$logs/failures
 
 # add STATUS TAP-FILE: counts one stream of results.
 add() {
-  counted=$(awk -v part="$part" -v status="$1" -f "$src/test/tap_count.awk" <"$2")
+  counted=$(awk -v part="${label:-$part}" -v status="$1" -f "$src/test/tap_count.awk" <"$2")
   # shellcheck disable=SC2046
   set -- $(printf '%s\n' "$counted" | sed -n 's/^count //p')
   passed=$((passed + $1))
@@ -148,22 +149,39 @@ part_check() {
   find "$build" -name '*.trs' -not -path '*/sluice-*' | sort >"$logs/check.list"
   while read -r trs; do
     verdict=0
-    grep -Eq '^:test-global-result: (PASS|SKIP)' "$trs" || verdict=1
+    grep -Eq '^:global-test-result: (PASS|SKIP)' "$trs" || verdict=1
+    label="check: $(basename "${trs%.trs}")"
     add "$verdict" "${trs%.trs}.log"
   done <"$logs/check.list"
+  label=
   if [ ! -s "$logs/check.list" ] || { [ "$status" -ne 0 ] && [ "$failed" -eq "$known_failures" ]; }; then
-    printf 'not ok 1 - make check: status %d, see %s\n1..1\n' "$status" "$logs/check.log" >"$logs/check.tap"
+    why=$(grep -m1 -E ' \*\*\* .*[Nn]o rule|error:|Error [0-9]' "$logs/check.log")
+    printf 'not ok 1 - make check: status %d: %s, see %s\n1..1\n' "$status" "$why" "$logs/check.log" >"$logs/check.tap"
     add 0 "$logs/check.tap"
   fi
 }
 
 part_apiserver() { tap test 300 python3 "$src/test/apiserver/test_apiserver.py"; }
 
+# A backend without the daemon, against a real kernel.
+part_kernel() {
+  make -C "$build" -j "$SLUICE_JOBS" test/system/iptables_roundtrip >"$logs/kernel.log" 2>&1
+  SLUICE_BUILDDIR=$build
+  export SLUICE_BUILDDIR
+  tap iptables 300 "$src/test/system/iptables_kernel_test.sh" "$build/test/system/iptables_roundtrip"
+}
+
+# The short form has a little churn; the long one has all cases under churn, and tests the tests.
 part_system() {
-  tap cases 900 python3 "$src/test/system/run.py" --builddir "$build" --results "$logs/system.json" \
-    --keep-logs "$logs/system"
-  [ "$long" = 0 ] ||
-    tap churn 1800 python3 "$src/test/system/run.py" --builddir "$build" --churn --keep-logs "$logs/system-churn"
+  system=$src/test/system/run.py
+  tap cases 900 python3 "$system" --builddir "$build" --results "$logs/system.json" --keep-logs "$logs/system"
+  if [ "$long" = 0 ]; then
+    tap churn 120 python3 "$system" --builddir "$build" --churn --family v4 --protocol tcp --filter 1 --filter 19 \
+      --keep-logs "$logs/system-churn"
+  else
+    tap churn 1800 python3 "$system" --builddir "$build" --churn --keep-logs "$logs/system-churn"
+    tap selftest 3600 python3 "$src/test/system/selftest.py" --builddir "$build"
+  fi
 }
 
 part_demo() { one "the demo answers as it says" 300 "$src/packaging/demo/demo.sh" --build-dir "$build"; }

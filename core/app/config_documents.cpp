@@ -98,13 +98,31 @@ const Fields& kube_proxy_fields() {
 }
 
 // Fields of kube-proxy that this version does not support.
-constexpr std::string_view kUnsupported[] = {
-    "bindAddressHardFail", "clientConnection.burst", "clientConnection.qps", "conntrack.maxPerCore", "conntrack.min",
-    "conntrack.tcpBeLiberal", "conntrack.tcpCloseWaitTimeout", "conntrack.tcpEstablishedTimeout",
-    "conntrack.udpStreamTimeout", "conntrack.udpTimeout", "enableProfiling", "featureGates", "healthzBindAddress",
-    "ipvs.excludeCIDRs", "ipvs.scheduler", "ipvs.strictARP", "ipvs.tcpFinTimeout", "ipvs.tcpTimeout",
-    "ipvs.udpTimeout", "logging.options", "logging.vmodule", "metricsBindAddress", "oomScoreAdj", "portRange",
-    "showHiddenMetricsForVersion"};
+constexpr std::string_view kUnsupported[] = {"bindAddressHardFail",
+                                             "clientConnection.burst",
+                                             "clientConnection.qps",
+                                             "conntrack.maxPerCore",
+                                             "conntrack.min",
+                                             "conntrack.tcpBeLiberal",
+                                             "conntrack.tcpCloseWaitTimeout",
+                                             "conntrack.tcpEstablishedTimeout",
+                                             "conntrack.udpStreamTimeout",
+                                             "conntrack.udpTimeout",
+                                             "enableProfiling",
+                                             "featureGates",
+                                             "healthzBindAddress",
+                                             "ipvs.excludeCIDRs",
+                                             "ipvs.scheduler",
+                                             "ipvs.strictARP",
+                                             "ipvs.tcpFinTimeout",
+                                             "ipvs.tcpTimeout",
+                                             "ipvs.udpTimeout",
+                                             "logging.options",
+                                             "logging.vmodule",
+                                             "metricsBindAddress",
+                                             "oomScoreAdj",
+                                             "portRange",
+                                             "showHiddenMetricsForVersion"};
 
 bool unsupported(std::string_view field) {
   return std::find(std::begin(kUnsupported), std::end(kUnsupported), field) != std::end(kUnsupported);
@@ -134,28 +152,31 @@ class KubeProxyReader {
     std::set<std::string> seen;
     for (const auto& member : map.members()) {
       const ConfigNode& node = member.node;
-      if (!seen.insert(member.name).second) complain(node, "is given a second time; the last one counts");
+      if (!seen.insert(member.name).second) complain(node, "is given a second time", "; the last one counts");
       const auto reader = kube_proxy_fields().find(node.field());
       if (reader != kube_proxy_fields().end()) {
         reader->second(node, draft_);
       } else if (unsupported(node.field())) {
         if (!node.asks_for_nothing()) {
-          complain(node, "this field is known from kube-proxy but not supported by this version of Sluice; it is ignored");
+          complain(node, "this field is known from kube-proxy but not supported by this version of Sluice",
+                   "; it is ignored");
         }
       } else if (is_group(node.field())) {
         read(node);
       } else {
-        complain(node, "unknown field, ignored" + suggestion(node.field(), known_names()));
+        complain(node, "unknown field", "; it is ignored", suggestion(node.field(), known_names()));
       }
     }
   }
 
  private:
-  void complain(const ConfigNode& node, std::string text) const {
+  // `consequence`: how the daemon goes on when it is but a warning.
+  void complain(const ConfigNode& node, const std::string& text, const std::string& consequence,
+                const std::string& advice = {}) const {
     if (strict_) {
-      node.error(std::move(text));
+      node.error(text + advice);
     } else {
-      node.warning(std::move(text));
+      node.warning(text + consequence + advice);
     }
   }
 
@@ -229,7 +250,7 @@ void read_sluice_document(const ConfigNode& document, Draft& draft) {
         names.push_back(name);
         allowed += (allowed.empty() ? "" : ", ") + std::string(name);
       }
-      member.node.error("unknown field" + suggestion(member.name, names) + "; allowed: " + allowed);
+      member.node.error("unknown field; allowed: " + allowed + suggestion(member.name, names));
     } else if (!seen.insert(member.name).second) {
       member.node.error("is given a second time; allowed: once");
     } else {

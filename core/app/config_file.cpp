@@ -74,8 +74,8 @@ class Stream {
 
 }  // namespace
 
-void read_config_text(const std::string& text, const std::string& name, const ConfigFileOptions& options,
-                      Draft& draft, Problems& problems) {
+void read_config_text(const std::string& text, const std::string& name, const ConfigFileOptions& options, Draft& draft,
+                      Problems& problems) {
   std::vector<YAML::Node> documents;
   try {
     documents = YAML::LoadAll(text);

@@ -21,7 +21,7 @@ struct ConfigFileOptions {
 void read_config_file(const std::string& path, const ConfigFileOptions& options, Draft& draft, Problems& problems);
 
 // The same for text at hand; `name` stands for the file in messages.
-void read_config_text(const std::string& text, const std::string& name, const ConfigFileOptions& options,
-                      Draft& draft, Problems& problems);
+void read_config_text(const std::string& text, const std::string& name, const ConfigFileOptions& options, Draft& draft,
+                      Problems& problems);
 
 }  // namespace sluice::app

@@ -93,8 +93,7 @@ std::vector<Sourced<std::string>> ConfigNode::texts() const {
     return out;
   }
   for (std::size_t i = 0; i < node_.size(); ++i) {
-    const ConfigNode element =
-        child(node_[i], field_ + "[" + std::to_string(i) + "]", node_[i].Mark().line + 1);
+    const ConfigNode element = child(node_[i], field_ + "[" + std::to_string(i) + "]", node_[i].Mark().line + 1);
     if (const auto value = element.text()) {
       out.push_back({*value, element.where()});
     } else if (element.is_null()) {

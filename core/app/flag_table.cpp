@@ -19,10 +19,13 @@ constexpr std::array kFlags = std::to_array<FlagSpec>({
     {"config", text, general, true, "FILE",
      "Configuration file (KubeProxyConfiguration, optionally followed by SluiceConfiguration). Flags that the file "
      "covers are ignored then."},
-    {"check", boolean, general, true, "", "Check the configuration, report everything that is wrong with it, and exit."},
-    {"cleanup", boolean, general, true, "", "Remove everything Sluice or kube-proxy has programmed on this node, and exit."},
+    {"check", boolean, general, true, "",
+     "Check the configuration, report everything that is wrong with it, and exit."},
+    {"cleanup", boolean, general, true, "",
+     "Have every installed backend remove all it ever programmed on this node, and exit."},
     {"state-dir", text, general, true, "DIR", "Folder for the control socket and for what must survive a restart."},
-    {"version", text, general, true, "[=raw]", "Print the version, or with =raw all there is to know about the build, and exit."},
+    {"version", text, general, true, "[=raw]",
+     "Print the version, with =raw its number alone, and exit."},
     {"help", boolean, general, true, "", "Print this text and exit."},
 
     {"kubeconfig", text, source, false, "FILE", "Credentials and address of the API server."},
@@ -34,20 +37,24 @@ constexpr std::array kFlags = std::to_array<FlagSpec>({
 
     {"hostname-override", text, node, true, "NAME", "Name of this node in the cluster, instead of the host name."},
     {"bind-address", text, node, false, "IP",
-     "Overrides the node's IP address and primary family; 0.0.0.0 or :: leave both to the Node object (default 0.0.0.0)."},
+     "Overrides the node's IP address and primary family; 0.0.0.0 or :: leave both to the Node object (default "
+     "0.0.0.0)."},
     {"nodeport-addresses", list, node, false, "CIDR,...",
-     "Addresses that serve node ports: CIDRs, or the word primary for the node's own; all when empty. May be repeated."},
+     "Addresses that serve node ports: CIDRs, or the word primary for the node's own; all when empty. May be "
+     "repeated."},
 
     {"proxy-mode", text, backend, false, "ID", "Backend to use: the id of any installed plugin (default iptables)."},
     {"plugin-dir", repeated, backend, true, "DIR",
-     "Folder to look for backends in, instead of the installed one. May be repeated; the first that has the backend wins."},
+     "Folder to look for backends in, instead of the installed one. May be repeated; the first that has the backend "
+     "wins."},
     {"iptables-localhost-nodeports", boolean, backend, false, "",
      "Serve node ports on 127.0.0.1 too, IPv4 only (default true)."},
 
     {"cluster-cidr", text, local_traffic, false, "CIDR[,CIDR]",
      "Address range of pods, one or one a family. Traffic to a cluster IP from elsewhere is masqueraded."},
     {"detect-local-mode", text, local_traffic, false, "MODE",
-     "How traffic of local pods is recognised: ClusterCIDR (default), NodeCIDR, BridgeInterface or InterfaceNamePrefix."},
+     "How traffic of local pods is recognised: ClusterCIDR (default), NodeCIDR, BridgeInterface or "
+     "InterfaceNamePrefix."},
     {"pod-bridge-interface", text, local_traffic, false, "NAME", "The bridge of local pods, for BridgeInterface."},
     {"pod-interface-name-prefix", text, local_traffic, false, "PREFIX",
      "What the names of local pods' interfaces begin with, for InterfaceNamePrefix."},

@@ -34,9 +34,9 @@ const FlagSpec* find_flag(std::string_view name);
 std::string_view group_title(FlagGroup group);
 
 enum class ForeignFlag {
-  none,      // nobody's flag
-  known,     // a flag of kube-proxy that this version does not support
-  retired,   // a logging flag Kubernetes has removed; still written in many manifests
+  none,     // nobody's flag
+  known,    // a flag of kube-proxy that this version does not support
+  retired,  // a logging flag Kubernetes has removed; still written in many manifests
 };
 struct ForeignFlagInfo {
   ForeignFlag kind = ForeignFlag::none;

@@ -17,7 +17,8 @@ namespace {
 namespace po = boost::program_options;
 
 constexpr unsigned kHelpWidth = 96;
-constexpr std::string_view kUnsupported = "this flag is known from kube-proxy but not supported by this version of Sluice";
+constexpr std::string_view kUnsupported =
+    "this flag is known from kube-proxy but not supported by this version of Sluice";
 constexpr std::string_view kRetired =
     "this flag is retired and has no effect: log lines always go to standard error, each with its header";
 
@@ -96,7 +97,8 @@ class CommandLine {
 
  private:
   void positional(const std::string& word) {
-    problems_.error("", "unexpected argument '" + word + "': there are only flags; a switch is turned off with --name=false");
+    problems_.error(
+        "", "unexpected argument '" + word + "': there are only flags; a switch is turned off with --name=false");
   }
 
   void long_word(const std::string& word) {
@@ -267,7 +269,8 @@ std::string help_text(std::string_view program, const std::string& default_plugi
       << "\nTurns Kubernetes Services into packet treatment on this node.\n"
       << "Without --kubeconfig, --master or --manifests it runs in a pod and asks the API server of its cluster.\n";
   out << describe_all();
-  out << "\nBackends are looked for in " << default_plugin_dir << "; the state directory is " << default_state_dir << ".\n";
+  out << "\nBackends are looked for in " << default_plugin_dir << "; the state directory is " << default_state_dir
+      << ".\n";
   return out.str();
 }
 

@@ -99,8 +99,8 @@ std::string text_line(const LogRecord& record) {
   ::localtime_r(&seconds, &local);
   char header[64];
   std::snprintf(header, sizeof header, "%c%02d%02d %02d:%02d:%02d.%06ld %7d ", level_letter(record.level),
-                local.tm_mon + 1, local.tm_mday, local.tm_hour, local.tm_min, local.tm_sec,
-                static_cast<long>(micros), record.process_id);
+                local.tm_mon + 1, local.tm_mday, local.tm_hour, local.tm_min, local.tm_sec, static_cast<long>(micros),
+                record.process_id);
   return header + on_one_line(record.component) + "] " + on_one_line(record.text);
 }
 

@@ -58,8 +58,8 @@ struct BackendSection {
 struct Settings {
   std::string config_file;  // empty without --config
   SourceSettings source;
-  std::string node_name;    // lower case, never empty
-  std::string backend;      // id of the backend: "iptables", "com.example.dpu"
+  std::string node_name;  // lower case, never empty
+  std::string backend;    // id of the backend: "iptables", "com.example.dpu"
   PluginSettings plugins;
   std::string state_dir;
 

@@ -20,7 +20,8 @@ namespace {
 base::Status make_folder(const std::string& path, mode_t mode) {
   for (std::size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
     const std::string part = path.substr(0, slash);
-    if (::mkdir(part.c_str(), mode) != 0 && errno != EEXIST) return base::errno_status("cannot make folder " + part, errno);
+    if (::mkdir(part.c_str(), mode) != 0 && errno != EEXIST)
+      return base::errno_status("cannot make folder " + part, errno);
     if (slash == std::string::npos) break;
   }
   struct stat info {};

@@ -12,7 +12,8 @@
 namespace sluice::app {
 namespace {
 
-constexpr std::size_t kInterfaceNameLimit = 15;  // IFNAMSIZ without the NUL
+constexpr std::size_t kInterfaceNameLimit = 15;    // IFNAMSIZ without the NUL
+constexpr std::size_t kInterfacePrefixLimit = 14;  // rules add a "+"
 // sun_path holds 107 letters; "/control.sock" is added to the folder.
 constexpr std::size_t kStateDirLimit = 90;
 constexpr std::string_view kDefaultBackend = "iptables";
@@ -59,7 +60,9 @@ class Validator {
     out_.source.kubeconfig = draft_.kubeconfig.value;
     out_.source.master = draft_.master.value;
     out_.source.manifests = draft_.manifests.value;
-    out_.source.kind = draft_.manifests.given() ? SourceKind::manifests : api ? SourceKind::api : SourceKind::in_cluster;
+    out_.source.kind = draft_.manifests.given() ? SourceKind::manifests
+                       : api                    ? SourceKind::api
+                                                : SourceKind::in_cluster;
   }
 
   void node_name() {
@@ -136,7 +139,8 @@ class Validator {
     for (const auto& entry : given) {
       if (entry.value == kPrimary) {
         if (given.size() > 1) {
-          problems_.error(entry.where, "primary stands beside other entries; allowed: the single word primary, or CIDRs");
+          problems_.error(entry.where,
+                          "primary stands beside other entries; allowed: the single word primary, or CIDRs");
         }
         out_.node_ports.primary = true;
       } else if (const auto prefix = base::IpPrefix::parse(entry.value)) {
@@ -164,10 +168,12 @@ class Validator {
     cluster_cidrs(detector);
     using enum node::DetectLocalMode;
     if (detector.mode == bridge_interface) {
-      detector.bridge_interface = interface_name(draft_.bridge_interface, "--pod-bridge-interface or detectLocal.bridgeInterface");
+      detector.bridge_interface = interface_name(
+          draft_.bridge_interface, "--pod-bridge-interface or detectLocal.bridgeInterface", kInterfaceNameLimit);
     } else if (detector.mode == interface_name_prefix) {
-      detector.interface_name_prefix =
-          interface_name(draft_.interface_name_prefix, "--pod-interface-name-prefix or detectLocal.interfaceNamePrefix");
+      detector.interface_name_prefix = interface_name(
+          draft_.interface_name_prefix, "--pod-interface-name-prefix or detectLocal.interfaceNamePrefix",
+          kInterfacePrefixLimit);
     }
   }
 
@@ -196,18 +202,19 @@ class Validator {
     }
   }
 
-  std::string interface_name(const Sourced<std::string>& name, std::string_view setting) {
+  std::string interface_name(const Sourced<std::string>& name, std::string_view setting, std::size_t limit) {
     if (name.value.empty()) {
-      problems_.error(draft_.detect_local_mode.where, draft_.detect_local_mode.value + " needs " + std::string(setting));
+      problems_.error(draft_.detect_local_mode.where,
+                      draft_.detect_local_mode.value + " needs " + std::string(setting));
       return {};
     }
-    // What the kernel accepts as a name; "+" at the end is a wildcard of iptables.
+    // What the kernel accepts as a name.
     const bool bad_letter = std::any_of(name.value.begin(), name.value.end(), [](char c) {
       return static_cast<unsigned char>(c) <= ' ' || c == 0x7f || c == '/' || c == ':';
     });
-    if (name.value.size() > kInterfaceNameLimit || bad_letter) {
+    if (name.value.size() > limit || bad_letter) {
       problems_.error(name.where, "'" + name.value + "' cannot name an interface; allowed: 1 to " +
-                                      std::to_string(kInterfaceNameLimit) + " letters, no blank, slash or colon");
+                                      std::to_string(limit) + " letters, no blank, slash or colon");
     }
     return name.value;
   }
@@ -226,13 +233,15 @@ class Validator {
   void folders() {
     for (const auto& folder : draft_.plugin_dirs) {
       if (!folder.value.starts_with('/')) {
-        problems_.error(folder.where, "'" + folder.value + "' is not an absolute path; allowed: a path that begins with /");
+        problems_.error(folder.where,
+                        "'" + folder.value + "' is not an absolute path; allowed: a path that begins with /");
       }
     }
     out_.state_dir = draft_.state_dir.value;
     if (!out_.state_dir.starts_with('/') || out_.state_dir.size() > kStateDirLimit) {
-      problems_.error(draft_.state_dir.where, "'" + out_.state_dir + "' cannot be the state directory; allowed: an absolute path of at most " +
-                                                  std::to_string(kStateDirLimit) + " letters, so that a socket fits in it");
+      problems_.error(draft_.state_dir.where,
+                      "'" + out_.state_dir + "' cannot be the state directory; allowed: an absolute path of at most " +
+                          std::to_string(kStateDirLimit) + " letters, so that a socket fits in it");
     }
   }
 

@@ -15,14 +15,9 @@ struct Unit {
   std::int64_t nanoseconds;
 };
 // Longer names first where one begins with another ("ms" before "m").
-constexpr Unit kUnits[] = {{"ns", 1},
-                           {"us", 1'000},
-                           {"\u00b5s", 1'000},  // micro sign
-                           {"\u03bcs", 1'000},  // Greek mu
-                           {"ms", 1'000'000},
-                           {"s", 1'000'000'000},
-                           {"m", 60'000'000'000},
-                           {"h", 3'600'000'000'000}};
+constexpr Unit kUnits[] = {{"ns", 1},          {"us", 1'000},        {"\u00b5s", 1'000},  // micro sign
+                           {"\u03bcs", 1'000},                                            // Greek mu
+                           {"ms", 1'000'000},  {"s", 1'000'000'000}, {"m", 60'000'000'000}, {"h", 3'600'000'000'000}};
 
 const Unit* leading_unit(std::string_view text) {
   for (const Unit& unit : kUnits) {
@@ -86,8 +81,7 @@ std::optional<std::chrono::nanoseconds> parse_duration(std::string_view text) {
   while (!text.empty()) {
     const std::size_t whole_digits = leading_digits(text);
     std::int64_t whole = 0;
-    if (whole_digits != 0 &&
-        std::from_chars(text.data(), text.data() + whole_digits, whole).ec != std::errc()) {
+    if (whole_digits != 0 && std::from_chars(text.data(), text.data() + whole_digits, whole).ec != std::errc()) {
       return std::nullopt;
     }
     text.remove_prefix(whole_digits);

@@ -26,7 +26,8 @@ base::Status connect_failure(const std::string& path, int error) {
                              " (is it another state directory? see --state-dir)");
   }
   if (error == ECONNREFUSED) {
-    return base::unavailable("sluiced is not running: nobody answers at " + path + ", which an earlier one left behind");
+    return base::unavailable("sluiced is not running: nobody answers at " + path +
+                             ", which an earlier one left behind");
   }
   if (error == EACCES || error == EPERM) {
     return {base::StatusCode::denied, "only root may talk to sluiced: no permission for " + path};

@@ -42,9 +42,12 @@ std::string duration(const json& seconds) {
   if (!seconds.is_number()) return "-";
   const double value = seconds.get<double>();
   char out[32];
-  if (value < 0.001) std::snprintf(out, sizeof out, "%.0f us", value * 1e6);
-  else if (value < 1) std::snprintf(out, sizeof out, "%.1f ms", value * 1e3);
-  else std::snprintf(out, sizeof out, "%.2f s", value);
+  if (value < 0.001)
+    std::snprintf(out, sizeof out, "%.0f us", value * 1e6);
+  else if (value < 1)
+    std::snprintf(out, sizeof out, "%.1f ms", value * 1e3);
+  else
+    std::snprintf(out, sizeof out, "%.2f s", value);
   return out;
 }
 
@@ -113,15 +116,16 @@ std::string resources(const json& list) {
 }
 
 std::string families(const json& list) {
-  Table state({"FAMILY", "STATE", "GENERATION", "SERVICES", "PORTS", "ENDPOINTS", "OWNED", "FULL SYNCS",
-               "DELTA SYNCS", "REPAIRS", "FAILURES"});
+  Table state({"FAMILY", "STATE", "GENERATION", "SERVICES", "PORTS", "ENDPOINTS", "OWNED", "FULL SYNCS", "DELTA SYNCS",
+               "REPAIRS", "FAILURES"});
   Table last({"FAMILY", "LAST SYNC", "KIND", "TOOK", "WRITES", "RESULT"});
   std::string troubles;
   for (const json& entry : list) {
     const std::string name = text(entry, "family");
     state.add({name, either(member(entry, "synced"), "synced", "not synced"), text(entry, "generation"),
-               text(entry, "services"), text(entry, "service_ports"), text(entry, "endpoints"), text(entry, "objects_owned"),
-               text(entry, "full_syncs"), text(entry, "delta_syncs"), text(entry, "repairs"), text(entry, "failures")});
+               text(entry, "services"), text(entry, "service_ports"), text(entry, "endpoints"),
+               text(entry, "objects_owned"), text(entry, "full_syncs"), text(entry, "delta_syncs"),
+               text(entry, "repairs"), text(entry, "failures")});
     const json& apply = member(entry, "last_apply");
     if (apply.is_object()) {
       last.add({name, text(apply, "at"), text(apply, "kind"), duration(member(apply, "seconds")),

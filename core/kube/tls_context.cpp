@@ -163,8 +163,9 @@ base::Status check_tls_material(const ConnectionConfig& config, const Connection
 
 std::string tls_error_text(unsigned long code) {
   if (code == 0 || ERR_GET_LIB(code) == 0) return {};
+  OPENSSL_init_ssl(OPENSSL_INIT_LOAD_SSL_STRINGS, nullptr);  // does nothing from the second call on
   const char* text = ERR_reason_error_string(code);
-  return text == nullptr ? std::string() : text;
+  return text == nullptr ? "TLS error " + std::to_string(code) : text;
 }
 
 }  // namespace sluice::kube

@@ -65,7 +65,8 @@ void AddressMonitor::run() {
     // A closed socket is -1, which poll() skips: the retry subscribes again.
     const int ready = ::poll(waits, 2, poll_timeout(clock_.now(), debounce_.due()));
     if (ready < 0 && errno != EINTR) {
-      base::log_error("node", "watching the addresses of this node ended: " + base::errno_status("poll", errno).message());
+      base::log_error("node",
+                      "watching the addresses of this node ended: " + base::errno_status("poll", errno).message());
       return;
     }
     if (ready > 0 && waits[0].revents != 0) return;

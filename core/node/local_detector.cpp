@@ -34,8 +34,8 @@ bool only_of_other_family(const std::vector<IpPrefix>& cidrs, Family family) {
 
 std::string complaint(std::string_view what, Family primary) {
   const Family other = primary == Family::ipv4 ? Family::ipv6 : Family::ipv4;
-  return "this node's primary family is " + std::string(family_name(primary)) + ", but " + std::string(what) + " has only " +
-         std::string(family_name(other)) + " ranges";
+  return "this node's primary family is " + std::string(family_name(primary)) + ", but " + std::string(what) +
+         " has only " + std::string(family_name(other)) + " ranges";
 }
 
 }  // namespace
@@ -54,7 +54,8 @@ std::optional<DetectLocalMode> parse_detect_local_mode(std::string_view text) {
   return std::nullopt;
 }
 
-LocalDetectors make_local_detectors(const LocalDetectorSettings& settings, const std::vector<IpPrefix>& node_pod_cidrs) {
+LocalDetectors make_local_detectors(const LocalDetectorSettings& settings,
+                                    const std::vector<IpPrefix>& node_pod_cidrs) {
   LocalDetectors out;
   for (const Family family : base::kFamilies) {
     LocalDetector& detector = out[base::family_index(family)];
@@ -79,7 +80,8 @@ FamilyCheck check_detector_families(const LocalDetectorSettings& settings, const
   const Family primary = families.front();
   const auto report = [&](const std::string& text, bool fatal) {
     if (fatal && out.fatal.ok()) {
-      out.fatal = base::invalid(text + ", and mode " + std::string(detect_local_mode_name(settings.mode)) + " needs one of the primary family");
+      out.fatal = base::invalid(text + ", and mode " + std::string(detect_local_mode_name(settings.mode)) +
+                                " needs one of the primary family");
     } else {
       out.warnings.push_back(text);
     }

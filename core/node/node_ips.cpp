@@ -7,8 +7,7 @@
 
 namespace sluice::node {
 
-NodeIps choose_node_ips(const std::vector<base::IpAddress>& node_addresses,
-                        const base::IpAddress& bind_address) {
+NodeIps choose_node_ips(const std::vector<base::IpAddress>& node_addresses, const base::IpAddress& bind_address) {
   NodeIps out;
   if (!node_addresses.empty()) out.primary = node_addresses.front().family();
   for (const base::Family family : base::kFamilies) {

@@ -26,8 +26,7 @@ struct NodeIps {
 // the first of each family counts, the very first decides the primary family. A
 // `bind_address` that is not 0.0.0.0 or :: replaces the address of its family and
 // makes that family primary.
-NodeIps choose_node_ips(const std::vector<base::IpAddress>& node_addresses,
-                        const base::IpAddress& bind_address);
+NodeIps choose_node_ips(const std::vector<base::IpAddress>& node_addresses, const base::IpAddress& bind_address);
 
 // What the process is called in the cluster: `override_name` or, when that is empty,
 // `host_name`; blanks around it removed, lower case. Empty when there is no name.

@@ -47,8 +47,8 @@ NodePortAddresses choose_node_port_addresses(const NodePortSettings& settings, F
   if (out.match_all) return out;
 
   for (const InterfaceAddress& entry : interface_addresses) {
-    const bool asked_for = std::any_of(ranges.begin(), ranges.end(),
-                                       [&](const IpPrefix& range) { return range.contains(entry.address); });
+    const bool asked_for =
+        std::any_of(ranges.begin(), ranges.end(), [&](const IpPrefix& range) { return range.contains(entry.address); });
     if (asked_for) out.addresses.push_back(entry.address);
   }
   std::sort(out.addresses.begin(), out.addresses.end());
@@ -63,7 +63,8 @@ NodePortAddresses choose_node_port_addresses(const NodePortSettings& settings, F
   return out;
 }
 
-std::vector<std::string> check_node_port_families(const NodePortSettings& settings, const std::vector<Family>& families) {
+std::vector<std::string> check_node_port_families(const NodePortSettings& settings,
+                                                  const std::vector<Family>& families) {
   if (settings.primary || families.empty()) return {};
   if (settings.ranges.empty()) {
     return {"no node-port addresses are set: node ports are served on all addresses of this node; consider 'primary'"};

@@ -37,8 +37,8 @@ base::Result<sockaddr_un> socket_address(const std::string& path) {
   sockaddr_un out{};
   out.sun_family = AF_UNIX;
   if (path.empty() || path.size() >= sizeof out.sun_path) {
-    return base::invalid("control socket " + path + ": the path is too long; allowed: " +
-                         std::to_string(sizeof out.sun_path - 1) + " letters");
+    return base::invalid("control socket " + path +
+                         ": the path is too long; allowed: " + std::to_string(sizeof out.sun_path - 1) + " letters");
   }
   std::memcpy(out.sun_path, path.data(), path.size());
   return out;
@@ -74,7 +74,8 @@ base::Status ControlServer::bind_socket() {
       return base::invalid(action + ": something that is no socket is in its place; remove it");
     }
     if (!nobody_listens(*address)) {
-      return {base::StatusCode::unavailable, action + ": another sluiced answers there; stop it or use another state directory"};
+      return {base::StatusCode::unavailable,
+              action + ": another sluiced answers there; stop it or use another state directory"};
     }
     if (::unlink(path_.c_str()) != 0 && errno != ENOENT) return base::errno_status(action, errno);
     if (!bind_to(listener_, *address)) return base::errno_status(action, errno);
@@ -149,8 +150,10 @@ void ControlServer::accept_clients(Time now) {
     const bool known = ::getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
                        std::find(users.begin(), users.end(), peer.uid) != users.end();
     std::string refusal;
-    if (!known) refusal = error_line("only root may use the control socket");
-    else if (clients_.size() >= options_.max_clients) refusal = error_line("too many clients; try again later");
+    if (!known)
+      refusal = error_line("only root may use the control socket");
+    else if (clients_.size() >= options_.max_clients)
+      refusal = error_line("too many clients; try again later");
     if (!refusal.empty()) {
       // Fits into the empty buffer of a new socket; whoever does not read it learns nothing.
       [[maybe_unused]] const ssize_t sent = ::send(fd.get(), refusal.data(), refusal.size(), MSG_NOSIGNAL);
@@ -222,7 +225,8 @@ bool ControlServer::write_output(Client& client, Time now) {
 
 std::string ControlServer::answer(const std::string& line) const {
   const nlohmann::json request = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-  if (request.is_discarded() || !request.is_object() || !request.contains("command") || !request["command"].is_string()) {
+  if (request.is_discarded() || !request.is_object() || !request.contains("command") ||
+      !request["command"].is_string()) {
     return error_line("a request is one line such as {\"command\":\"status\"}");
   }
   const std::string command = request["command"].get<std::string>();

@@ -33,9 +33,9 @@ namespace sluice::serve {
 struct ControlOptions {
   std::vector<uid_t> users{0, ::geteuid()};  // who may connect: root, and whoever runs the daemon
   std::size_t max_clients = 32;
-  std::size_t request_limit = 64u << 10;  // bytes of one line
-  std::chrono::milliseconds request_time{10'000};  // from connecting to the end of the first request
-  std::chrono::milliseconds idle_time{60'000};     // from an answer to the end of the next request
+  std::size_t request_limit = 64u << 10;            // bytes of one line
+  std::chrono::milliseconds request_time{10'000};   // from connecting to the end of the first request
+  std::chrono::milliseconds idle_time{60'000};      // from an answer to the end of the next request
   std::chrono::milliseconds response_time{30'000};  // for taking one answer
 };
 

@@ -40,9 +40,6 @@ struct ApplyContext {
   sdk::Logger log;
 };
 
-// Why a service port is left out whose chain names another one has taken.
-sdk::Failure same_hash(const std::string& name);
-
 // Makes the kernel hold exactly `transaction` and `fixed`; returns what it holds then.
 // Whatever throws has left the kernel in a state between.
 State apply_full(KernelSession& session, const ApplyContext& context, const abi::Transaction& transaction,

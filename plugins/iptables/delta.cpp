@@ -56,9 +56,7 @@ class DeltaSync {
 
   void remove(const abi::ServicePortKey& service_port) {
     const std::string key = key_of(service_port);
-    const KnownService* known = state_.find(key);
-    // The other service port of the same hash stays: it was the one that was written.
-    if (known == nullptr || known->protocol != service_port.protocol) return;
+    if (!state_.services().contains(key)) return;
     input_.set_owner(sdk::service_port_name(service_port));
     PresentService(state_.take(key)).remove_rest(input_);
     end_of_service();
@@ -67,17 +65,10 @@ class DeltaSync {
   void change(const abi::ServicePort& port) {
     const std::string key = key_of(port.key);
     const std::string name = sdk::service_port_name(port.key);
-    const KnownService* known = state_.find(key);
-    if (known != nullptr && known->protocol != port.key.protocol) {
-      context_.on_left_out(name, same_hash(name));
-      return;
-    }
     input_.set_owner(name);
     PresentService present(state_.take(key));
     try {
-      KnownService written = write_service(plan_service(port, context_.facts), present, canonicaliser_, input_);
-      written.protocol = port.key.protocol;
-      state_.put(key, std::move(written));
+      state_.put(key, write_service(plan_service(port, context_.facts), present, canonicaliser_, input_));
     } catch (const sdk::Failure& why) {
       context_.on_left_out(name, why);
     }
@@ -114,12 +105,6 @@ class DeltaSync {
 };
 
 }  // namespace
-
-sdk::Failure same_hash(const std::string& name) {
-  return sdk::Failure(abi::Code::kInvalid, name,
-                      "its chains would have the names of another service port's, because name and protocol read the "
-                      "same one after the other; rename the port");
-}
 
 void apply_delta(KernelSession& session, const ApplyContext& context, const abi::Transaction& transaction,
                  std::vector<std::string> tail, State& state) {

@@ -94,16 +94,13 @@ class FullSync {
 
  private:
   void add_service_port(const abi::ServicePort& port, const std::string& name) {
-    std::string key = hash_input(name, sdk::protocol_name(port.key.protocol));
-    if (state_.find(key) != nullptr) throw same_hash(name);
     if (context_.refused.contains(name)) {
       throw sdk::Failure(abi::Code::kKernel, name, "the kernel refused its rules; they are tried again later");
     }
     const ServicePlan plan = plan_service(port, context_.facts);
     input_.set_owner(name);
-    KnownService written = write_service(plan, present_, canonicaliser_, input_);
-    written.protocol = port.key.protocol;
-    state_.put(std::move(key), std::move(written));
+    state_.put(hash_input(name, sdk::protocol_name(port.key.protocol)),
+               write_service(plan, present_, canonicaliser_, input_));
   }
 
   void send() { session_.send(std::exchange(input_, {})); }

@@ -7,11 +7,6 @@
 
 namespace sluice::iptables {
 
-const KnownService* State::find(std::string_view key) const {
-  const auto found = services_.find(key);
-  return found == services_.end() ? nullptr : &found->second;
-}
-
 void State::put(std::string key, KnownService service) {
   count(service, true);
   services_.emplace(std::move(key), std::move(service));

@@ -18,7 +18,6 @@
 #include "plugins/common/netfilter/ruleset.hpp"
 #include "plugins/iptables/names.hpp"
 #include "plugins/iptables/static_plan.hpp"
-#include "sluice/abi/types.hpp"
 
 namespace sluice::iptables {
 
@@ -33,7 +32,6 @@ struct KnownRule {
 };
 
 struct KnownService {
-  abi::Protocol protocol = abi::Protocol::kTcp;
   std::uint32_t chain_rules = 0;
   std::vector<KnownChain> chains;
   std::vector<KnownRule> shared;
@@ -54,12 +52,10 @@ struct Totals {
 
 class State {
  public:
-  // By hash_input(): what names the chains is what must not meet.
+  // By hash_input().
   using Services = std::unordered_map<std::string, KnownService, netfilter::TextHash, std::equal_to<>>;
 
   const Services& services() const noexcept { return services_; }
-  // Null when it is not known.
-  const KnownService* find(std::string_view key) const;
   // REQUIRES: nothing is known under `key`.
   void put(std::string key, KnownService service);
   // Takes it out; an empty one when it is not known.

@@ -16,7 +16,7 @@ from tap import Tap  # noqa: E402
 
 CXX = (".cpp", ".hpp")
 SCRIPTS = (".py", ".sh", ".awk")
-BUILD = (".am", ".ac", ".m4", ".map", ".service", ".conf")
+BUILD = (".am", ".ac", ".m4", ".map", ".service.in")
 LICENSED_NAMES = {"Makefile", "Dockerfile", "run"}
 HEADER = ("Copyright 2026 The Sluice Authors", "SPDX-License-Identifier: Apache-2.0")
 

@@ -31,9 +31,10 @@ def fails_to_start(t, flags, *named):
     t.require(len(lines) == 1, f"{len(lines)} lines name {', '.join(named)}: {done.stderr[-600:]}")
 
 
-def base_flags(t, mode="iptables"):
+def base_flags(t, mode="iptables", plugin_dir=None):
+    # --plugin-dir may be repeated, so a second one would not replace the first.
     return ["--hostname-override", "node-1", "--proxy-mode", mode,
-            "--plugin-dir", t.bench.programs.plugin_dir(t.topology.directory)]
+            "--plugin-dir", plugin_dir or t.bench.programs.plugin_dir(t.topology.directory)]
 
 
 def kubeconfig(t, name, text):
@@ -79,7 +80,7 @@ def unknown_mode(t):
 def plugin_missing(t):
     empty = os.path.join(t.topology.directory, "no-plugins")
     os.makedirs(empty, 0o755, exist_ok=True)
-    fails_to_start(t, [*base_flags(t), "--plugin-dir", empty, "--manifests", t.topology.directory], "iptables", empty)
+    fails_to_start(t, [*base_flags(t, plugin_dir=empty), "--manifests", t.topology.directory], "iptables", empty)
 
 
 @own_daemon(None, "a plugin file that is no plugin", sources=["manifests"])
@@ -91,7 +92,7 @@ def plugin_not_a_plugin(t):
     for name in victims:
         with open(os.path.join(folder, name), "wb") as file:
             file.write(b"this is no shared object\n")
-    fails_to_start(t, [*base_flags(t), "--plugin-dir", folder, "--manifests", t.topology.directory], victims[0])
+    fails_to_start(t, [*base_flags(t, plugin_dir=folder), "--manifests", t.topology.directory], victims[0])
 
 
 @own_daemon(None, "a plugin built for another version of the ABI", sources=["manifests"])
@@ -103,8 +104,7 @@ def plugin_of_another_abi(t):
     folder = os.path.join(t.topology.directory, "other-abi")
     os.mkdir(folder, 0o755)
     shutil.copy(built[0], folder)
-    fails_to_start(t, ["--hostname-override", "node-1", "--proxy-mode", "other_major", "--plugin-dir", folder,
-                       "--manifests", t.topology.directory], "other_major", "ABI")
+    fails_to_start(t, [*base_flags(t, "other_major", folder), "--manifests", t.topology.directory], "other_major", "ABI")
 
 
 @own_daemon(None, "the wrong certificate authority: said once and retried, and no rules are written")

@@ -4,8 +4,8 @@
 
 import socket
 
-from lib.addresses import ALT_PORT, E1, E2, E3, POD_PORT, V4, V6, Allocator
-from lib.cases import EXT, NODE, POD, REJECTED, UNTOUCHED, Skip, answered_by, case, kept, masqueraded
+from lib.addresses import ALT_PORT, E1, E2, E3, POD_PORT, V4, V6
+from lib.cases import EXT, NODE, POD, UNTOUCHED, Skip, case, kept, masqueraded
 from lib.objects import Endpoint, endpoint_slice, port, ready
 
 BOTH = [ready(E1), ready(E2)]

@@ -158,11 +158,13 @@ def foreign_rules(t):
     service.set_endpoints([ready(E2)])
     t.settle()
     t.expect(EXT, service.vip(), masqueraded(E2))
-    t.require(foreign.picture(t.topology) == before, "foreign rules changed while the daemon ran")
+    changed = foreign.difference(before, foreign.picture(t.topology))
+    t.require(not changed, f"foreign rules changed while the daemon ran: {changed}")
     t.bench.daemon.stop()
     done = t.bench.cleanup()
     t.require(done.returncode == 0, f"--cleanup: exit {done.returncode}: {done.stderr[-300:]}")
-    t.require(foreign.picture(t.topology) == before, "foreign rules changed by --cleanup")
+    changed = foreign.difference(before, foreign.picture(t.topology))
+    t.require(not changed, f"foreign rules changed by --cleanup: {changed}")
     left = [line for line in foreign.ruleset(t.topology).splitlines() if RULES_OF_OURS in line and
             "KUBE-FIREWALL" not in line]
     t.require(not left, f"--cleanup left {len(left)} lines, first: {left[:1]}")

@@ -73,7 +73,7 @@ def totals(documents):
 
 def row(number, what, by_backend, units, backends):
     packets = sorted({record["test"] for records in by_backend.values() for record in records})
-    what += f" (decided otherwise, see below)" if number in REPLACED else ""
+    what += " (decided otherwise, see below)" if number in REPLACED else ""
     cells = [verdict(by_backend.get(backend, [])) for backend in backends]
     if not packets and not units:
         cells = ["not covered"] * len(backends)

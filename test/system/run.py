@@ -164,4 +164,7 @@ def keep_logs(directory, destination):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit("interrupted; the test network is removed")

@@ -20,7 +20,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 MUTATIONS = {
     "masquerade on cluster IPs": (r"! -s \S+ -j KUBE-MARK-MASQ", [2, 27, 29]),
     "masquerade on external addresses": (r"-A KUBE-EXT-\w+ -j KUBE-MARK-MASQ", [19, 30, 34, 63, 71]),
-    "masquerade of the node with policy Local": (r"-A KUBE-EXT-\w+ -m addrtype --src-type LOCAL -j KUBE-MARK-MASQ", [22, 23]),
+    "masquerade of the node with policy Local": (r"-A KUBE-EXT-\w+ .*LOCAL -j KUBE-MARK-MASQ", [22, 23]),
     "hairpin masquerade": (r"-A KUBE-SEP-\w+ -s", [4]),
     "REJECT": (r"-j REJECT", [13, 14, 17, 18, 24, 28, 35, 89, 90]),
     "DROP for want of local endpoints": (r"no local endpoints", [23, 28, 37, 39, 91]),

@@ -23,40 +23,41 @@ constexpr const char* kUsage =
     "       netecho ask PROTO ADDR PORT [--count N] [--timeout MS] [--source IP[:PORT]] [--bind-dev DEV] [--summary]\n"
     "       netecho hammer PROTO ADDR PORT --seconds S [--interval MS] [--timeout MS] [--source IP]\n"
     "       netecho hold PROTO ADDR PORT [--seconds S] [--interval MS] [--timeout MS]\n"
-    "PROTO is tcp, udp or sctp (hold: tcp or udp). With a source port, ask uses PORT, PORT+1, … in turn. serve answers `NAME peer-ip peer-port local-ip local-port`.\n";
+    "PROTO is tcp, udp or sctp (hold: tcp or udp). With a source port, ask uses PORT, PORT+1, ... in turn.\n"
+    "serve answers `NAME peer-ip peer-port local-ip local-port`.\n";
 
 void on_stop(int) { stop_requested = 1; }
 
 void install_signals() {
-    struct sigaction action {};
-    action.sa_handler = on_stop;  // no SA_RESTART: waiting calls must return so that the loops can end
-    sigaction(SIGTERM, &action, nullptr);
-    sigaction(SIGINT, &action, nullptr);
-    std::signal(SIGPIPE, SIG_IGN);
+  struct sigaction action {};
+  action.sa_handler = on_stop;  // no SA_RESTART: waiting calls must return so that the loops can end
+  sigaction(SIGTERM, &action, nullptr);
+  sigaction(SIGINT, &action, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
 }
 
 int run(const std::vector<std::string>& words) {
-    if (words.empty()) throw UsageError("no command");
-    const std::vector<std::string> rest(words.begin() + 1, words.end());
-    if (words[0] == "serve") return serve(rest);
-    if (words[0] == "ask") return ask(rest);
-    if (words[0] == "hammer") return hammer(rest);
-    if (words[0] == "hold") return hold(rest);
-    throw UsageError("unknown command " + words[0]);
+  if (words.empty()) throw UsageError("no command");
+  const std::vector<std::string> rest(words.begin() + 1, words.end());
+  if (words[0] == "serve") return serve(rest);
+  if (words[0] == "ask") return ask(rest);
+  if (words[0] == "hammer") return hammer(rest);
+  if (words[0] == "hold") return hold(rest);
+  throw UsageError("unknown command " + words[0]);
 }
 
 }  // namespace
 }  // namespace netecho
 
 int main(int argc, char** argv) {
-    netecho::install_signals();
-    try {
-        return netecho::run(std::vector<std::string>(argv + 1, argv + argc));
-    } catch (const netecho::UsageError& error) {
-        std::fprintf(stderr, "netecho: %s\n%s", error.what(), netecho::kUsage);
-        return 2;
-    } catch (const std::exception& error) {
-        std::fprintf(stderr, "netecho: %s\n", error.what());
-        return 1;
-    }
+  netecho::install_signals();
+  try {
+    return netecho::run(std::vector<std::string>(argv + 1, argv + argc));
+  } catch (const netecho::UsageError& error) {
+    std::fprintf(stderr, "netecho: %s\n%s", error.what(), netecho::kUsage);
+    return 2;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "netecho: %s\n", error.what());
+    return 1;
+  }
 }

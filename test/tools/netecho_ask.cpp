@@ -12,29 +12,29 @@
 namespace netecho {
 
 int ask(const std::vector<std::string>& words) {
-    const Options options(words, {{"--count", "--timeout", "--source", "--bind-dev"}, {"--summary"}, 3});
-    Target target;
-    target.protocol = parse_protocol(options.positional(0));
-    target.address = make_address(options.positional(1), parse_port(options.positional(2)));
-    if (options.has("--source")) target.source = parse_source(options.text("--source", ""));
-    target.device = options.text("--bind-dev", "");
-    target.timeout = options.milliseconds("--timeout", 1000);
+  const Options options(words, {{"--count", "--timeout", "--source", "--bind-dev"}, {"--summary"}, 3});
+  Target target;
+  target.protocol = parse_protocol(options.positional(0));
+  target.address = make_address(options.positional(1), parse_port(options.positional(2)));
+  if (options.has("--source")) target.source = parse_source(options.text("--source", ""));
+  target.device = options.text("--bind-dev", "");
+  target.timeout = options.milliseconds("--timeout", 1000);
 
-    std::map<std::string, unsigned> counts;
-    const unsigned count = options.number("--count", 1);
-    const std::uint16_t first_port = target.source ? target.source->port() : 0;
-    for (unsigned i = 0; i < count && !stop_requested; ++i) {
-        // Each attempt from a port of its own: a tracked UDP flow would lead a repeated one to the same server.
-        if (first_port != 0) target.source->set_port(static_cast<std::uint16_t>(first_port + i));
-        const std::string line = open_conversation(target).answer.line();
-        if (options.has("--summary")) {
-            ++counts[line];
-        } else {
-            std::printf("%s\n", line.c_str());
-        }
+  std::map<std::string, unsigned> counts;
+  const unsigned count = options.number("--count", 1);
+  const std::uint16_t first_port = target.source ? target.source->port() : 0;
+  for (unsigned i = 0; i < count && !stop_requested; ++i) {
+    // Each attempt from a port of its own: a tracked UDP flow would lead a repeated one to the same server.
+    if (first_port != 0) target.source->set_port(static_cast<std::uint16_t>(first_port + i));
+    const std::string line = open_conversation(target).answer.line();
+    if (options.has("--summary")) {
+      ++counts[line];
+    } else {
+      std::printf("%s\n", line.c_str());
     }
-    for (const auto& [line, times] : counts) std::printf("%u %s\n", times, line.c_str());
-    return 0;
+  }
+  for (const auto& [line, times] : counts) std::printf("%u %s\n", times, line.c_str());
+  return 0;
 }
 
 }  // namespace netecho

@@ -18,35 +18,35 @@ enum class Protocol { tcp, udp, sctp };
 [[nodiscard]] Protocol parse_protocol(std::string_view text);
 
 class Fd {
-public:
-    Fd() = default;
-    explicit Fd(int number) : number_(number) {}
-    Fd(Fd&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-    Fd& operator=(Fd&& other) noexcept {
-        std::swap(number_, other.number_);
-        return *this;
-    }
-    Fd(const Fd&) = delete;
-    Fd& operator=(const Fd&) = delete;
-    ~Fd();
+ public:
+  Fd() = default;
+  explicit Fd(int number) : number_(number) {}
+  Fd(Fd&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Fd& operator=(Fd&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+  Fd(const Fd&) = delete;
+  Fd& operator=(const Fd&) = delete;
+  ~Fd();
 
-    [[nodiscard]] int get() const { return number_; }
-    [[nodiscard]] bool valid() const { return number_ >= 0; }
+  [[nodiscard]] int get() const { return number_; }
+  [[nodiscard]] bool valid() const { return number_ >= 0; }
 
-private:
-    int number_ = -1;
+ private:
+  int number_ = -1;
 };
 
 struct Address {
-    sockaddr_storage storage{};
-    socklen_t length = 0;
+  sockaddr_storage storage{};
+  socklen_t length = 0;
 
-    [[nodiscard]] int family() const { return storage.ss_family; }
-    [[nodiscard]] std::string ip() const;
-    [[nodiscard]] std::uint16_t port() const;
-    void set_port(std::uint16_t port);
-    [[nodiscard]] const sockaddr* raw() const { return reinterpret_cast<const sockaddr*>(&storage); }
-    [[nodiscard]] sockaddr* raw() { return reinterpret_cast<sockaddr*>(&storage); }
+  [[nodiscard]] int family() const { return storage.ss_family; }
+  [[nodiscard]] std::string ip() const;
+  [[nodiscard]] std::uint16_t port() const;
+  void set_port(std::uint16_t port);
+  [[nodiscard]] const sockaddr* raw() const { return reinterpret_cast<const sockaddr*>(&storage); }
+  [[nodiscard]] sockaddr* raw() { return reinterpret_cast<sockaddr*>(&storage); }
 };
 
 // Throws UsageError when `ip` is not a numeric address of either family.

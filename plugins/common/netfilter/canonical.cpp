@@ -121,7 +121,7 @@ std::string address(std::string_view text) {
   std::array<char, 64> host{};
   const std::size_t slash = std::min(text.find('/'), text.size());
   if (slash >= host.size()) return std::string(text);
-  std::memcpy(host.data(), text.data(), slash);
+  text.copy(host.data(), slash);
   std::array<unsigned char, 16> bytes{};
   const bool ipv6 = text.find(':') != std::string_view::npos;
   const int family = ipv6 ? AF_INET6 : AF_INET;

@@ -30,6 +30,7 @@ GATE = ["INPUT", "-i", "eth0", "-p", "tcp", "--dport", str(PORT), "-j", "REJECT"
 
 class ApiSource:
     name = "apiserver"
+    passes = 1  # watches are ordered
 
     def __init__(self, topology, programs, directory):
         self._topology = topology
@@ -78,9 +79,6 @@ class ApiSource:
 
     def clear_faults(self):
         self._request("DELETE", "/_test/fault")
-
-    def stats(self):
-        return self._request("GET", "/_test/stats")
 
     def gate(self, closed):
         """While closed, connections from the node are reset."""

@@ -32,6 +32,7 @@ class Barrier:
         self._begun = 0
         self._done = 0
         self._running = False
+        self._changes = 0
 
     def settle(self):
         """Returns once everything written before this call is programmed, in both families."""
@@ -46,7 +47,9 @@ class Barrier:
                 number = self._begun
                 self._turn.release()
                 try:
-                    self._pass(number)
+                    for _ in range(self._source.passes):
+                        self._changes += 1
+                        self._pass(self._changes)
                 finally:
                     self._turn.acquire()
                     self._running = False

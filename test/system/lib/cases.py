@@ -71,10 +71,6 @@ class Skip(Exception):
     """This machine cannot run the case; the text says why."""
 
 
-class Failed(Exception):
-    """A case that cannot go on."""
-
-
 class Trial:
     """One run of a case with one set of parameters. Everything it makes is removed by `close`."""
 
@@ -215,4 +211,4 @@ def run_side_by_side(work, workers):
 NODE = a.NODE_SECOND
 POD, EXT = a.POD, a.EXT
 REJECTED, DROPPED, UNTOUCHED = outcomes.REJECTED, outcomes.DROPPED, outcomes.UNTOUCHED
-kept, masqueraded, answered_by = outcomes.kept, outcomes.masqueraded, outcomes.answered_by
+kept, masqueraded = outcomes.kept, outcomes.masqueraded

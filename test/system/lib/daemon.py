@@ -31,21 +31,21 @@ class Daemon:
         self.log_path = os.path.join(topology.directory, f"{label}.log")
         self._process = None
 
-    def command(self, source_flags, flags=(), backend=None):
+    def command(self, source_flags, flags):
         return [
             self._programs.sluiced, *source_flags,
             "--hostname-override", a.NODE_NAME,
-            "--proxy-mode", backend or self._backend,
+            "--proxy-mode", self._backend,
             "--state-dir", self.state_dir,
             "--plugin-dir", self._programs.plugin_dir(self._topology.directory),
             "--v=2", *flags,
         ]
 
-    def start(self, source_flags, flags=(), backend=None):
+    def start(self, source_flags, flags=()):
         os.makedirs(self.state_dir, exist_ok=True)
         with open(self.log_path, "ab") as log:
             self._process = subprocess.Popen(
-                self._enter(self.command(source_flags, flags, backend)), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                self._enter(self.command(source_flags, flags)), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 env=self._environment())
 
     def run(self, argv_flags, timeout=30):
@@ -61,12 +61,10 @@ class Daemon:
         self._process.send_signal(signal.SIGKILL)
         self._process.wait()
 
-    def signal(self, number):
-        self._process.send_signal(number)
-
     def check_alive(self):
         if self._process.poll() is not None:
-            raise DaemonError(f"the daemon ended with status {self._process.returncode}; its last words:\n{self.log_tail()}")
+            status = self._process.returncode
+            raise DaemonError(f"the daemon ended with status {status}; its last words:\n{self.log_tail()}")
 
     def status(self):
         """The JSON document of `sluicectl status`, or None while it does not answer."""

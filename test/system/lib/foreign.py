@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules that belong to somebody else, and proof that nobody touched them."""
 
+import difflib
 import re
 
+OWN_TABLE = "somebody_else"
 RULES = {
     "iptables-nft": """*filter
 :FOREIGN-FILTER - [0:0]
@@ -32,10 +34,10 @@ COMMIT
 -A PREROUTING -d 2001:db8:99::7/128 -j FOREIGN-NAT
 COMMIT
 """,
-    "nft": """table inet somebody_else {
-  set blocked { type ipv4_addr; elements = { 198.51.100.1, 198.51.100.2 } }
-  chain input { type filter hook input priority 5; policy accept; ip saddr @blocked drop; }
-}
+    "nft": f"""table inet {OWN_TABLE} {{
+  set blocked {{ type ipv4_addr; elements = {{ 198.51.100.1, 198.51.100.2 }} }}
+  chain input {{ type filter hook input priority 5; policy accept; ip saddr @blocked drop; }}
+}}
 """,
 }
 
@@ -58,25 +60,47 @@ def remove(topology):
             chain = f"FOREIGN-{table.upper()}"
             topology.run("node", tool, "-w", "-t", table, "-F", chain)
             topology.run("node", tool, "-w", "-t", table, "-X", chain)
-    topology.run("node", "nft", "delete", "table", "inet", "somebody_else")
+    topology.run("node", "nft", "delete", "table", "inet", OWN_TABLE)
 
 
 def picture(topology):
     """The foreign rules as the kernel holds them, handles included: rewriting one would change its handle."""
-    text = topology.run("node", "nft", "--handle", "list", "ruleset").stdout
-    lines, inside = [], False
-    for line in text.splitlines():
-        if re.match(r"\s*chain FOREIGN-", line) or line.startswith("table inet somebody_else"):
-            inside = True
-        if inside or "FOREIGN-" in line:
-            # Counters move with traffic; the rule stays the same rule.
-            lines.append(re.sub(r"counter packets \d+ bytes \d+", "counter", line))
-        if inside and line in ("\t}", "}"):
-            inside = False
-    return "\n".join(lines)
+    return "\n".join(_saved(topology, "FOREIGN-") + _handles(topology, "FOREIGN-") + [_inet_table(topology)])
 
 
 def ruleset(topology):
     """Every rule with its handle, without the counters."""
-    text = topology.run("node", "nft", "--handle", "list", "ruleset").stdout
-    return re.sub(r"counter packets \d+ bytes \d+", "counter", text)
+    return "\n".join(_saved(topology, "") + _handles(topology, "") + [_inet_table(topology)])
+
+
+def difference(before, after):
+    """The lines that differ, each with its sign; empty when nothing does."""
+    lines = list(difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=0))
+    return " | ".join(line.strip() for line in lines[2:])
+
+
+def _saved(topology, word):
+    """The lines of iptables-save that hold the word. The text of `nft list` will not do for rules that iptables
+    made: nft prints the same rule now with its target, now without."""
+    lines = []
+    for tool in ("iptables-nft", "ip6tables-nft"):
+        for line in topology.run("node", f"{tool}-save").stdout.splitlines():
+            if word in line and not line.startswith("#"):
+                lines.append(re.sub(r" \[\d+:\d+\]$", "", line))
+    return lines
+
+
+def _handles(topology, word):
+    """Chain by chain the handles of its rules, for the chains and the rules that hold the word."""
+    lines, chain = [], ""
+    for line in topology.run("node", "nft", "--handle", "list", "ruleset").stdout.splitlines():
+        found = re.search(r"# handle \d+$", line)
+        if re.match(r"\s*(table|chain) ", line):
+            chain = line.strip()
+        if found and (word in line or word in chain):
+            lines.append(f"{chain}: {found.group()}")
+    return lines
+
+
+def _inet_table(topology):
+    return topology.run("node", "nft", "--handle", "list", "table", "inet", OWN_TABLE, check=False).stdout

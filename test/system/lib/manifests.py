@@ -11,6 +11,9 @@ from . import objects
 
 class ManifestSource:
     name = "manifests"
+    # A folder that is read while files come may show a late one and not an early one. What the next reading
+    # shows began after that, so a second change that is seen proves everything before the first.
+    passes = 2
 
     def __init__(self, directory):
         self.directory = os.path.join(directory, "manifests")

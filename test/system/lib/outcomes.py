@@ -10,7 +10,7 @@ TIMEOUT_WHEN_SILENT_MS = 350
 TIMEOUT_WHEN_ANSWERED_MS = 2500
 
 
-KEPT, MASQUERADED, ANY = "kept", "masqueraded", "any"
+KEPT, MASQUERADED = "kept", "masqueraded"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Expected:
     """Served: every named server answers, nobody else does, and each sees the source as stated."""
 
     kind: str  # served, rejected, dropped
-    sources: tuple = ()  # (server name, KEPT | MASQUERADED | ANY)
+    sources: tuple = ()  # (server name, KEPT | MASQUERADED)
 
     @property
     def servers(self):
@@ -43,10 +43,6 @@ def kept(*hosts):
 
 def masqueraded(*hosts):
     return _served(hosts, MASQUERADED)
-
-
-def answered_by(*hosts):
-    return _served(hosts, ANY)
 
 
 def _served(hosts, source):
@@ -85,6 +81,4 @@ def _fits(expected, words, sender_ip, family):
     source = dict(expected.sources).get(words[1])
     if source == KEPT:
         return words[2] == sender_ip
-    if source == MASQUERADED:
-        return words[2] != sender_ip and words[2] in a.node_addresses(family)
-    return source == ANY
+    return source == MASQUERADED and words[2] != sender_ip and words[2] in a.node_addresses(family)

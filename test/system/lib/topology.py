@@ -16,6 +16,7 @@ Everything lives in namespaces with a prefix of this process; nothing else on th
 """
 
 import atexit
+import itertools
 import os
 import re
 import shutil
@@ -27,6 +28,7 @@ from . import addresses as a
 from . import shell
 
 PREFIX = "sluice-"
+SCRATCH = "sluice-system-"
 ANSWER_PORT = 9
 LINK_LOCAL_GATEWAY = {a.V4: "169.254.1.1", a.V6: "fe80::1"}
 QUIET_SYSCTLS = {
@@ -57,10 +59,11 @@ class Topology:
         self._prefix = f"{PREFIX}{os.getpid()}-"
         self._created = []
         self._servers = []
+        self._serial = itertools.count()
 
     def __enter__(self):
         remove_leftovers()
-        self.directory = tempfile.mkdtemp(prefix="sluice-system-")
+        self.directory = tempfile.mkdtemp(prefix=f"{SCRATCH}{os.getpid()}-")
         atexit.register(self.remove)
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, _exit_on_signal)
@@ -87,7 +90,7 @@ class Topology:
 
     def serve(self, place, name, ports, protocols=("tcp", "udp"), addresses=()):
         """Starts a netecho server and returns once it listens."""
-        ready = tempfile.mktemp(prefix=f"ready-{name}-", dir=self.directory)
+        ready = os.path.join(self.directory, f"ready-{name}-{next(self._serial)}")
         words = [self.netecho, "serve", "--name", name, "--ready-file", ready]
         words += [f"--{protocol}" for protocol in protocols]
         words += [word for port in ports for word in ("--port", str(port))]
@@ -231,11 +234,19 @@ class Topology:
 
 
 def remove_leftovers():
-    """Removes the namespaces of runs that were killed before they could do it themselves."""
+    """Removes what is left of runs that were killed before they could do it themselves."""
     for line in shell.run(["ip", "netns", "list"]).stdout.splitlines():
-        found = re.match(rf"{PREFIX}(\d+)-", line)
-        if found and not os.path.exists(f"/proc/{found.group(1)}"):
+        if _is_leftover(PREFIX, line):
             _remove_namespace(line.split()[0])
+    for name in os.listdir(tempfile.gettempdir()):
+        if _is_leftover(SCRATCH, name):
+            shutil.rmtree(os.path.join(tempfile.gettempdir(), name), ignore_errors=True)
+
+
+def _is_leftover(prefix, name):
+    """Whether it bears the number of a process that is no more."""
+    found = re.match(rf"{prefix}(\d+)-", name)
+    return found is not None and not os.path.exists(f"/proc/{found.group(1)}")
 
 
 def _remove_namespace(namespace):

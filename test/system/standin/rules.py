@@ -105,7 +105,8 @@ class Rules:
             return
         for port in spec.get("ports") or []:
             name = f"{meta['namespace']}/{meta['name']}" + (f":{port['name']}" if port.get("name") else "")
-            found = ep.of_port(slices, port.get("name", ""), port.get("protocol", "TCP"), self.family, self.config.node_name)
+            protocol = port.get("protocol", "TCP")
+            found = ep.of_port(slices, port.get("name", ""), protocol, self.family, self.config.node_name)
             self._port(service, port, name, cluster_ip, found)
 
     def _cluster_ip(self, spec):
@@ -129,7 +130,8 @@ class Rules:
         receives_external = spec.get("type") in ("LoadBalancer", "NodePort") or bool(spec.get("externalIPs"))
         internal_local = spec.get("internalTrafficPolicy") == "Local"
         external_local = spec.get("externalTrafficPolicy") == "Local" and receives_external
-        cluster = ep.cluster_list(found, self.config.node_name, self.config.zone) if not internal_local or accessible else []
+        uses_cluster = not internal_local or accessible
+        cluster = ep.cluster_list(found, self.config.node_name, self.config.zone) if uses_cluster else []
         uses_local = internal_local or (external_local and accessible)
         local = ep.local_list(found) if uses_local else []
         any_usable = bool(cluster) or (uses_local and ep.usable_anywhere(found))
@@ -189,10 +191,11 @@ class Rules:
             self.add("nat", ext, f"-j {self.chain(svl if external_local else svc)}")
 
     def _firewall(self, spec, name, protocol, vips, any_usable, destination):
-        ranges = [one for one in (ep.network(text, self.family) for text in spec.get("loadBalancerSourceRanges") or []) if one]
+        ranges = [ep.network(text, self.family) for text in spec.get("loadBalancerSourceRanges") or []]
+        ranges = [one for one in ranges if one]
         if not ranges or any(one.endswith("/0") for one in ranges) or not vips or not any_usable:
             return None
-        chain, ext = self.chain(chain_name("FW", name, protocol)), self.chain(chain_name("EXT", name, protocol))
+        chain, ext = (self.chain(chain_name(kind, name, protocol)) for kind in ("FW", "EXT"))
         for one in ranges:
             self.add("nat", chain, f"-s {one} -j {ext}")
         for ip in vips:
@@ -211,8 +214,8 @@ class Rules:
             self.chain(chain)
             where = f"[{one.ip}]:{one.port}" if self.family == 6 else f"{one.ip}:{one.port}"
             target = chain_name("SEP", name, protocol, where)
-            share = f"-m statistic --mode random --probability {1 / (len(listed) - index):.10f} " if index < len(listed) - 1 else ""
-            self.add("nat", chain, f"{share}-j {target}")
+            share = f"-m statistic --mode random --probability {1 / (len(listed) - index):.10f} "
+            self.add("nat", chain, (share if index < len(listed) - 1 else "") + f"-j {target}")
             if target not in self.chains["nat"]:
                 self.chain(target)
                 self.add("nat", target, f"-s {one.ip} -j KUBE-MARK-MASQ")

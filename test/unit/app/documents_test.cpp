@@ -73,7 +73,8 @@ class DocumentsTest : public CppUnit::TestFixture {
       while ((at = text.find("\n.TP\n", at)) != std::string::npos) {
         at += 5;
         const std::string line = text.substr(at, text.find('\n', at) - at) + " ";
-        if (line.find("--" + std::string(flag.name) + " ") != std::string::npos) marked = line.find("file") != std::string::npos;
+        if (line.find("--" + std::string(flag.name) + " ") != std::string::npos)
+          marked = line.find("file") != std::string::npos;
       }
       CPPUNIT_ASSERT_EQUAL_MESSAGE(std::string(flag.name), !flag.beats_file, marked);
     }
@@ -99,7 +100,8 @@ class DocumentsTest : public CppUnit::TestFixture {
       }
     }
     CPPUNIT_ASSERT_MESSAGE("the manual is read wrongly", fields.size() > 25);
-    const std::set<std::string> sluice{"backend", "backends", "manifests", "pluginDirs", "relaxPluginOwnership", "stateDir"};
+    const std::set<std::string> sluice{"backend", "backends", "manifests", "pluginDirs", "relaxPluginOwnership",
+                                       "stateDir"};
     for (const std::string& field : fields) {
       Draft draft;
       Problems problems;
@@ -138,7 +140,8 @@ class DocumentsTest : public CppUnit::TestFixture {
       // A setting is one lower-case word, a colon, and a value or the lines below.
       const std::size_t colon = inside.find(':');
       const std::string word = inside.substr(0, colon);
-      const bool setting = comment && colon != std::string::npos && word.find_last_of(' ') == word.find_first_not_of(' ') - 1 &&
+      const bool setting = comment && colon != std::string::npos &&
+                           word.find_last_of(' ') == word.find_first_not_of(' ') - 1 &&
                            std::islower(static_cast<unsigned char>(word[word.find_first_not_of(' ')])) != 0;
       const bool is_default = setting && inside.find("no default") == std::string::npos;
       taken += setting ? 1 : 0;

@@ -61,7 +61,8 @@ class FlagsTest : public CppUnit::TestFixture {
   }
 
   void a_value_follows_or_is_attached() {
-    for (const auto& words : {std::vector<std::string>{"--kubeconfig", "/k"}, std::vector<std::string>{"--kubeconfig=/k"}}) {
+    for (const auto& words :
+         {std::vector<std::string>{"--kubeconfig", "/k"}, std::vector<std::string>{"--kubeconfig=/k"}}) {
       const Parsed p = parse(words);
       CPPUNIT_ASSERT_EQUAL(std::string(), p.problems);
       CPPUNIT_ASSERT_EQUAL(std::string("/k"), p.flags.text("kubeconfig"));
@@ -70,7 +71,8 @@ class FlagsTest : public CppUnit::TestFixture {
 
   void a_value_may_begin_with_a_dash() {
     CPPUNIT_ASSERT_EQUAL(std::string("--check"), parse({"--kubeconfig", "--check"}).flags.text("kubeconfig"));
-    CPPUNIT_ASSERT_EQUAL(std::string("-1s"), parse({"--iptables-sync-period", "-1s"}).flags.text("iptables-sync-period"));
+    CPPUNIT_ASSERT_EQUAL(std::string("-1s"),
+                         parse({"--iptables-sync-period", "-1s"}).flags.text("iptables-sync-period"));
   }
 
   void an_attached_value_may_be_empty_or_contain_equals() {
@@ -117,8 +119,8 @@ class FlagsTest : public CppUnit::TestFixture {
 
   void lists_split_and_append() {
     const Parsed p = parse({"--nodeport-addresses=10.0.0.0/8,fd00::/8", "--nodeport-addresses", "192.168.0.0/16"});
-    CPPUNIT_ASSERT((p.flags.values("nodeport-addresses") ==
-                    std::vector<std::string>{"10.0.0.0/8", "fd00::/8", "192.168.0.0/16"}));
+    CPPUNIT_ASSERT(
+        (p.flags.values("nodeport-addresses") == std::vector<std::string>{"10.0.0.0/8", "fd00::/8", "192.168.0.0/16"}));
   }
 
   void plugin_folders_append_without_splitting() {
@@ -136,8 +138,9 @@ class FlagsTest : public CppUnit::TestFixture {
                          parse({"--proxy_mod", "iptables"}).problems);
     CPPUNIT_ASSERT_EQUAL(std::string("E --frobnicate: unknown flag; sluiced --help lists all\n"),
                          parse({"--frobnicate"}).problems);
-    CPPUNIT_ASSERT_EQUAL(std::string("E -x: unknown flag; -h and -v are the only short ones, sluiced --help lists all\n"),
-                         parse({"-x"}).problems);
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("E -x: unknown flag; -h and -v are the only short ones, sluiced --help lists all\n"),
+        parse({"-x"}).problems);
     CPPUNIT_ASSERT_EQUAL(std::string("E '---v' is no flag; allowed: --name, --name=value or --name value\n"),
                          parse({"---v"}).problems);
     CPPUNIT_ASSERT_EQUAL(std::string("E '--=4' is no flag; allowed: --name, --name=value or --name value\n"),
@@ -145,11 +148,13 @@ class FlagsTest : public CppUnit::TestFixture {
   }
 
   void positional_arguments_are_errors() {
-    const std::string told = "E unexpected argument 'run': there are only flags; a switch is turned off with --name=false\n";
+    const std::string told =
+        "E unexpected argument 'run': there are only flags; a switch is turned off with --name=false\n";
     CPPUNIT_ASSERT_EQUAL(told, parse({"run"}).problems);
     CPPUNIT_ASSERT_EQUAL(told, parse({"--", "run"}).problems);
     CPPUNIT_ASSERT_EQUAL(
-        std::string("E unexpected argument '--check': there are only flags; a switch is turned off with --name=false\n"),
+        std::string(
+            "E unexpected argument '--check': there are only flags; a switch is turned off with --name=false\n"),
         parse({"--", "--check"}).problems);
     CPPUNIT_ASSERT(!parse({"-"}).problems.empty());
     CPPUNIT_ASSERT(!parse({""}).problems.empty());
@@ -168,8 +173,9 @@ class FlagsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("E --iptables-sync-period: '30' is not a duration; allowed: numbers with a unit "
                                      "(ns, us, ms, s, m, h), such as 30s, 1m30s or 500ms\n"),
                          parse({"--iptables-sync-period=30"}).problems);
-    CPPUNIT_ASSERT_EQUAL(std::string("E --version: 'new' says nothing about the version; allowed: true, false or raw\n"),
-                         parse({"--version=new"}).problems);
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("E --version: 'new' says nothing about the version; allowed: true, false or raw\n"),
+        parse({"--version=new"}).problems);
     CPPUNIT_ASSERT(!parse({"-h=perhaps"}).problems.empty());
   }
 
@@ -224,13 +230,14 @@ class FlagsTest : public CppUnit::TestFixture {
   }
 
   void with_a_file_most_flags_are_ignored() {
-    const std::vector<std::string> words{"--cluster-cidr=10.0.0.0/8", "--bind-address=::", "--v=2", "--master=http://m",
-                                         "--hostname-override=n",     "--state-dir=/s",    "--plugin-dir=/p"};
+    const std::vector<std::string> words{
+        "--cluster-cidr=10.0.0.0/8", "--bind-address=::", "--v=2",          "--master=http://m",
+        "--hostname-override=n",     "--state-dir=/s",    "--plugin-dir=/p"};
     CPPUNIT_ASSERT(parse(words).flags.ignored_with_file().empty());
     auto with_file = words;
     with_file.push_back("--config=/c");
-    CPPUNIT_ASSERT((parse(with_file).flags.ignored_with_file() ==
-                    std::vector<std::string>{"--bind-address", "--cluster-cidr"}));
+    CPPUNIT_ASSERT(
+        (parse(with_file).flags.ignored_with_file() == std::vector<std::string>{"--bind-address", "--cluster-cidr"}));
   }
 
   void help_lists_every_flag_under_its_group() {

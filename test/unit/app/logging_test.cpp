@@ -67,9 +67,10 @@ class LoggingTest : public CppUnit::TestFixture {
   }
 
   void json_lines_have_the_fields_of_kubernetes() {
-    CPPUNIT_ASSERT_EQUAL(std::string("{\"ts\":1795228860123.456,\"level\":\"info\",\"component\":\"store\",\"pid\":12345,"
-                                     "\"msg\":\"hello \\\"you\\\"\",\"v\":0}"),
-                         json_line(record(base::LogLevel::info, "hello \"you\"")));
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("{\"ts\":1795228860123.456,\"level\":\"info\",\"component\":\"store\",\"pid\":12345,"
+                    "\"msg\":\"hello \\\"you\\\"\",\"v\":0}"),
+        json_line(record(base::LogLevel::info, "hello \"you\"")));
     const auto debug = nlohmann::json::parse(json_line(record(base::LogLevel::debug, "x")));
     CPPUNIT_ASSERT_EQUAL(4, debug["v"].get<int>());
     const auto error = nlohmann::json::parse(json_line(record(base::LogLevel::error, "x")));

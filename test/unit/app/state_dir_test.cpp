@@ -95,7 +95,8 @@ class StateDirTest : public CppUnit::TestFixture {
   void ids_that_lead_elsewhere_are_refused() {
     StateDir dir(folder_->path());
     CPPUNIT_ASSERT(dir.open().ok());
-    for (const char* id : {"", ".", "..", "../x", "a/b", ".hidden"}) CPPUNIT_ASSERT_MESSAGE(id, !dir.backend_folder(id).ok());
+    for (const char* id : {"", ".", "..", "../x", "a/b", ".hidden"})
+      CPPUNIT_ASSERT_MESSAGE(id, !dir.backend_folder(id).ok());
   }
 
   void claims_survive_a_restart() {

@@ -5,6 +5,8 @@
 // "upsert Service demo/web", "remove Service demo/web", "end Service".
 #pragma once
 
+#include <chrono>
+#include <condition_variable>
 #include <mutex>
 #include <string>
 #include <type_traits>
@@ -23,6 +25,13 @@ class EventRecorder final : public model::EventSink {
     const std::lock_guard lock(mutex_);
     lines_.push_back(std::move(line));
     events_.push_back(std::move(event));
+    more_.notify_all();
+  }
+
+  // Until something was told that nobody took; gives up after a generous time.
+  void wait_for_more() {
+    std::unique_lock lock(mutex_);
+    more_.wait_for(lock, std::chrono::seconds(20), [this] { return !lines_.empty(); });
   }
 
   // What came since the last call.
@@ -64,6 +73,7 @@ class EventRecorder final : public model::EventSink {
   }
 
   mutable std::mutex mutex_;
+  std::condition_variable more_;
   std::vector<std::string> lines_;
   std::vector<model::Event> events_;
 };

@@ -123,7 +123,8 @@ class ItemSplitterTest : public CppUnit::TestFixture {
     std::mt19937 random(7);
     std::string text = R"({"kind":"L","metadata":{"resourceVersion":"1"},"items":[)";
     for (int i = 0; i < 50; ++i) {
-      text += (i == 0 ? "" : ",") + std::string("{\"n\":\"") + std::string(random() % 60, "ab\\\"{}[]"[0]) + "\\\"}\",\"v\":[" + std::to_string(i) + "]}";
+      text += (i == 0 ? "" : ",") + std::string("{\"n\":\"") + std::string(random() % 60, 'a') + "\\\"}\",\"v\":[" +
+              std::to_string(i) + "]}";
     }
     text += "]}";
     const auto expected = split_list(text, whole);
@@ -138,12 +139,12 @@ class ItemSplitterTest : public CppUnit::TestFixture {
   void recorded_lists_are_cut_in_any_pieces() {
     std::mt19937 random(11);
     const std::vector<std::pair<std::string, std::size_t>> lists = {
-        {"list-services", 6}, {"list-endpointslices", 0}, {"list-endpointslices-large-page1-limit100", 100}, {"list-services-page1-limit2", 2}};
+        {"list-services", 6}, {"list-endpointslices", 5}, {"list-endpointslices-large-page1-limit100", 100}, {"list-services-page1-limit2", 2}};
     for (const auto& [name, count] : lists) {
       const std::string body = test::recorded(name).body;
       const auto expected = split_list(body, whole);
       CPPUNIT_ASSERT_MESSAGE(name, expected.status.ok());
-      if (count != 0) CPPUNIT_ASSERT_EQUAL_MESSAGE(name, count, expected.objects.size());
+      CPPUNIT_ASSERT_EQUAL_MESSAGE(name, count, expected.objects.size());
       const auto kind = name.find("services") != std::string::npos ? model::ResourceKind::service : model::ResourceKind::endpoint_slice;
       Decoder decoder;
       for (const auto& object : expected.objects) {
@@ -163,10 +164,11 @@ class ItemSplitterTest : public CppUnit::TestFixture {
       const auto expected = split_documents(body, whole);
       CPPUNIT_ASSERT_MESSAGE(name, expected.status.ok());
       CPPUNIT_ASSERT(!expected.objects.empty());
-      const auto kind = std::string(name).find("services") != std::string::npos ? model::ResourceKind::service : model::ResourceKind::endpoint_slice;
+      const bool slices = std::string(name).find("endpointslices") != std::string::npos;
+      const auto kind = slices ? model::ResourceKind::endpoint_slice : model::ResourceKind::service;
       Decoder decoder;
       for (const auto& object : expected.objects) {
-        const auto event = decoder.watch_event(model::ResourceKind(std::string(name).find("too-old") != std::string::npos ? model::ResourceKind::service : kind), object);
+        const auto event = decoder.watch_event(kind, object);
         CPPUNIT_ASSERT_MESSAGE(object, event.ok() && event->type != WatchEvent::Type::unknown);
       }
       CPPUNIT_ASSERT(split_documents(body, single).objects == expected.objects);

@@ -43,7 +43,8 @@ std::vector<InterfaceAddress> interfaces() {
           {ip("fe80::1"), 64, AddressScope::link, false, "eth0"}};
 }
 
-NodePortAddresses choose(const NodePortSettings& settings, Family family, bool localhost = true, const NodeIps& node_ips = {}) {
+NodePortAddresses choose(const NodePortSettings& settings, Family family, bool localhost = true,
+                         const NodeIps& node_ips = {}) {
   return choose_node_port_addresses(settings, family, interfaces(), node_ips, localhost);
 }
 
@@ -129,16 +130,18 @@ class NodeFactsTest : public CppUnit::TestFixture {
     const NodePortAddresses out = choose(ranges({"::1/128", "fd00::/64"}), Family::ipv6);
     CPPUNIT_ASSERT(out.addresses == ips({"fd00::2"}));
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, out.warnings.size());
-    CPPUNIT_ASSERT_EQUAL(std::string("node ports cannot be served on ::1: IPv6 has no node ports on loopback addresses"),
-                         out.warnings.front());
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("node ports cannot be served on ::1: IPv6 has no node ports on loopback addresses"),
+        out.warnings.front());
   }
 
   void case_69_primary_is_the_node_ip() {
     const NodePortSettings primary{true, {}};
     const NodeIps known = choose_node_ips(ips({"192.168.0.2", "fd00::2"}), ip("0.0.0.0"));
-    CPPUNIT_ASSERT((choose(primary, Family::ipv4, true, known) ==
-                    NodePortAddresses{false, ips({"192.168.0.2"}), false, {}}));
-    CPPUNIT_ASSERT((choose(primary, Family::ipv6, true, known) == NodePortAddresses{false, ips({"fd00::2"}), false, {}}));
+    CPPUNIT_ASSERT(
+        (choose(primary, Family::ipv4, true, known) == NodePortAddresses{false, ips({"192.168.0.2"}), false, {}}));
+    CPPUNIT_ASSERT(
+        (choose(primary, Family::ipv6, true, known) == NodePortAddresses{false, ips({"fd00::2"}), false, {}}));
     CPPUNIT_ASSERT((choose(primary, Family::ipv4) == NodePortAddresses{true, {}, true, {}}));
     // Known in one family only.
     const NodeIps half = choose_node_ips(ips({"192.168.0.2"}), ip("0.0.0.0"));
@@ -150,14 +153,16 @@ class NodeFactsTest : public CppUnit::TestFixture {
       CPPUNIT_ASSERT_MESSAGE(range, choose(ranges({range}), Family::ipv4).on_localhost);
       CPPUNIT_ASSERT_MESSAGE(range, !choose(ranges({range}), Family::ipv4, false).on_localhost);
     }
-    for (const char* range : {"128.0.0.0/1", "10.0.0.0/8"}) CPPUNIT_ASSERT(!choose(ranges({range}), Family::ipv4).on_localhost);
+    for (const char* range : {"128.0.0.0/1", "10.0.0.0/8"})
+      CPPUNIT_ASSERT(!choose(ranges({range}), Family::ipv4).on_localhost);
   }
 
   void ipv4_loopback_is_skipped_when_localhost_is_off() {
     const NodePortAddresses out = choose(ranges({"127.0.0.0/8", "192.168.0.0/16"}), Family::ipv4, false);
     CPPUNIT_ASSERT(out.addresses == ips({"192.168.0.2", "192.168.1.2"}));
-    CPPUNIT_ASSERT_EQUAL(std::string("node ports cannot be served on 127.0.0.1: node ports on localhost are turned off"),
-                         out.warnings.at(0));
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("node ports cannot be served on 127.0.0.1: node ports on localhost are turned off"),
+        out.warnings.at(0));
   }
 
   void ranges_without_an_address_serve_nothing() {
@@ -172,9 +177,10 @@ class NodeFactsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(check_node_port_families(ranges({"10.0.0.0/8"}), {Family::ipv4}).empty());
     const auto half = check_node_port_families(ranges({"10.0.0.0/8"}), dual);
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, half.size());
-    CPPUNIT_ASSERT_EQUAL(std::string("the node-port addresses have no IPv6 range: node ports are served on all IPv6 addresses "
-                                     "of this node"),
-                         half.front());
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("the node-port addresses have no IPv6 range: node ports are served on all IPv6 addresses "
+                    "of this node"),
+        half.front());
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, check_node_port_families(ranges({"fd00::/8"}), {Family::ipv4}).size());
     CPPUNIT_ASSERT(check_node_port_families({}, {}).empty());
   }
@@ -221,9 +227,10 @@ class NodeFactsTest : public CppUnit::TestFixture {
     LocalDetectorSettings settings;
     settings.cluster_cidrs = prefixes({"fd00::/16"});
     const FamilyCheck single = check_detector_families(settings, {}, {Family::ipv4});
-    CPPUNIT_ASSERT_EQUAL(std::string("this node's primary family is IPv4, but the cluster CIDR has only IPv6 ranges, and mode "
-                                     "ClusterCIDR needs one of the primary family"),
-                         single.fatal.message());
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("this node's primary family is IPv4, but the cluster CIDR has only IPv6 ranges, and mode "
+                    "ClusterCIDR needs one of the primary family"),
+        single.fatal.message());
     const FamilyCheck dual = check_detector_families(settings, {}, {Family::ipv4, Family::ipv6});
     CPPUNIT_ASSERT(dual.fatal.ok());
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, dual.warnings.size());

@@ -121,9 +121,10 @@ class ControlServerTest : public CppUnit::TestFixture {
   void malformed_requests_are_told_and_survived() {
     start();
     SocketPeer peer(path());
-    for (const std::string& bad : {std::string(), std::string("status"), std::string("{"), std::string("[]"), std::string("null"),
-                                   std::string("{}"), std::string(R"({"command":7})"), std::string(R"({"command":"status"}})"),
-                                   std::string("\0\x01\xff", 3), std::string(60'000, '['), std::string("\r")}) {
+    for (const std::string& bad :
+         {std::string(), std::string("status"), std::string("{"), std::string("[]"), std::string("null"),
+          std::string("{}"), std::string(R"({"command":7})"), std::string(R"({"command":"status"}})"),
+          std::string("\0\x01\xff", 3), std::string(60'000, '['), std::string("\r")}) {
       CPPUNIT_ASSERT_EQUAL(kWhatIsARequest, peer.ask(bad));
     }
     CPPUNIT_ASSERT_EQUAL(kAnswer, peer.ask(kStatus + "\r"));
@@ -272,9 +273,9 @@ class ControlServerTest : public CppUnit::TestFixture {
   void a_file_in_the_place_of_the_socket_is_left_alone() {
     folder_->write("control.sock", "precious");
     ControlServer server(path());
-    CPPUNIT_ASSERT_EQUAL("cannot make the control socket " + path() +
-                             ": something that is no socket is in its place; remove it",
-                         server.start().message());
+    CPPUNIT_ASSERT_EQUAL(
+        "cannot make the control socket " + path() + ": something that is no socket is in its place; remove it",
+        server.start().message());
     CPPUNIT_ASSERT_EQUAL(std::string("precious"), folder_->read("control.sock"));
   }
 

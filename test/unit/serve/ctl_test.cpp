@@ -48,8 +48,9 @@ class CtlTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("/run/sluice"), plain->state_dir);
     CPPUNIT_ASSERT(plain->output == Output::text);
     using Words = std::vector<std::string>;
-    for (const Words& words : {Words{"--state-dir", "/s", "status", "-o", "json"}, Words{"status", "--state-dir=/s", "--output=json"},
-                               Words{"-ojson", "--state-dir=/s", "status"}}) {
+    for (const Words& words :
+         {Words{"--state-dir", "/s", "status", "-o", "json"}, Words{"status", "--state-dir=/s", "--output=json"},
+          Words{"-ojson", "--state-dir=/s", "status"}}) {
       const auto parsed = parse_arguments(words);
       CPPUNIT_ASSERT_MESSAGE(parsed.status().message(), parsed.ok());
       CPPUNIT_ASSERT_EQUAL(std::string("/s"), parsed->state_dir);
@@ -60,8 +61,10 @@ class CtlTest : public CppUnit::TestFixture {
 
   void wrong_arguments_say_what_is_allowed() {
     CPPUNIT_ASSERT_EQUAL(std::string("a command is missing; commands: status"), parse_arguments({}).status().message());
-    CPPUNIT_ASSERT_EQUAL(std::string("unknown command 'stats'; commands: status"), parse_arguments({"stats"}).status().message());
-    CPPUNIT_ASSERT_EQUAL(std::string("unexpected argument 'now' after status"), parse_arguments({"status", "now"}).status().message());
+    CPPUNIT_ASSERT_EQUAL(std::string("unknown command 'stats'; commands: status"),
+                         parse_arguments({"stats"}).status().message());
+    CPPUNIT_ASSERT_EQUAL(std::string("unexpected argument 'now' after status"),
+                         parse_arguments({"status", "now"}).status().message());
     CPPUNIT_ASSERT_EQUAL(std::string("--output: 'xml' is not known; allowed: text, json"),
                          parse_arguments({"status", "-o", "xml"}).status().message());
     CPPUNIT_ASSERT(!parse_arguments({"status", "--state=/s"}).ok());
@@ -131,31 +134,31 @@ class CtlTest : public CppUnit::TestFixture {
         "last_apply":{"kind":"delta","seconds":0.0042,"kernel_writes":7,"result":"ok","at":"2026-11-21T02:41:00Z"},
         "full_syncs":1,"delta_syncs":11,"failures":1,"last_error":"ip6tables is missing"}],
       "events":{"total":100,"no_op":99,"unusable":0}})");
-    CPPUNIT_ASSERT_EQUAL(std::string("Version  0.1.0\n"
-                                     "Mode     iptables\n"
-                                     "Plugin   iptables 1.2, /p/iptables.so\n"
-                                     "Node     node-1, zone a\n"
-                                     "Source   manifests, /m, synced\n"
-                                     "\n"
-                                     "RESOURCE       STATE          LISTS  WATCHES  OBJECTS  ERRORS  LAST ERROR\n"
-                                     "Service        connected      1      2        3        0       -\n"
-                                     "EndpointSlice  not connected  0      0        0        4       timed out\n"
-                                     "\n"
-                                     "FAMILY  STATE   GENERATION  SERVICES  PORTS  ENDPOINTS  FULL SYNCS  DELTA SYNCS  FAILURES\n"
-                                     "IPv4    synced  12          3         4      9          1           11           1\n"
-                                     "\n"
-                                     "FAMILY  LAST SYNC             KIND   TOOK    WRITES  RESULT\n"
-                                     "IPv4    2026-11-21T02:41:00Z  delta  4.2 ms  7       ok\n"
-                                     "\n"
-                                     "IPv4 last error: ip6tables is missing\n"
-                                     "\n"
-                                     "Events   100, of which 99 changed nothing and 0 were unusable\n"),
-                         status_text(status));
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("Version  0.1.0\n"
+                    "Mode     iptables\n"
+                    "Plugin   iptables 1.2, /p/iptables.so\n"
+                    "Node     node-1, zone a\n"
+                    "Source   manifests, /m, synced\n"
+                    "\n"
+                    "RESOURCE       STATE          LISTS  WATCHES  OBJECTS  ERRORS  LAST ERROR\n"
+                    "Service        connected      1      2        3        0       -\n"
+                    "EndpointSlice  not connected  0      0        0        4       timed out\n"
+                    "\n"
+                    "FAMILY  STATE   GENERATION  SERVICES  PORTS  ENDPOINTS  FULL SYNCS  DELTA SYNCS  FAILURES\n"
+                    "IPv4    synced  12          3         4      9          1           11           1\n"
+                    "\n"
+                    "FAMILY  LAST SYNC             KIND   TOOK    WRITES  RESULT\n"
+                    "IPv4    2026-11-21T02:41:00Z  delta  4.2 ms  7       ok\n"
+                    "\n"
+                    "IPv4 last error: ip6tables is missing\n"
+                    "\n"
+                    "Events   100, of which 99 changed nothing and 0 were unusable\n"),
+        status_text(status));
   }
 
   void missing_and_odd_fields_are_dashes() {
-    const std::string nothing =
-        "Version  -\nMode     -\nPlugin   - -, -\nNode     -\nSource   -, -, -\n";
+    const std::string nothing = "Version  -\nMode     -\nPlugin   - -, -\nNode     -\nSource   -, -, -\n";
     for (const char* odd : {"{}", "[]", "null", "7", "\"x\"", R"({"plugin":7,"node":[],"source":"s"})",
                             R"({"source":{"resources":{}},"families":"none","events":[]})"}) {
       CPPUNIT_ASSERT_EQUAL_MESSAGE(odd, nothing, status_text(json::parse(odd)));
@@ -163,8 +166,10 @@ class CtlTest : public CppUnit::TestFixture {
     const std::string page = status_text(json::parse(
         R"({"source":{"resources":[{},7,null]},"families":[{"family":"IPv6","last_apply":{"seconds":"soon"}},[]],"events":{}})"));
     CPPUNIT_ASSERT(page.find("IPv6") != std::string::npos);
-    CPPUNIT_ASSERT(status_text(json::parse(R"({"families":[{"last_apply":{"seconds":0.0000421}}]})")).find("42 us") != std::string::npos);
-    CPPUNIT_ASSERT(status_text(json::parse(R"({"families":[{"last_apply":{"seconds":61.234}}]})")).find("61.23 s") != std::string::npos);
+    CPPUNIT_ASSERT(status_text(json::parse(R"({"families":[{"last_apply":{"seconds":0.0000421}}]})")).find("42 us") !=
+                   std::string::npos);
+    CPPUNIT_ASSERT(status_text(json::parse(R"({"families":[{"last_apply":{"seconds":61.234}}]})")).find("61.23 s") !=
+                   std::string::npos);
   }
 
   void names_cannot_steer_the_terminal() {

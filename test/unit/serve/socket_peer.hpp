@@ -69,9 +69,7 @@ class SocketPeer {
       input_.append(buffer, static_cast<std::size_t>(n));
     }
   }
-  std::string ask(std::string_view request) {
-    return send(std::string(request) + "\n") ? line() : "closed";
-  }
+  std::string ask(std::string_view request) { return send(std::string(request) + "\n") ? line() : "closed"; }
   // Waits until the other side has closed, without reading anything.
   void wait_until_closed() { wait(0); }
 

@@ -1,0 +1,344 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The iptables backend on a real kernel: what it writes must come back from
+// iptables-save as it knows it, or each later step would write again what is there.
+// Run in a network namespace that nobody else uses (test/system/iptables_kernel_test.sh).
+//   iptables_roundtrip 4|6 nft|legacy      TAP
+//   iptables_roundtrip 4|6 bench N M       times with N service ports of M endpoints
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "plugins/common/process/command.hpp"
+#include "plugins/iptables/backend.hpp"
+#include "test/unit/iptables/fake_host.hpp"
+#include "test/unit/iptables/world.hpp"
+
+namespace sluice::test {
+namespace {
+
+class Roundtrip {
+ public:
+  explicit Roundtrip(abi::Family family) : family_(family) { restart(); }
+  ~Roundtrip() { backend_->release(); }
+  Roundtrip(const Roundtrip&) = delete;
+  Roundtrip& operator=(const Roundtrip&) = delete;
+
+  void restart() {
+    if (backend_ != nullptr) backend_->release();
+    abi::CreateArgs args{};
+    args.struct_size = sizeof(args);
+    args.family = family_;
+    args.host = &host;
+    backend_ = new iptables::IptablesBackend(args);
+  }
+
+  abi::Code full(const std::vector<ServiceSpec>& services) {
+    World world(family_);
+    return apply(world.full(services, ++generation_, node()));
+  }
+  abi::Code delta(const std::vector<ServiceSpec>& changed, const std::vector<ServiceSpec>& removed = {}) {
+    World world(family_);
+    return apply(world.delta(changed, removed, ++generation_, node()));
+  }
+  abi::Code apply(const abi::Transaction& transaction) {
+    clear();
+    result = {};
+    result.struct_size = sizeof(result);
+    return backend_->apply(&transaction, &result, &error);
+  }
+  abi::Code probe() { return clear(), backend_->probe(&error); }
+  abi::Code verify() { return clear(), backend_->verify(&error); }
+  abi::Code cleanup() { return clear(), backend_->cleanup(&error); }
+
+  NodeSpec node() const {
+    NodeSpec spec;
+    if (family_ == abi::Family::kIpv6) {
+      spec.ip = "fd00::2";
+      spec.detector_cidr = "fd00::/16";
+    }
+    return spec;
+  }
+
+  FakeHost host;
+  abi::ApplyResult result{};
+  abi::Error error{};
+
+ private:
+  void clear() {
+    error = {};
+    error.struct_size = sizeof(error);
+  }
+
+  abi::Family family_;
+  abi::Backend* backend_ = nullptr;
+  std::uint64_t generation_ = 0;
+};
+
+// One service port of each kind of rules.
+std::vector<ServiceSpec> variants(abi::Family family) {
+  const bool ipv6 = family == abi::Family::kIpv6;
+  const std::string outside = ipv6 ? "2001:db8::" : "198.51.100.";
+  std::vector<ServiceSpec> made = many_services(14, 3, family);
+  made[1].endpoints.clear();
+  made[2].protocol = abi::Protocol::kUdp;
+  made[3].protocol = abi::Protocol::kSctp;
+  made[4].node_port = 30004;
+  made[5].node_port = 30005;
+  made[5].external_local = true;
+  made[6] = made[5];
+  made[6].name = "svc-remote";
+  made[6].cluster_ip = many_services(20, 0, family)[16].cluster_ip;
+  made[6].node_port = 30006;
+  for (EndpointSpec& endpoint : made[6].endpoints) endpoint.local = false;
+  made[7].vips = {outside + "7", outside + "17"};
+  made[8].vips = {outside + "8"};
+  made[8].source_ranges = {ipv6 ? "2001:db8:1::/48" : "203.0.113.0/25", ipv6 ? "fd00::/64" : "192.168.0.0/24"};
+  made[9].affinity_seconds = 10800;
+  made[10].internal_local = true;
+  made[11].external_ips = {outside + "11"};
+  made[11].endpoints.clear();
+  made[12].health_check_node_port = 32000;
+  made[13].port_name = "";
+  for (std::size_t i = made[13].endpoints.size(); i < 40; ++i) {
+    made[13].endpoints.push_back({ipv6 ? "fd00:3::" + std::to_string(i) : "10.99.0." + std::to_string(i), 80, false,
+                                  Condition::kReady});
+  }
+  return made;
+}
+
+class Tap {
+ public:
+  void check(bool good, const std::string& what, const Roundtrip& trip) {
+    std::printf("%s %d - %s\n", good ? "ok" : "not ok", ++count_, what.c_str());
+    if (!good) {
+      failed_ = true;
+      std::printf("# %s %s (%llu lines written)\n", trip.error.object, trip.error.message,
+                  static_cast<unsigned long long>(trip.result.kernel_writes));
+    }
+    std::fflush(stdout);
+  }
+  int finish() const {
+    std::printf("1..%d\n", count_);
+    return failed_ ? 1 : 0;
+  }
+
+ private:
+  int count_ = 0;
+  bool failed_ = false;
+};
+
+class Checks {
+ public:
+  Checks(abi::Family family, bool legacy)
+      : legacy_(legacy), services_(variants(family)), trip_(family),
+        tool_(family == abi::Family::kIpv6 ? "ip6tables" : "iptables") {}
+
+  int run() {
+    leaves_no_trace_of_a_probe();
+    writes_what_it_reads_back();
+    sees_its_own_writes();
+    takes_every_path();
+    repairs_damage();
+    cleans_up();
+    return tap_.finish();
+  }
+
+ private:
+  void check(bool good, const std::string& what) { tap_.check(good, what, trip_); }
+  bool written(abi::Code code) { return code == abi::Code::kOk && trip_.result.kernel_writes > 0; }
+  bool nothing_to_do(abi::Code code) { return code == abi::Code::kOk && trip_.result.kernel_writes == 0; }
+
+  process::Outcome call(const std::string& program, std::vector<std::string> arguments) {
+    process::Command command;
+    command.arguments = std::move(arguments);
+    command.arguments.insert(command.arguments.begin(), process::find_program(program));
+    return process::run(command);
+  }
+  std::string saved() {
+    std::string rules;
+    std::string text = call(tool_ + "-save", {}).output;
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t end = text.find('\n', at);
+      const std::string line = text.substr(at, end - at);
+      if (line.empty() || line[0] != '#') rules += line.substr(0, line.find(" [")) + "\n";
+      at = end + 1;
+    }
+    return rules;
+  }
+
+  void leaves_no_trace_of_a_probe() {
+    const std::string before = saved();
+    check(trip_.probe() == abi::Code::kOk, "this kernel can do what the rules need");
+    check(saved() == before, "a probe leaves nothing behind");
+  }
+
+  void writes_what_it_reads_back() {
+    check(written(trip_.full({})), "a full transaction without service ports");
+    check(nothing_to_do(trip_.full({})), "the same again writes nothing");
+    check(written(trip_.full(services_)), "a full transaction with every kind of rule");
+    check(nothing_to_do(trip_.full(services_)), "the same again writes nothing");
+    trip_.restart();
+    check(nothing_to_do(trip_.full(services_)), "after a restart it writes nothing");
+  }
+
+  void sees_its_own_writes() {
+    trip_.host.clock = 0;
+    trip_.host.step = 0;
+    check(trip_.verify() == abi::Code::kOk, "verify agrees");
+    check(trip_.delta({}, {services_[4]}) == abi::Code::kOk && trip_.delta({services_[4]}) == abi::Code::kOk,
+          "a service port goes and comes back");
+    check(trip_.verify() == abi::Code::kOk, "verify knows our own writes");
+    check(call(tool_, {"-t", "nat", "-N", "FOREIGN"}).ok() && trip_.verify() == abi::Code::kOk,
+          "verify takes no offence at a chain of somebody else");
+    check(nothing_to_do(trip_.full(services_)), "and nothing had to be written");
+  }
+
+  // Each kind of rules becomes each other kind by a delta; a full must agree.
+  void takes_every_path() {
+    std::size_t wrong = 0;
+    for (const ServiceSpec& from : services_) {
+      for (const ServiceSpec& shape : services_) {
+        ServiceSpec to = shape;
+        to.name = from.name;
+        to.port_name = from.port_name;
+        to.protocol = from.protocol;
+        to.cluster_ip = from.cluster_ip;
+        if (to.node_port != 0) to.node_port = static_cast<std::uint16_t>(to.node_port + 100);
+        std::vector<ServiceSpec> wanted = services_;
+        for (ServiceSpec& service : wanted) {
+          if (service.name == from.name) service = to;
+        }
+        const bool good = trip_.delta({to}) == abi::Code::kOk && nothing_to_do(trip_.full(wanted)) &&
+                          trip_.delta({from}) == abi::Code::kOk && nothing_to_do(trip_.full(services_));
+        if (good) continue;
+        ++wrong;
+        std::printf("# %s as %s: %s\n", from.name.c_str(), shape.name.c_str(), trip_.error.message);
+      }
+    }
+    check(wrong == 0, "a delta from each kind of rules to each other ends where a full would");
+  }
+
+  void repair(const std::string& what, const std::function<bool()>& damage) {
+    check(damage(), what + " is done");
+    trip_.host.clock += 1000000000000;
+    check(trip_.verify() == abi::Code::kNeedFull, "verify notices " + what);
+    std::printf("# %s\n", trip_.error.message);
+    check(written(trip_.full(services_)), "a full transaction repairs " + what);
+    check(nothing_to_do(trip_.full(services_)) && trip_.verify() == abi::Code::kOk, "and all is well after " + what);
+  }
+
+  void repairs_damage() {
+    if (legacy_) {
+      repair("a flush of all tables", [this] {
+        for (const char* table : {"mangle", "nat", "filter"}) {
+          if (!call(tool_, {"-t", table, "-F"}).ok() || !call(tool_, {"-t", table, "-X"}).ok()) return false;
+        }
+        return true;
+      });
+      return;
+    }
+    repair("iptables -t nat -F", [this] { return call(tool_, {"-t", "nat", "-F"}).ok(); });
+    repair("iptables -t filter -F", [this] { return call(tool_, {"-t", "filter", "-F"}).ok(); });
+    repair("nft flush ruleset", [this] { return call("nft", {"flush", "ruleset"}).ok(); });
+    repair("the removal of one dispatch rule", [this] { return call(tool_, {"-t", "nat", "-D", "KUBE-SERVICES", "2"}).ok(); });
+    repair("the removal of one jump", [this] { return call(tool_, {"-t", "nat", "-D", "PREROUTING", "1"}).ok(); });
+    repair("the removal of the node port rule", [this] {
+      const std::string rules = call(tool_, {"-t", "nat", "-S", "KUBE-SERVICES"}).output;
+      const auto lines = std::count(rules.begin(), rules.end(), '\n');
+      return call(tool_, {"-t", "nat", "-D", "KUBE-SERVICES", std::to_string(lines - 1)}).ok();
+    });
+    repair("a rule that was put in between", [this] { return call(tool_, {"-t", "nat", "-I", "KUBE-MARK-MASQ", "-j", "RETURN"}).ok(); });
+  }
+
+  void cleans_up() {
+    check(call(tool_, {"-t", "nat", "-A", "PREROUTING", "-p", "udp", "-j", "ACCEPT"}).ok(), "a rule of somebody else");
+    check(trip_.cleanup() == abi::Code::kOk, "cleanup");
+    const std::string rules = saved();
+    check(rules.find("-A PREROUTING -p udp -j ACCEPT") != std::string::npos, "it is still there");
+    check(rules.find("KUBE-SERVICES") == std::string::npos && rules.find("KUBE-SEP-") == std::string::npos &&
+              rules.find("KUBE-PROXY-CANARY") == std::string::npos,
+          "nothing of ours is left");
+    check(rules.find(":KUBE-FIREWALL -") != std::string::npos, "kubelet's chain is still there");
+    check(trip_.cleanup() == abi::Code::kOk, "cleanup of nothing");
+  }
+
+  bool legacy_;
+  std::vector<ServiceSpec> services_;
+  Roundtrip trip_;
+  std::string tool_;
+  Tap tap_;
+};
+
+double processor_time() {
+  double sum = 0;
+  for (const int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
+    rusage usage{};
+    getrusage(who, &usage);
+    for (const timeval& part : {usage.ru_utime, usage.ru_stime}) {
+      sum += static_cast<double>(part.tv_sec) + static_cast<double>(part.tv_usec) / 1e6;
+    }
+  }
+  return sum;
+}
+
+long resident_kib() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmRSS:")) return std::atol(line.c_str() + 6);
+  }
+  return 0;
+}
+
+int bench(abi::Family family, std::size_t count, std::size_t endpoints) {
+  Roundtrip trip(family);
+  const auto time = [&](const char* what, const std::function<abi::Code()>& step) {
+    const double before = processor_time();
+    const auto begin = std::chrono::steady_clock::now();
+    const abi::Code code = step();
+    const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begin;
+    std::printf("%-28s %8.4f s  cpu %8.4f s  lines %7llu  rss %6ld KiB%s%s\n", what, wall.count(),
+                processor_time() - before, static_cast<unsigned long long>(trip.result.kernel_writes), resident_kib(),
+                code == abi::Code::kOk ? "" : "  FAILED ", trip.error.message);
+    std::fflush(stdout);
+  };
+  const std::vector<ServiceSpec> services = many_services(count, endpoints, family);
+  ServiceSpec changed = services[count / 2];
+  changed.endpoints.pop_back();
+  std::printf("%zu service ports, %zu endpoints each; the list of them takes %ld KiB\n", count, endpoints, resident_kib());
+  time("first load", [&] { return trip.full(services); });
+  time("full without drift", [&] { return trip.full(services); });
+  time("one endpoint less", [&] { return trip.delta({changed}); });
+  time("one endpoint more", [&] { return trip.delta({services[count / 2]}); });
+  time("nothing changed", [&] { return trip.delta({services[count / 2]}); });
+  time("one service port less", [&] { return trip.delta({}, {services[count / 2]}); });
+  time("one service port more", [&] { return trip.delta({services[count / 2]}); });
+  time("verify", [&] { return trip.verify(); });
+  time("cleanup", [&] { return trip.cleanup(); });
+  return 0;
+}
+
+}  // namespace
+}  // namespace sluice::test
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  if (words.size() < 2) {
+    std::fprintf(stderr, "usage: iptables_roundtrip 4|6 nft|legacy | 4|6 bench SERVICES ENDPOINTS\n");
+    return 2;
+  }
+  const auto family = words[0] == "6" ? sluice::abi::Family::kIpv6 : sluice::abi::Family::kIpv4;
+  if (words[1] == "bench" && words.size() == 4) {
+    return sluice::test::bench(family, std::stoul(words[2]), std::stoul(words[3]));
+  }
+  return sluice::test::Checks(family, words[1] == "legacy").run();
+}

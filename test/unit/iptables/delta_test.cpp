@@ -1,0 +1,299 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What a delta writes, line by line.
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+
+#include <string>
+
+#include "test/unit/iptables/bench.hpp"
+#include "test/unit/iptables/plan_text.hpp"
+
+namespace sluice::test {
+namespace {
+
+ServiceSpec with(std::vector<EndpointSpec> endpoints) {
+  ServiceSpec spec;
+  spec.endpoints = std::move(endpoints);
+  return spec;
+}
+
+class DeltaTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(DeltaTest);
+  CPPUNIT_TEST(equal_rules_write_nothing);
+  CPPUNIT_TEST(endpoint_change_writes_the_chains_of_its_service_only);
+  CPPUNIT_TEST(first_endpoint_replaces_the_reject_in_one_restore);
+  CPPUNIT_TEST(last_endpoint_brings_the_reject_in_one_restore);
+  CPPUNIT_TEST(new_service_goes_in_at_the_top);
+  CPPUNIT_TEST(removed_service_leaves_nothing);
+  CPPUNIT_TEST(renamed_port_takes_its_rules_along);
+  CPPUNIT_TEST(affinity_rewrites_chains);
+  CPPUNIT_TEST(node_port_rule_stays_last);
+  CPPUNIT_TEST(changed_node_port_addresses_change_only_their_rules);
+  CPPUNIT_TEST(changed_facts_take_a_full_transaction);
+  CPPUNIT_TEST(wrong_base_takes_a_full_transaction);
+  CPPUNIT_TEST(every_path_ends_in_what_a_full_would_make);
+  CPPUNIT_TEST(many_changes_are_split_between_service_ports);
+  CPPUNIT_TEST(metrics_follow);
+  CPPUNIT_TEST_SUITE_END();
+
+  static void ok(abi::Code code) { CPPUNIT_ASSERT_EQUAL(std::int32_t{0}, static_cast<std::int32_t>(code)); }
+  static std::string written(const Bench& bench) {
+    std::string all;
+    for (const std::string& restore : bench.kernel.restores) all += restore;
+    return all;
+  }
+
+  void equal_rules_write_nothing() {
+    Bench bench;
+    ok(bench.full({with({e1(), e2()})}));
+    ok(bench.delta({with({e1(), e2()})}));
+    CPPUNIT_ASSERT(bench.kernel.restores.empty());
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, bench.result.kernel_writes);
+    ok(bench.delta({}));
+    ok(bench.delta({with({e2(), e1()})}));
+    CPPUNIT_ASSERT(bench.kernel.restores.empty());
+  }
+
+  void endpoint_change_writes_the_chains_of_its_service_only() {
+    Bench bench;
+    ServiceSpec other = with({e1(), e2()});
+    other.name = "svc2";
+    other.cluster_ip = "172.30.0.42";
+    ok(bench.full({with({e1(), e2()}), other}));
+    ok(bench.delta({with({e1(), {"10.180.2.2", 80, false, Condition::kReady}})}));
+    CPPUNIT_ASSERT_EQUAL(
+        std::string(
+            R"(*nat
+:KUBE-SVC-XPGD46QRK7WJZT7O - [0:0]
+:KUBE-SEP-JA65XANXJQ4RSJCJ - [0:0]
+:KUBE-SEP-ZX7GRIZKSNUQ3LAJ - [0:0]
+-A KUBE-SVC-XPGD46QRK7WJZT7O -m comment --comment "ns1/svc1:p80 cluster IP" -m tcp -p tcp -d 172.30.0.41 --dport 80 ! -s 10.0.0.0/8 -j KUBE-MARK-MASQ
+-A KUBE-SVC-XPGD46QRK7WJZT7O -m comment --comment "ns1/svc1:p80 -> 10.180.0.1:80" -m statistic --mode random --probability 0.5000000000 -j KUBE-SEP-SXIVWICOYRO3J4NJ
+-A KUBE-SVC-XPGD46QRK7WJZT7O -m comment --comment "ns1/svc1:p80 -> 10.180.2.2:80" -j KUBE-SEP-JA65XANXJQ4RSJCJ
+-A KUBE-SEP-JA65XANXJQ4RSJCJ -m comment --comment ns1/svc1:p80 -s 10.180.2.2 -j KUBE-MARK-MASQ
+-A KUBE-SEP-JA65XANXJQ4RSJCJ -m comment --comment ns1/svc1:p80 -m tcp -p tcp -j DNAT --to-destination 10.180.2.2:80
+-X KUBE-SEP-ZX7GRIZKSNUQ3LAJ
+COMMIT
+)"),
+        written(bench));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{9}, bench.result.kernel_writes);
+  }
+
+  void first_endpoint_replaces_the_reject_in_one_restore() {
+    Bench bench;
+    ok(bench.full({with({})}));
+    ok(bench.delta({with({e1()})}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.kernel.restores.size());
+    CPPUNIT_ASSERT(written(bench).starts_with(
+        "*filter\n-D KUBE-SERVICES -m comment --comment \"ns1/svc1:p80 has no endpoints\" -m tcp -p tcp -d 172.30.0.41 "
+        "--dport 80 -j REJECT\nCOMMIT\n*nat\n"));
+    CPPUNIT_ASSERT(written(bench).find("-I KUBE-SERVICES -m comment --comment \"ns1/svc1:p80 cluster IP\"") !=
+                   std::string::npos);
+  }
+
+  void last_endpoint_brings_the_reject_in_one_restore() {
+    Bench bench;
+    ok(bench.full({with({e1()})}));
+    ok(bench.delta({with({})}));
+    CPPUNIT_ASSERT_EQUAL(
+        std::string(
+            R"(*filter
+-I KUBE-SERVICES -m comment --comment "ns1/svc1:p80 has no endpoints" -m tcp -p tcp -d 172.30.0.41 --dport 80 -j REJECT
+COMMIT
+*nat
+:KUBE-SVC-XPGD46QRK7WJZT7O - [0:0]
+:KUBE-SEP-SXIVWICOYRO3J4NJ - [0:0]
+-D KUBE-SERVICES -m comment --comment "ns1/svc1:p80 cluster IP" -m tcp -p tcp -d 172.30.0.41 --dport 80 -j KUBE-SVC-XPGD46QRK7WJZT7O
+-X KUBE-SVC-XPGD46QRK7WJZT7O
+-X KUBE-SEP-SXIVWICOYRO3J4NJ
+COMMIT
+)"),
+        written(bench));
+  }
+
+  void new_service_goes_in_at_the_top() {
+    Bench bench;
+    ok(bench.full({with({e1()})}));
+    ServiceSpec other = with({e2()});
+    other.name = "svc2";
+    other.cluster_ip = "172.30.0.42";
+    ok(bench.delta({other}));
+    const FakeKernel::Rules& services = bench.kernel.rules("nat", "KUBE-SERVICES");
+    CPPUNIT_ASSERT_EQUAL(std::size_t{3}, services.size());
+    CPPUNIT_ASSERT(services[0].find("ns1/svc2:p80") != std::string::npos);
+    CPPUNIT_ASSERT(written(bench).find(":KUBE-SERVICES") == std::string::npos);
+    CPPUNIT_ASSERT(written(bench).find("svc1") == std::string::npos);
+  }
+
+  void removed_service_leaves_nothing() {
+    Bench bench;
+    ok(bench.full({}));
+    const std::string before = bench.kernel.text();
+    ServiceSpec spec = with({e1(), e2()});
+    spec.node_port = 30001;
+    spec.vips = {"1.2.3.4"};
+    spec.source_ranges = {"203.0.113.0/25"};
+    spec.external_local = true;
+    spec.health_check_node_port = 30000;
+    ok(bench.delta({spec}));
+    CPPUNIT_ASSERT(before != bench.kernel.text());
+    ok(bench.delta({}, {spec}));
+    CPPUNIT_ASSERT_EQUAL(before, bench.kernel.text());
+    ok(bench.delta({}, {spec}));
+    CPPUNIT_ASSERT(bench.kernel.restores.empty());
+  }
+
+  void renamed_port_takes_its_rules_along() {
+    Bench bench;
+    ok(bench.full({with({e1()})}));
+    ServiceSpec renamed = with({e1()});
+    renamed.port_name = "p80-2";
+    ok(bench.delta({renamed}, {with({e1()})}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.kernel.restores.size());
+    Bench fresh;
+    ok(fresh.full({renamed}));
+    CPPUNIT_ASSERT_EQUAL(fresh.kernel.text(), bench.kernel.text());
+  }
+
+  void affinity_rewrites_chains() {
+    Bench bench;
+    ok(bench.full({with({e1()})}));
+    ServiceSpec sticky = with({e1()});
+    sticky.affinity_seconds = 10800;
+    ok(bench.delta({sticky}));
+    CPPUNIT_ASSERT(written(bench).find("--set") != std::string::npos);
+    CPPUNIT_ASSERT(written(bench).find("-D ") == std::string::npos);
+    CPPUNIT_ASSERT(written(bench).find("-X ") == std::string::npos);
+  }
+
+  void node_port_rule_stays_last() {
+    Bench bench;
+    ok(bench.full({}));
+    for (const ServiceSpec& spec : many_services(5, 2)) ok(bench.delta({spec}));
+    CPPUNIT_ASSERT(bench.kernel.rules("nat", "KUBE-SERVICES").back().ends_with("-j KUBE-NODEPORTS"));
+  }
+
+  void changed_node_port_addresses_change_only_their_rules() {
+    Bench bench;
+    NodeSpec facts;
+    facts.flags = 0;
+    facts.node_port_addresses = {"192.168.0.2", "192.168.1.2"};
+    ok(bench.full({with({e1()})}, facts));
+    facts.node_port_addresses = {"192.168.0.2", "192.168.3.2"};
+    facts.version = 2;
+    ok(bench.delta({}, {}, facts));
+    const std::string comment =
+        "-m comment --comment \"kubernetes service nodeports; NOTE: this must be the last rule in this chain\" -d ";
+    CPPUNIT_ASSERT_EQUAL("*nat\n-D KUBE-SERVICES " + comment + "192.168.0.2 -j KUBE-NODEPORTS\n-D KUBE-SERVICES " +
+                             comment + "192.168.1.2 -j KUBE-NODEPORTS\n-A KUBE-SERVICES " + comment +
+                             "192.168.0.2 -j KUBE-NODEPORTS\n-A KUBE-SERVICES " + comment +
+                             "192.168.3.2 -j KUBE-NODEPORTS\nCOMMIT\n",
+                         written(bench));
+    facts.version = 3;
+    ok(bench.delta({}, {}, facts));
+    CPPUNIT_ASSERT(bench.kernel.restores.empty());
+  }
+
+  void changed_facts_take_a_full_transaction() {
+    const auto need_full = [](const NodeSpec& facts) {
+      Bench bench;
+      ok(bench.full({with({e1()})}));
+      CPPUNIT_ASSERT(bench.delta({}, {}, facts) == abi::Code::kNeedFull);
+      CPPUNIT_ASSERT(bench.kernel.restores.empty());
+      ok(bench.full({with({e1()})}, facts));
+      Bench fresh;
+      ok(fresh.full({with({e1()})}, facts));
+      CPPUNIT_ASSERT_EQUAL(fresh.kernel.text(), bench.kernel.text());
+    };
+    NodeSpec facts;
+    facts.mark = 1u << 15;
+    need_full(facts);
+    facts = {};
+    facts.detector_cidr = "10.0.0.0/16";
+    need_full(facts);
+    facts = {};
+    facts.flags |= abi::kMasqueradeAll;
+    need_full(facts);
+    facts = {};
+    facts.ip = "192.168.0.3";
+    need_full(facts);
+  }
+
+  void wrong_base_takes_a_full_transaction() {
+    Bench bench;
+    CPPUNIT_ASSERT(bench.delta({with({e1()})}) == abi::Code::kNeedFull);
+    ok(bench.full({with({e1()})}));
+    bench.generation += 5;
+    CPPUNIT_ASSERT(bench.delta({}) == abi::Code::kNeedFull);
+  }
+
+  void every_path_ends_in_what_a_full_would_make() {
+    const auto variants = [] {
+      std::vector<ServiceSpec> made(12, with({e1(), e2()}));
+      made[1].endpoints = {};
+      made[2].endpoints = {e2()};
+      made[3].node_port = 30001;
+      made[4].node_port = 30001;
+      made[4].external_local = true;
+      made[5] = made[4];
+      made[5].endpoints = {e2()};
+      made[6].vips = {"1.2.3.4", "1.2.3.5"};
+      made[7] = made[6];
+      made[7].source_ranges = {"203.0.113.0/25", "192.168.0.0/24"};
+      made[8].affinity_seconds = 60;
+      made[9].internal_local = true;
+      made[10].external_ips = {"192.168.99.11"};
+      made[11].health_check_node_port = 30000;
+      return made;
+    }();
+    for (const ServiceSpec& from : variants) {
+      for (const ServiceSpec& to : variants) {
+        Bench bench;
+        ok(bench.full({from}));
+        ok(bench.delta({to}));
+        CPPUNIT_ASSERT(bench.kernel.restores.size() <= 1);
+        Bench fresh;
+        ok(fresh.full({to}));
+        CPPUNIT_ASSERT_EQUAL(fresh.kernel.count_rules("nat"), bench.kernel.count_rules("nat"));
+        CPPUNIT_ASSERT_EQUAL(fresh.kernel.count_rules("filter"), bench.kernel.count_rules("filter"));
+        ok(bench.full({to}));  // finds nothing to do
+        CPPUNIT_ASSERT(bench.kernel.restores.empty());
+      }
+    }
+  }
+
+  void many_changes_are_split_between_service_ports() {
+    Bench bench;
+    ok(bench.full({}));
+    const auto services = many_services(120, 10);
+    ok(bench.delta(services));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{3}, bench.kernel.restores.size());  // 43 lines each, 2,000 a restore
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{120 * 43}, bench.result.kernel_writes);
+    ok(bench.delta({}, services));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, bench.kernel.restores.size());
+  }
+
+  void metrics_follow() {
+    Bench bench;
+    ok(bench.full(many_services(3, 10)));
+    const auto metric = [&](const std::string& name, const std::string& table) {
+      return bench.host.metrics.at("kubeproxy_sync_proxy_rules_iptables_" + name + "{table=\"" + table +
+                                   "\",ip_family=\"IPv4\"}");
+    };
+    CPPUNIT_ASSERT_EQUAL(static_cast<double>(bench.kernel.count_rules("nat")), metric("total", "nat"));
+    CPPUNIT_ASSERT_EQUAL(static_cast<double>(bench.kernel.count_rules("filter")), metric("total", "filter"));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{9 + 33 + 15 + 8 + 96}, bench.result.objects_owned);
+    ok(bench.delta({}, {many_services(3, 10)[1]}));
+    CPPUNIT_ASSERT_EQUAL(static_cast<double>(bench.kernel.count_rules("nat")), metric("total", "nat"));
+    CPPUNIT_ASSERT_EQUAL(23.0, metric("last", "nat"));
+    CPPUNIT_ASSERT_EQUAL(0.0, metric("last", "filter"));
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(DeltaTest);
+
+}  // namespace
+}  // namespace sluice::test

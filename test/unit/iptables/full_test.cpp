@@ -1,0 +1,383 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What a full transaction writes, given what is there already.
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+
+#include <algorithm>
+#include <string>
+
+#include "test/unit/iptables/bench.hpp"
+#include "test/unit/iptables/plan_text.hpp"
+
+namespace sluice::test {
+namespace {
+
+std::vector<ServiceSpec> services() {
+  std::vector<ServiceSpec> made = many_services(6, 3);
+  made[0].node_port = 30001;
+  made[1].external_local = true;
+  made[1].external_ips = {"192.168.99.11"};
+  made[2].endpoints.clear();
+  made[3].affinity_seconds = 60;
+  made[4].vips = {"1.2.3.4"};
+  made[4].source_ranges = {"203.0.113.0/25"};
+  return made;
+}
+
+class FullTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(FullTest);
+  CPPUNIT_TEST(empty_cluster_on_a_clean_system);
+  CPPUNIT_TEST(jumps_end_up_in_the_order_of_kube_proxy);
+  CPPUNIT_TEST(second_full_writes_nothing);
+  CPPUNIT_TEST(restart_without_drift_writes_nothing);
+  CPPUNIT_TEST(one_missing_rule_is_put_back_alone);
+  CPPUNIT_TEST(any_damage_is_repaired);
+  CPPUNIT_TEST(stale_chains_of_another_process_go);
+  CPPUNIT_TEST(many_stale_rules_are_removed_by_one_rewrite);
+  CPPUNIT_TEST(rules_of_others_stay);
+  CPPUNIT_TEST(chain_somebody_points_at_is_emptied_only);
+  CPPUNIT_TEST(kubelets_firewall_chain_is_added_to);
+  CPPUNIT_TEST(misplaced_node_port_rule_is_moved_to_the_end);
+  CPPUNIT_TEST(big_load_is_sent_in_batches_with_the_way_in_last);
+  CPPUNIT_TEST(legacy_is_loaded_in_one_go);
+  CPPUNIT_TEST(takes_over_from_ipvs_rules_in_shared_chains);
+  CPPUNIT_TEST(refused_rule_names_the_service_and_is_left_out_next_time);
+  CPPUNIT_TEST(lock_problem_is_a_retry);
+  CPPUNIT_TEST(cut_off_save_is_an_error);
+  CPPUNIT_TEST(bad_name_leaves_out_one_service_port);
+  CPPUNIT_TEST(sysctl_failure_is_one_warning);
+  CPPUNIT_TEST(mangle_canary_is_not_worth_failing_for);
+  CPPUNIT_TEST(log_says_which_tools_are_used);
+  CPPUNIT_TEST_SUITE_END();
+
+  static void ok(abi::Code code) { CPPUNIT_ASSERT_EQUAL(std::int32_t{0}, static_cast<std::int32_t>(code)); }
+
+  void empty_cluster_on_a_clean_system() {
+    Bench bench;
+    ok(bench.full({}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, bench.kernel.restores.size());
+    CPPUNIT_ASSERT_EQUAL(
+        std::string(
+            R"(*filter
+:KUBE-SERVICES - [0:0]
+:KUBE-EXTERNAL-SERVICES - [0:0]
+:KUBE-NODEPORTS - [0:0]
+:KUBE-PROXY-FIREWALL - [0:0]
+:KUBE-FORWARD - [0:0]
+:KUBE-PROXY-CANARY - [0:0]
+:KUBE-FIREWALL - [0:0]
+-A KUBE-FORWARD -m conntrack --ctstate INVALID -j DROP
+-A KUBE-FORWARD -m comment --comment "kubernetes forwarding rules" -m mark --mark 0x00004000/0x00004000 -j ACCEPT
+-A KUBE-FORWARD -m comment --comment "kubernetes forwarding conntrack rule" -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT
+-A KUBE-FIREWALL -m comment --comment "block incoming localnet connections" -d 127.0.0.0/8 ! -s 127.0.0.0/8 -m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT -j DROP
+-I INPUT -m conntrack --ctstate NEW -m comment --comment "kubernetes externally-visible service portals" -j KUBE-EXTERNAL-SERVICES
+-I FORWARD -m conntrack --ctstate NEW -m comment --comment "kubernetes externally-visible service portals" -j KUBE-EXTERNAL-SERVICES
+-I INPUT -m comment --comment "kubernetes health check service ports" -j KUBE-NODEPORTS
+-I FORWARD -m conntrack --ctstate NEW -m comment --comment "kubernetes service portals" -j KUBE-SERVICES
+-I OUTPUT -m conntrack --ctstate NEW -m comment --comment "kubernetes service portals" -j KUBE-SERVICES
+-I FORWARD -m comment --comment "kubernetes forwarding rules" -j KUBE-FORWARD
+-I INPUT -m conntrack --ctstate NEW -m comment --comment "kubernetes load balancer firewall" -j KUBE-PROXY-FIREWALL
+-I OUTPUT -m conntrack --ctstate NEW -m comment --comment "kubernetes load balancer firewall" -j KUBE-PROXY-FIREWALL
+-I FORWARD -m conntrack --ctstate NEW -m comment --comment "kubernetes load balancer firewall" -j KUBE-PROXY-FIREWALL
+-I INPUT -j KUBE-FIREWALL
+-I OUTPUT -j KUBE-FIREWALL
+COMMIT
+*nat
+:KUBE-SERVICES - [0:0]
+:KUBE-NODEPORTS - [0:0]
+:KUBE-POSTROUTING - [0:0]
+:KUBE-MARK-MASQ - [0:0]
+:KUBE-PROXY-CANARY - [0:0]
+-A KUBE-POSTROUTING -m mark ! --mark 0x00004000/0x00004000 -j RETURN
+-A KUBE-POSTROUTING -j MARK --xor-mark 0x00004000
+-A KUBE-POSTROUTING -m comment --comment "kubernetes service traffic requiring SNAT" -j MASQUERADE --random-fully
+-A KUBE-MARK-MASQ -j MARK --or-mark 0x00004000
+-A KUBE-SERVICES -m comment --comment "kubernetes service nodeports; NOTE: this must be the last rule in this chain" -m addrtype --dst-type LOCAL -j KUBE-NODEPORTS
+-I OUTPUT -m comment --comment "kubernetes service portals" -j KUBE-SERVICES
+-I PREROUTING -m comment --comment "kubernetes service portals" -j KUBE-SERVICES
+-I POSTROUTING -m comment --comment "kubernetes postrouting rules" -j KUBE-POSTROUTING
+COMMIT
+)"),
+        bench.kernel.restores[0]);
+    CPPUNIT_ASSERT_EQUAL(std::string("*mangle\n:KUBE-PROXY-CANARY - [0:0]\nCOMMIT\n"), bench.kernel.restores[1]);
+  }
+
+  void jumps_end_up_in_the_order_of_kube_proxy() {
+    Bench bench;
+    ok(bench.full({}));
+    const auto targets = [&](const char* chain) {
+      std::string text;
+      for (const std::string& rule : bench.kernel.rules("filter", chain)) {
+        text += rule.substr(rule.rfind(' ') + 1) + " ";
+      }
+      return text;
+    };
+    CPPUNIT_ASSERT_EQUAL(std::string("KUBE-FIREWALL KUBE-PROXY-FIREWALL KUBE-NODEPORTS KUBE-EXTERNAL-SERVICES "),
+                         targets("INPUT"));
+    CPPUNIT_ASSERT_EQUAL(std::string("KUBE-PROXY-FIREWALL KUBE-FORWARD KUBE-SERVICES KUBE-EXTERNAL-SERVICES "),
+                         targets("FORWARD"));
+    CPPUNIT_ASSERT_EQUAL(std::string("KUBE-FIREWALL KUBE-PROXY-FIREWALL KUBE-SERVICES "), targets("OUTPUT"));
+  }
+
+  void second_full_writes_nothing() {
+    Bench bench;
+    ok(bench.full(services()));
+    CPPUNIT_ASSERT(bench.result.kernel_writes > 0);
+    ok(bench.full(services()));
+    CPPUNIT_ASSERT(bench.kernel.restores.empty());
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, bench.result.kernel_writes);
+  }
+
+  void restart_without_drift_writes_nothing() {
+    Bench bench;
+    ok(bench.full(services()));
+    bench.restart();
+    ok(bench.full(services()));
+    CPPUNIT_ASSERT(bench.kernel.restores.empty());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, bench.kernel.saves);
+  }
+
+  void one_missing_rule_is_put_back_alone() {
+    Bench bench;
+    ok(bench.full(services()));
+    const std::string rule = bench.kernel.rules("nat", "KUBE-NODEPORTS").at(0);
+    bench.kernel.foreign("*nat\n-D KUBE-NODEPORTS " + rule + "\nCOMMIT\n");
+    ok(bench.full(services()));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.kernel.restores.size());
+    CPPUNIT_ASSERT_EQUAL("*nat\n-I KUBE-NODEPORTS " + rule + "\nCOMMIT\n", bench.kernel.restores[0]);
+  }
+
+  void any_damage_is_repaired() {
+    Bench whole;
+    ok(whole.full(services()));
+    const auto rule_count = [](const Bench& bench) {
+      return bench.kernel.count_rules("nat") + bench.kernel.count_rules("filter");
+    };
+    for (const auto& [table, chains] : whole.kernel.tables) {
+      for (const auto& [chain, rules] : chains) {
+        if (rules.empty()) continue;
+        Bench bench;
+        ok(bench.full(services()));
+        bench.kernel.tables[table][chain].clear();  // iptables -F chain
+        ok(bench.full(services()));
+        CPPUNIT_ASSERT_EQUAL_MESSAGE(chain, rule_count(whole), rule_count(bench));
+        bench.kernel.tables[table][chain].erase(bench.kernel.tables[table][chain].begin());
+        ok(bench.full(services()));
+        CPPUNIT_ASSERT_EQUAL_MESSAGE(chain, rule_count(whole), rule_count(bench));
+        ok(bench.full(services()));
+        CPPUNIT_ASSERT(bench.kernel.restores.empty());
+      }
+    }
+    Bench bench;
+    ok(bench.full(services()));
+    bench.kernel.tables = FakeKernel().tables;  // nft flush ruleset
+    ok(bench.full(services()));
+    CPPUNIT_ASSERT_EQUAL(whole.kernel.text(), bench.kernel.text());
+  }
+
+  void stale_chains_of_another_process_go() {
+    Bench bench;
+    ok(bench.full(services()));
+    bench.restart();
+    ok(bench.full({services()[5]}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.kernel.restores.size());
+    Bench fresh;
+    ok(fresh.full({services()[5]}));
+    CPPUNIT_ASSERT_EQUAL(fresh.kernel.text(), bench.kernel.text());
+  }
+
+  void many_stale_rules_are_removed_by_one_rewrite() {
+    Bench bench;
+    ok(bench.full(many_services(80, 1)));
+    bench.restart();
+    const auto few = many_services(3, 1);
+    ok(bench.full(few));
+    const auto holds = [&](const std::string& part) {
+      return std::any_of(bench.kernel.restores.begin(), bench.kernel.restores.end(),
+                         [&](const std::string& text) { return text.find(part) != std::string::npos; });
+    };
+    CPPUNIT_ASSERT(holds(":KUBE-SERVICES - [0:0]"));
+    CPPUNIT_ASSERT(!holds("-D KUBE-SERVICES"));
+    CPPUNIT_ASSERT(bench.kernel.rules("nat", "KUBE-SERVICES").back().ends_with("-j KUBE-NODEPORTS"));
+    ok(bench.full(few));
+    CPPUNIT_ASSERT(bench.kernel.restores.empty());
+  }
+
+  void rules_of_others_stay() {
+    Bench bench;
+    bench.kernel.foreign("*nat\n:FOREIGN - [0:0]\n:KUBE-LOAD-BALANCER - [0:0]\n:KUBE-KUBELET-CANARY - [0:0]\n"
+                         "-A PREROUTING -j FOREIGN\n-A FOREIGN -s 1.2.3.4 -j ACCEPT\nCOMMIT\n"
+                         "*filter\n-A INPUT -p tcp --dport 22 -j ACCEPT\nCOMMIT\n");
+    ok(bench.full(services()));
+    CPPUNIT_ASSERT_EQUAL(std::string("-j FOREIGN"), bench.kernel.rules("nat", "PREROUTING").back());
+    ok(bench.cleanup());
+    CPPUNIT_ASSERT_EQUAL(std::string("-p tcp --dport 22 -j ACCEPT"), bench.kernel.rules("filter", "INPUT").back());
+    for (const char* chain : {"FOREIGN", "KUBE-LOAD-BALANCER", "KUBE-KUBELET-CANARY"}) {
+      CPPUNIT_ASSERT(bench.kernel.has("nat", chain));
+    }
+  }
+
+  void chain_somebody_points_at_is_emptied_only() {
+    Bench bench;
+    ok(bench.full(services()));
+    const std::string chain = iptables::name(plan(services()[5]).chains[0]);
+    bench.kernel.foreign("*nat\n:FOREIGN - [0:0]\n-A FOREIGN -j " + chain + "\nCOMMIT\n");
+    std::vector<ServiceSpec> rest = services();
+    rest.pop_back();
+    ok(bench.full(rest));
+    CPPUNIT_ASSERT(bench.kernel.rules("nat", chain).empty());
+    ok(bench.full(rest));
+    CPPUNIT_ASSERT(bench.kernel.restores.empty());
+  }
+
+  void kubelets_firewall_chain_is_added_to() {
+    Bench bench;
+    bench.kernel.foreign("*filter\n:KUBE-FIREWALL - [0:0]\n-A KUBE-FIREWALL -m mark --mark 0x8000/0x8000 -j DROP\n"
+                         "-A INPUT -j KUBE-FIREWALL\nCOMMIT\n");
+    ok(bench.full({}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, bench.kernel.rules("filter", "KUBE-FIREWALL").size());
+    ok(bench.full({}));
+    CPPUNIT_ASSERT(bench.kernel.restores.empty());
+    ok(bench.cleanup());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, bench.kernel.rules("filter", "KUBE-FIREWALL").size());
+  }
+
+  void misplaced_node_port_rule_is_moved_to_the_end() {
+    Bench bench;
+    ok(bench.full(services()));
+    FakeKernel::Rules& present = bench.kernel.tables["nat"]["KUBE-SERVICES"];
+    std::rotate(present.begin(), present.end() - 1, present.end());
+    ok(bench.full(services()));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{2}, bench.result.kernel_writes);
+    const FakeKernel::Rules& rules = bench.kernel.rules("nat", "KUBE-SERVICES");
+    CPPUNIT_ASSERT(rules.back().ends_with("-j KUBE-NODEPORTS"));
+    CPPUNIT_ASSERT(!rules.front().ends_with("-j KUBE-NODEPORTS"));
+  }
+
+  void big_load_is_sent_in_batches_with_the_way_in_last() {
+    Bench bench;
+    ok(bench.full(many_services(200, 10)));
+    std::vector<std::string>& sent = bench.kernel.restores;
+    CPPUNIT_ASSERT_EQUAL(std::size_t{6}, sent.size());  // 43 lines a service port, 2,000 a restore; the canary
+    for (std::size_t i = 0; i < sent.size(); ++i) {
+      CPPUNIT_ASSERT_EQUAL(i == 4, sent[i].find("-I PREROUTING") != std::string::npos);
+    }
+    CPPUNIT_ASSERT_EQUAL(std::size_t{200 * 32 + 8}, bench.kernel.count_rules("nat"));
+  }
+
+  void legacy_is_loaded_in_one_go() {
+    Bench bench;
+    bench.kernel.use_legacy();
+    ok(bench.full(many_services(200, 10)));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, bench.kernel.restores.size());
+  }
+
+  void takes_over_from_ipvs_rules_in_shared_chains() {
+    Bench bench;
+    bench.kernel.foreign("*nat\n:KUBE-SERVICES - [0:0]\n:KUBE-POSTROUTING - [0:0]\n:KUBE-MARK-MASQ - [0:0]\n"
+                         "-A KUBE-SERVICES -m set --match-set KUBE-CLUSTER-IP dst,dst -j ACCEPT\n"
+                         "-A KUBE-POSTROUTING -m set --match-set KUBE-LOOP-BACK dst,dst,src -j MASQUERADE\n"
+                         "-A KUBE-MARK-MASQ -j MARK --set-xmark 0x4000/0x4000\n"
+                         "-A PREROUTING -m comment --comment \"kubernetes service portals\" -j KUBE-SERVICES\nCOMMIT\n");
+    ok(bench.full(services()));
+    Bench fresh;
+    ok(fresh.full(services()));
+    for (const char* chain : {"KUBE-SERVICES", "KUBE-POSTROUTING", "PREROUTING"}) {
+      CPPUNIT_ASSERT_EQUAL(fresh.kernel.rules("nat", chain).size(), bench.kernel.rules("nat", chain).size());
+    }
+    CPPUNIT_ASSERT(bench.kernel.restores[0].find(":KUBE-MARK-MASQ") == std::string::npos);  // it was right already
+  }
+
+  void refused_rule_names_the_service_and_is_left_out_next_time() {
+    Bench bench;
+    bench.kernel.refuse = "--comment bench/svc-3:p80 -s 10.0.0.10";
+    CPPUNIT_ASSERT(bench.full(services()) == abi::Code::kKernel);
+    CPPUNIT_ASSERT_EQUAL(std::string("bench/svc-3:p80"), std::string(bench.error.object));
+    CPPUNIT_ASSERT(std::string(bench.error.message).find("-s 10.0.0.10 -j KUBE-MARK-MASQ\": ") != std::string::npos);
+    CPPUNIT_ASSERT_EQUAL(
+        1.0, bench.host.metrics.at("kubeproxy_sync_proxy_rules_iptables_restore_failures_total{ip_family=\"IPv4\"}"));
+    CPPUNIT_ASSERT(bench.delta({}) == abi::Code::kNeedFull);
+    CPPUNIT_ASSERT(bench.verify() == abi::Code::kNeedFull);
+    ok(bench.full(services()));
+    CPPUNIT_ASSERT_EQUAL(std::uint32_t{1}, bench.result.failed_services);
+    CPPUNIT_ASSERT(bench.host.failed.at(0).starts_with("bench/svc-3:p80: "));
+    bench.kernel.refuse.clear();
+    ok(bench.full(services()));
+    CPPUNIT_ASSERT_EQUAL(std::uint32_t{0}, bench.result.failed_services);
+    Bench fresh;
+    ok(fresh.full(services()));
+    CPPUNIT_ASSERT_EQUAL(fresh.kernel.count_rules("nat"), bench.kernel.count_rules("nat"));
+  }
+
+  void lock_problem_is_a_retry() {
+    Bench bench;
+    bench.kernel.fail_next = 4;
+    CPPUNIT_ASSERT(bench.full({}) == abi::Code::kRetry);
+    CPPUNIT_ASSERT(std::string(bench.error.message).find("xtables lock") != std::string::npos);
+    bench.kernel.fail_next = 3;
+    CPPUNIT_ASSERT(bench.full({}) == abi::Code::kKernel);
+    ok(bench.full({}));
+  }
+
+  void cut_off_save_is_an_error() {
+    Bench bench;
+    ok(bench.full(services()));
+    bench.kernel.cut_save = true;
+    CPPUNIT_ASSERT(bench.full(services()) == abi::Code::kKernel);
+    CPPUNIT_ASSERT(bench.kernel.restores.empty());
+  }
+
+  void bad_name_leaves_out_one_service_port() {
+    Bench bench;
+    std::vector<ServiceSpec> some = services();
+    some[2].name = "x\n-A INPUT -j ACCEPT";
+    ok(bench.full(some));
+    CPPUNIT_ASSERT_EQUAL(std::uint32_t{1}, bench.result.failed_services);
+    CPPUNIT_ASSERT(bench.kernel.text().find("INPUT -j ACCEPT") == std::string::npos);
+    ok(bench.delta({some[2]}));
+    CPPUNIT_ASSERT_EQUAL(std::uint32_t{1}, bench.result.failed_services);
+  }
+
+  void sysctl_failure_is_one_warning() {
+    Bench bench;
+    bench.kernel.sysctl_error = 30;  // EROFS
+    ok(bench.full({}));
+    ok(bench.full({}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.events.size());
+    const auto warnings = std::count_if(bench.host.lines.begin(), bench.host.lines.end(), [](const auto& line) {
+      return line.first == abi::Severity::kWarning && line.second.find("route_localnet") != std::string::npos;
+    });
+    CPPUNIT_ASSERT_EQUAL(std::ptrdiff_t{1}, warnings);
+    Bench without;
+    without.kernel.sysctl_error = 30;
+    NodeSpec facts;
+    facts.flags = abi::kNodePortsMatchAll;
+    ok(without.full({}, facts));
+    CPPUNIT_ASSERT(without.host.events.empty());
+  }
+
+  void mangle_canary_is_not_worth_failing_for() {
+    Bench bench;
+    ok(bench.full({}));
+    bench.kernel.tables["mangle"].erase("KUBE-PROXY-CANARY");
+    bench.kernel.refuse = ":KUBE-PROXY-CANARY";
+    ok(bench.full({}));
+    CPPUNIT_ASSERT(bench.host.lines.back().second.starts_with("make the chain KUBE-PROXY-CANARY in table mangle: "));
+    CPPUNIT_ASSERT(bench.verify() == abi::Code::kOk);
+  }
+
+  void log_says_which_tools_are_used() {
+    Bench bench;
+    ok(bench.full({}));
+    CPPUNIT_ASSERT_EQUAL(std::string("using iptables 1.8.9 (nf_tables), /usr/sbin/iptables-nft-restore"),
+                         bench.host.lines.at(0).second);
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(FullTest);
+
+}  // namespace
+}  // namespace sluice::test

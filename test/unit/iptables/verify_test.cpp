@@ -1,0 +1,250 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Watching over what was written, and taking it away again.
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+
+#include <algorithm>
+#include <string>
+
+#include "test/unit/iptables/bench.hpp"
+#include "test/unit/iptables/plan_text.hpp"
+
+namespace sluice::test {
+namespace {
+
+class VerifyTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(VerifyTest);
+  CPPUNIT_TEST(without_a_change_nothing_is_read);
+  CPPUNIT_TEST(own_writes_are_known);
+  CPPUNIT_TEST(changes_of_others_are_looked_at_once);
+  CPPUNIT_TEST(each_kind_of_damage_is_named);
+  CPPUNIT_TEST(a_flush_is_described_in_short);
+  CPPUNIT_TEST(a_look_is_not_repeated_too_soon);
+  CPPUNIT_TEST(legacy_looks_at_the_canary);
+  CPPUNIT_TEST(a_change_during_our_write_is_noticed);
+  CPPUNIT_TEST(cleanup_leaves_what_others_made);
+  CPPUNIT_TEST(cleanup_of_nothing_writes_nothing);
+  CPPUNIT_TEST(cleanup_knows_chains_of_an_earlier_process);
+  CPPUNIT_TEST(cleanup_empties_a_chain_somebody_points_at);
+  CPPUNIT_TEST(retire_keeps_what_the_successor_claims);
+  CPPUNIT_TEST(retire_without_claims_removes_everything);
+  CPPUNIT_TEST(claims_cover_every_chain);
+  CPPUNIT_TEST_SUITE_END();
+
+  static void ok(abi::Code code) { CPPUNIT_ASSERT_EQUAL(std::int32_t{0}, static_cast<std::int32_t>(code)); }
+  static std::vector<ServiceSpec> services() {
+    std::vector<ServiceSpec> made = many_services(3, 2);
+    made[1].node_port = 30001;
+    return made;
+  }
+
+  void without_a_change_nothing_is_read() {
+    Bench bench;
+    CPPUNIT_ASSERT(bench.verify() == abi::Code::kNeedFull);
+    ok(bench.full(services()));
+    const std::size_t saves = bench.kernel.saves;
+    for (int i = 0; i < 10; ++i) ok(bench.verify());
+    CPPUNIT_ASSERT_EQUAL(saves, bench.kernel.saves);
+  }
+
+  void own_writes_are_known() {
+    Bench bench;
+    ok(bench.full(services()));
+    ServiceSpec changed = services()[0];
+    changed.endpoints.pop_back();
+    ok(bench.delta({changed}));
+    ok(bench.delta({}, {changed}));
+    const std::size_t saves = bench.kernel.saves;
+    ok(bench.verify());
+    CPPUNIT_ASSERT_EQUAL(saves, bench.kernel.saves);
+  }
+
+  void changes_of_others_are_looked_at_once() {
+    Bench bench;
+    ok(bench.full(services()));
+    bench.kernel.foreign("*filter\n:FOREIGN - [0:0]\nCOMMIT\n");
+    const std::size_t saves = bench.kernel.saves;
+    ok(bench.verify());
+    ok(bench.verify());
+    CPPUNIT_ASSERT_EQUAL(saves + 1, bench.kernel.saves);
+  }
+
+  void each_kind_of_damage_is_named() {
+    const std::string chain = iptables::name(plan(services()[0]).chains[0]);
+    const auto expect = [](const std::string& phrase, const std::function<void(FakeKernel&)>& damage) {
+      Bench bench;
+      ok(bench.full(services()));
+      bench.kernel.foreign("*filter\n:FOREIGN - [0:0]\nCOMMIT\n");  // moves the generation
+      damage(bench.kernel);
+      CPPUNIT_ASSERT(bench.verify() == abi::Code::kNeedFull);
+      CPPUNIT_ASSERT_EQUAL(phrase, std::string(bench.error.message));
+      CPPUNIT_ASSERT(bench.delta({}) == abi::Code::kNeedFull);
+      ok(bench.full(services()));
+      ok(bench.verify());
+    };
+    expect("the rule \"-j KUBE-FIREWALL\" in filter INPUT is gone",
+           [](FakeKernel& kernel) { kernel.tables["filter"]["INPUT"].erase(kernel.tables["filter"]["INPUT"].begin()); });
+    expect("filter KUBE-FORWARD was changed", [](FakeKernel& kernel) { kernel.tables["filter"]["KUBE-FORWARD"].clear(); });
+    expect("nat " + chain + " was changed", [&](FakeKernel& kernel) { kernel.tables["nat"][chain].pop_back(); });
+    expect("the rule in filter KUBE-FIREWALL is gone",
+           [](FakeKernel& kernel) { kernel.tables["filter"]["KUBE-FIREWALL"].clear(); });
+    expect("the node port rule at the end of nat KUBE-SERVICES is gone",
+           [](FakeKernel& kernel) { kernel.tables["nat"]["KUBE-SERVICES"].pop_back(); });
+    expect("the rule \"-m comment --comment bench/svc-1:p80 -m tcp -p tcp --dport 30001 -j " +
+               iptables::name(plan(services()[1]).chains[0]) + "\" in nat KUBE-NODEPORTS is gone",
+           [](FakeKernel& kernel) { kernel.tables["nat"]["KUBE-NODEPORTS"].clear(); });
+    expect("filter KUBE-PROXY-FIREWALL is gone",
+           [](FakeKernel& kernel) { kernel.tables["filter"].erase("KUBE-PROXY-FIREWALL"); });
+    expect("nat " + chain + " was changed", [&](FakeKernel& kernel) {
+      kernel.tables["nat"][chain].insert(kernel.tables["nat"][chain].begin(), "-j ACCEPT");
+    });
+  }
+
+  void a_flush_is_described_in_short() {
+    Bench bench;
+    ok(bench.full(services()));
+    bench.kernel.foreign("*filter\n:FOREIGN - [0:0]\nCOMMIT\n");
+    bench.kernel.tables = FakeKernel().tables;
+    CPPUNIT_ASSERT(bench.verify() == abi::Code::kNeedFull);
+    CPPUNIT_ASSERT(std::string(bench.error.message).ends_with(" more"));
+  }
+
+  void a_look_is_not_repeated_too_soon() {
+    Bench bench;
+    ok(bench.full(services()));
+    bench.host.step = 1000;  // each look takes this long
+    const auto foreign = [&] { bench.kernel.foreign("*filter\n:FOREIGN - [0:0]\nCOMMIT\n"); };
+    foreign();
+    const std::size_t saves = bench.kernel.saves;
+    ok(bench.verify());
+    CPPUNIT_ASSERT_EQUAL(saves + 1, bench.kernel.saves);
+    for (int i = 0; i < 15; ++i) {
+      foreign();
+      ok(bench.verify());
+    }
+    CPPUNIT_ASSERT_EQUAL(saves + 1, bench.kernel.saves);
+    bench.host.clock += 20 * 1000;
+    ok(bench.verify());
+    CPPUNIT_ASSERT_EQUAL(saves + 2, bench.kernel.saves);
+  }
+
+  void legacy_looks_at_the_canary() {
+    Bench bench;
+    bench.kernel.use_legacy();
+    ok(bench.full(services()));
+    ok(bench.verify());
+    bench.kernel.tables = FakeKernel().tables;
+    CPPUNIT_ASSERT(bench.verify() == abi::Code::kNeedFull);
+    ok(bench.full(services()));
+    ok(bench.verify());
+  }
+
+  void a_change_during_our_write_is_noticed() {
+    Bench bench;
+    ok(bench.full(services()));
+    bench.kernel.foreign("*nat\n:KUBE-NODEPORTS - [0:0]\nCOMMIT\n");  // just before
+    ServiceSpec changed = services()[0];
+    changed.endpoints.pop_back();
+    ok(bench.delta({changed}));
+    CPPUNIT_ASSERT(bench.verify() == abi::Code::kNeedFull);
+  }
+
+  void cleanup_leaves_what_others_made() {
+    Bench bench;
+    const std::string foreign =
+        "*nat\n:FOREIGN - [0:0]\n-A PREROUTING -j FOREIGN\n-A POSTROUTING -s 10.0.0.0/8 -j MASQUERADE\nCOMMIT\n";
+    bench.kernel.foreign(foreign);
+    ok(bench.full(services()));
+    ok(bench.cleanup());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.kernel.restores.size());
+    FakeKernel expected;
+    expected.foreign(foreign +
+                     "*filter\n:KUBE-FIREWALL - [0:0]\n-A INPUT -j KUBE-FIREWALL\n-A OUTPUT -j KUBE-FIREWALL\n"
+                     "-A KUBE-FIREWALL -m comment --comment \"block incoming localnet connections\" -d 127.0.0.0/8 ! -s "
+                     "127.0.0.0/8 -m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT -j DROP\nCOMMIT\n");
+    CPPUNIT_ASSERT_EQUAL(expected.text(), bench.kernel.text());
+    CPPUNIT_ASSERT(bench.delta({}) == abi::Code::kNeedFull);
+  }
+
+  void cleanup_of_nothing_writes_nothing() {
+    Bench bench;
+    ok(bench.cleanup());
+    CPPUNIT_ASSERT(bench.kernel.restores.empty());
+  }
+
+  void cleanup_knows_chains_of_an_earlier_process() {
+    Bench bench;
+    ok(bench.full(many_services(200, 6)));
+    bench.restart();
+    ok(bench.cleanup());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{4 + 0}, bench.kernel.tables["nat"].size());
+    CPPUNIT_ASSERT(bench.kernel.restores.size() > 1);  // in batches
+  }
+
+  void cleanup_empties_a_chain_somebody_points_at() {
+    Bench bench;
+    ok(bench.full(services()));
+    bench.kernel.foreign("*nat\n:FOREIGN - [0:0]\n-A FOREIGN -j KUBE-MARK-MASQ\nCOMMIT\n");
+    ok(bench.cleanup());
+    CPPUNIT_ASSERT(bench.kernel.rules("nat", "KUBE-MARK-MASQ").empty());
+    CPPUNIT_ASSERT(!bench.kernel.has("nat", "KUBE-SERVICES"));
+  }
+
+  void retire_keeps_what_the_successor_claims() {
+    Bench bench;
+    ok(bench.full(services()));
+    ok(bench.retire({"iptables/nat/KUBE-SERVICES", "iptables/nat/KUBE-POSTROUTING", "iptables/nat/KUBE-MARK-MASQ",
+                     "iptables/filter/KUBE-FORWARD", "ip6tables/nat/KUBE-NODEPORTS"}));
+    CPPUNIT_ASSERT(bench.kernel.has("nat", "KUBE-SERVICES"));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, bench.kernel.rules("nat", "KUBE-SERVICES").size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{3}, bench.kernel.rules("nat", "KUBE-POSTROUTING").size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.kernel.rules("nat", "POSTROUTING").size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.kernel.rules("nat", "PREROUTING").size());
+    CPPUNIT_ASSERT(!bench.kernel.has("nat", "KUBE-NODEPORTS"));
+    CPPUNIT_ASSERT(bench.kernel.has("filter", "KUBE-FORWARD"));
+    CPPUNIT_ASSERT(!bench.kernel.has("filter", "KUBE-SERVICES"));
+  }
+
+  void retire_without_claims_removes_everything() {
+    Bench bench;
+    ok(bench.full(services()));
+    Bench clean;
+    ok(clean.full({}));
+    ok(bench.retire({}));
+    ok(clean.cleanup());
+    CPPUNIT_ASSERT_EQUAL(clean.kernel.text(), bench.kernel.text());
+    Bench claimed;
+    ok(claimed.full(services()));
+    const std::string before = claimed.kernel.text();
+    ok(claimed.retire(claimed.claims()));
+    CPPUNIT_ASSERT_EQUAL(before, claimed.kernel.text());
+  }
+
+  void claims_cover_every_chain() {
+    Bench bench;
+    std::vector<ServiceSpec> some = services();
+    some[1].external_local = true;
+    some[1].vips = {"1.2.3.4"};
+    some[1].source_ranges = {"203.0.113.0/25"};
+    ok(bench.full(some));
+    const std::vector<std::string> claims = bench.claims();
+    for (const auto& [table, chains] : bench.kernel.tables) {
+      for (const auto& [chain, rules] : chains) {
+        if (!chain.starts_with("KUBE-") || chain == "KUBE-FIREWALL") continue;
+        const std::string artifact = "iptables/" + table + "/" + chain;
+        CPPUNIT_ASSERT_MESSAGE(artifact, std::any_of(claims.begin(), claims.end(), [&](const std::string& claim) {
+                                 return claim == artifact || (claim.ends_with('*') &&
+                                                              artifact.starts_with(claim.substr(0, claim.size() - 1)));
+                               }));
+      }
+    }
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(VerifyTest);
+
+}  // namespace
+}  // namespace sluice::test

@@ -1,0 +1,121 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/kube/credentials.hpp"
+
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+
+#include "core/kube/host_resolver.hpp"
+#include "core/kube/tls_context.hpp"
+#include "core/kube/transport.hpp"
+#include "test/unit/app/temporary_folder.hpp"
+
+namespace sluice::kube {
+namespace {
+
+class CredentialsTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(CredentialsTest);
+  CPPUNIT_TEST(server_urls_are_taken_apart);
+  CPPUNIT_TEST(server_urls_that_are_none_are_refused);
+  CPPUNIT_TEST(token_files_are_read_for_each_connection);
+  CPPUNIT_TEST(an_unreadable_token_file_leaves_the_last_token);
+  CPPUNIT_TEST(tokens_cannot_smuggle_headers);
+  CPPUNIT_TEST(nothing_secret_goes_over_plain_http);
+  CPPUNIT_TEST(base64_goes_both_ways);
+  CPPUNIT_TEST(queries_are_encoded);
+  CPPUNIT_TEST(literal_hosts_need_no_name_server);
+  CPPUNIT_TEST(tls_codes_have_words);
+  CPPUNIT_TEST_SUITE_END();
+
+  void server_urls_are_taken_apart() {
+    const auto shown = [](const std::string& text) {
+      const auto url = parse_server_url(text);
+      return url.ok() ? url->to_string() : url.status().message();
+    };
+    CPPUNIT_ASSERT_EQUAL(std::string("https://a.example:443"), shown("https://a.example"));
+    CPPUNIT_ASSERT_EQUAL(std::string("http://a:80"), shown("http://a/"));
+    CPPUNIT_ASSERT_EQUAL(std::string("http://10.0.0.1:8080"), shown("10.0.0.1:8080"));
+    CPPUNIT_ASSERT_EQUAL(std::string("https://[fd00::1]:6443/k8s/clusters/c-1"), shown("https://[fd00::1]:6443/k8s/clusters/c-1/"));
+    CPPUNIT_ASSERT_EQUAL(std::string("https://[::1]:443"), shown("https://[::1]"));
+  }
+
+  void server_urls_that_are_none_are_refused() {
+    for (const char* text : {"", "https://", "https:///path", "unix:///run/x", "https://a:0", "https://a:65536", "https://a:x", "https://a:", "https://fd00::1:6443",
+                             "https://[fd00::1", "https://[::1]x", "https://[::1]:", "https://a b", "https://a?x=1", "https://a#b", "https://u:p@a", "https://a\n"}) {
+      CPPUNIT_ASSERT_MESSAGE(text, !parse_server_url(text).ok());
+    }
+  }
+
+  void token_files_are_read_for_each_connection() {
+    test::TemporaryFolder folder;
+    ConnectionConfig config;
+    config.token.file = folder.write("token", "one\n");
+    Credentials credentials(config);
+    CPPUNIT_ASSERT_EQUAL(std::string("Bearer one"), credentials.load()->authorization);
+    folder.write("token", "two");
+    CPPUNIT_ASSERT_EQUAL(std::string("Bearer two"), credentials.load()->authorization);
+  }
+
+  void an_unreadable_token_file_leaves_the_last_token() {
+    test::TemporaryFolder folder;
+    ConnectionConfig config;
+    config.token.file = folder.write("token", "one");
+    Credentials credentials(config);
+    CPPUNIT_ASSERT(credentials.load().ok());
+    std::filesystem::remove(folder.path("token"));
+    CPPUNIT_ASSERT_EQUAL(std::string("Bearer one"), credentials.load()->authorization);
+    folder.write("token", "");
+    CPPUNIT_ASSERT_EQUAL(std::string("Bearer one"), credentials.load()->authorization);
+    CPPUNIT_ASSERT(!Credentials(config).load().ok());
+  }
+
+  void tokens_cannot_smuggle_headers() {
+    ConnectionConfig config;
+    config.token.inline_content = "a\r\nX-Remote-User: admin";
+    CPPUNIT_ASSERT(!Credentials(config).load().ok());
+  }
+
+  void nothing_secret_goes_over_plain_http() {
+    ConnectionConfig config;
+    config.server.tls = false;
+    config.token.inline_content = "t";
+    config.username = "u";
+    CPPUNIT_ASSERT(*Credentials(config).load() == ConnectionSecrets{});
+  }
+
+  void base64_goes_both_ways() {
+    CPPUNIT_ASSERT_EQUAL(std::string("Zm9vYg=="), base64_encode("foob"));
+    for (std::size_t size = 0; size < 40; ++size) {
+      std::string bytes;
+      for (std::size_t i = 0; i < size; ++i) bytes += static_cast<char>(i * 37 + size);
+      CPPUNIT_ASSERT_EQUAL(bytes, base64_decode(base64_encode(bytes)).value());
+    }
+    CPPUNIT_ASSERT_EQUAL(std::string("foo"), base64_decode("Zm\n9v ").value());
+    for (const char* text : {"Zm9", "Zm9v!", "Z=9v", "=", "Zm9vYg"}) CPPUNIT_ASSERT_MESSAGE(text, !base64_decode(text).ok());
+  }
+
+  void queries_are_encoded() {
+    const Request request{"/api", {{"a", "x y&b=/\xc3\xa4"}, {"b", "-._~"}}, false};
+    CPPUNIT_ASSERT_EQUAL(std::string("/api?a=x%20y%26b%3D%2F%C3%A4&b=-._~"), request.target());
+    CPPUNIT_ASSERT_EQUAL(std::string("/api"), (Request{"/api", {}, false}).target());
+  }
+
+  void literal_hosts_need_no_name_server() {
+    for (const char* host : {"192.0.2.1", "fd00::1"}) {
+      const auto got = resolve_host(host, std::chrono::milliseconds(0), [] { return true; });
+      CPPUNIT_ASSERT_EQUAL(std::string(host), got->at(0).to_string());
+    }
+  }
+
+  void tls_codes_have_words() {
+    CPPUNIT_ASSERT_EQUAL(std::string("certificate verify failed"), tls_error_text(0x0A000086));
+    for (const unsigned long code : {0ul, 1ul, 104ul, 110ul, 125ul}) CPPUNIT_ASSERT(tls_error_text(code).empty());
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(CredentialsTest);
+
+}  // namespace
+}  // namespace sluice::kube

@@ -1,0 +1,282 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/kube/manifests_source.hpp"
+
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+
+#include <filesystem>
+
+#include "test/unit/app/temporary_folder.hpp"
+#include "test/unit/kube/event_recorder.hpp"
+#include "test/unit/plugin/captured_log.hpp"
+
+namespace sluice::kube {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string service(const std::string& name, const std::string& ip, const std::string& port = "80") {
+  return "apiVersion: v1\nkind: Service\nmetadata: {name: " + name + "}\nspec: {clusterIP: " + ip + ", ports: [{port: " + port + "}]}\n---\n";
+}
+
+const std::string kBegin = "begin Service, begin EndpointSlice, begin Node";
+const std::string kEnd = "end Service, end EndpointSlice, end Node";
+
+class ManifestsSourceTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(ManifestsSourceTest);
+  CPPUNIT_TEST(all_lists_are_told_even_if_empty);
+  CPPUNIT_TEST(a_folder_is_read_in_full);
+  CPPUNIT_TEST(only_manifests_are_read);
+  CPPUNIT_TEST(a_single_file_is_read);
+  CPPUNIT_TEST(only_changed_objects_are_told);
+  CPPUNIT_TEST(nothing_is_read_again_without_a_change);
+  CPPUNIT_TEST(an_atomic_rename_is_one_change);
+  CPPUNIT_TEST(a_config_map_swap_is_one_change);
+  CPPUNIT_TEST(a_removed_file_removes_its_objects);
+  CPPUNIT_TEST(a_broken_file_keeps_what_it_said);
+  CPPUNIT_TEST(a_file_broken_from_the_start_gives_the_rest);
+  CPPUNIT_TEST(an_object_may_move_between_files);
+  CPPUNIT_TEST(of_duplicates_the_first_by_path_counts);
+  CPPUNIT_TEST(a_vanished_folder_keeps_everything);
+  CPPUNIT_TEST(a_vanished_single_file_keeps_everything);
+  CPPUNIT_TEST(unreadable_files_are_tried_again);
+  CPPUNIT_TEST(a_start_without_path_fails);
+  CPPUNIT_TEST(stopping_is_prompt);
+  CPPUNIT_TEST(a_change_is_noticed);
+  CPPUNIT_TEST(check_names_every_problem);
+  CPPUNIT_TEST_SUITE_END();
+
+  std::string first() {
+    const auto status = source().rescan();
+    CPPUNIT_ASSERT_MESSAGE(status.message(), status.ok());
+    return events_.take_text();
+  }
+  std::string again() { return first(); }
+  ManifestsSource& source() {
+    if (source_ == nullptr) source_ = std::make_unique<ManifestsSource>(path_, "node-a", events_);
+    return *source_;
+  }
+  // As an editor or a tool does it.
+  void replace(const std::string& name, const std::string& content) {
+    fs::rename(folder_.write("." + name + ".tmp", content), folder_.path(name));
+  }
+
+  void all_lists_are_told_even_if_empty() {
+    CPPUNIT_ASSERT_EQUAL(kBegin + ", " + kEnd, first());
+    CPPUNIT_ASSERT_EQUAL(std::string(""), again());
+  }
+
+  void a_folder_is_read_in_full() {
+    folder_.write("b.yml", service("b", "10.0.0.2"));
+    folder_.write("a.yaml", service("a", "10.0.0.1"));
+    folder_.write("c.json", R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"node-a"}})");
+    CPPUNIT_ASSERT_EQUAL(kBegin + ", upsert Service default/a, upsert Service default/b, upsert Node node-a, " + kEnd, first());
+    CPPUNIT_ASSERT_EQUAL(std::size_t(3), source().status().files);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(3), source().status().objects);
+  }
+
+  void only_manifests_are_read() {
+    for (const char* name : {"a.txt", ".hidden.yaml", "a.yaml~", "a.yaml.swp", "README"}) folder_.write(name, "[broken");
+    fs::create_directory(folder_.path("folder.yaml"));
+    fs::create_symlink("nowhere", folder_.path("dangling.yaml"));
+    CPPUNIT_ASSERT_EQUAL(kBegin + ", " + kEnd, first());
+    CPPUNIT_ASSERT(source().status().errors.empty());
+  }
+
+  void a_single_file_is_read() {
+    path_ = folder_.write("any-name", service("a", "10.0.0.1"));
+    folder_.write("other.yaml", service("b", "10.0.0.2"));
+    CPPUNIT_ASSERT_EQUAL(kBegin + ", upsert Service default/a, " + kEnd, first());
+  }
+
+  void only_changed_objects_are_told() {
+    folder_.write("a.yaml", service("a", "10.0.0.1") + service("b", "10.0.0.2") + service("c", "10.0.0.3"));
+    first();
+    // a is as before but for a comment, b has another port, c is gone, d is new.
+    replace("a.yaml", "# comment\n" + service("a", "10.0.0.1") + service("b", "10.0.0.2", "81") + service("d", "10.0.0.4"));
+    CPPUNIT_ASSERT_EQUAL(std::string("upsert Service default/b, remove Service default/c, upsert Service default/d"), again());
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(3), source().status().changes);
+  }
+
+  void nothing_is_read_again_without_a_change() {
+    folder_.write("a.yaml", "[broken");
+    first();
+    again();
+    again();
+    int errors = 0;
+    for (const auto& line : log_.lines()) errors += line.starts_with("ERROR") ? 1 : 0;
+    CPPUNIT_ASSERT_EQUAL(1, errors);
+  }
+
+  void an_atomic_rename_is_one_change() {
+    folder_.write("a.yaml", service("a", "10.0.0.1"));
+    first();
+    replace("a.yaml", service("a", "10.0.0.9"));
+    CPPUNIT_ASSERT_EQUAL(std::string("upsert Service default/a"), again());
+    CPPUNIT_ASSERT_EQUAL(std::string("10.0.0.9"), events_.last<model::Service>().cluster_ips.at(0).to_string());
+  }
+
+  void a_config_map_swap_is_one_change() {
+    // How kubelet mounts a ConfigMap: files are links into ..data, a link to a dated folder.
+    folder_.write("..2026_1/a.yaml", service("a", "10.0.0.1"));
+    folder_.write("..2026_1/b.yaml", service("b", "10.0.0.2"));
+    fs::create_symlink("..2026_1", folder_.path("..data"));
+    fs::create_symlink("..data/a.yaml", folder_.path("a.yaml"));
+    fs::create_symlink("..data/b.yaml", folder_.path("b.yaml"));
+    CPPUNIT_ASSERT_EQUAL(kBegin + ", upsert Service default/a, upsert Service default/b, " + kEnd, first());
+    folder_.write("..2026_2/a.yaml", service("b", "10.0.0.2"));
+    folder_.write("..2026_2/b.yaml", service("c", "10.0.0.3"));
+    fs::create_symlink("..2026_2", folder_.path("..data_tmp"));
+    fs::rename(folder_.path("..data_tmp"), folder_.path("..data"));
+    fs::remove_all(folder_.path("..2026_1"));
+    CPPUNIT_ASSERT_EQUAL(std::string("remove Service default/a, upsert Service default/c"), again());
+  }
+
+  void a_removed_file_removes_its_objects() {
+    folder_.write("a.yaml", service("a", "10.0.0.1"));
+    folder_.write("b.yaml", service("b", "10.0.0.2"));
+    first();
+    fs::remove(folder_.path("a.yaml"));
+    CPPUNIT_ASSERT_EQUAL(std::string("remove Service default/a"), again());
+    replace("b.yaml", "");
+    CPPUNIT_ASSERT_EQUAL(std::string("remove Service default/b"), again());
+  }
+
+  void a_broken_file_keeps_what_it_said() {
+    folder_.write("a.yaml", service("a", "10.0.0.1") + service("b", "10.0.0.2"));
+    first();
+    replace("a.yaml", service("a", "10.0.0.7") + service("b", "10.0.0.2", "0"));
+    CPPUNIT_ASSERT_EQUAL(std::string(""), again());
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), source().status().errors.size());
+    CPPUNIT_ASSERT(log_.text().find("a.yaml: document 2, line 9: Service default/b: spec.ports[0].port: 0 is not a port (1-65535); what " + folder_.path("a.yaml") +
+                                    " said before stays in force") != std::string::npos);
+    replace("a.yaml", service("a", "10.0.0.7"));
+    CPPUNIT_ASSERT_EQUAL(std::string("upsert Service default/a, remove Service default/b"), again());
+    CPPUNIT_ASSERT(source().status().errors.empty());
+  }
+
+  void a_file_broken_from_the_start_gives_the_rest() {
+    folder_.write("a.yaml", service("a", "10.0.0.1") + service("b", "10.0.0.2", "0") + "x: [\n");
+    CPPUNIT_ASSERT_EQUAL(kBegin + ", upsert Service default/a, unusable Service default/b, " + kEnd, first());
+    CPPUNIT_ASSERT(log_.text().find("(and 1 more; sluiced --check names all); the rest of the file is used") != std::string::npos);
+  }
+
+  void an_object_may_move_between_files() {
+    folder_.write("a.yaml", service("a", "10.0.0.1"));
+    folder_.write("b.yaml", service("b", "10.0.0.2"));
+    first();
+    replace("a.yaml", service("b", "10.0.0.2"));
+    replace("b.yaml", service("a", "10.0.0.1"));
+    CPPUNIT_ASSERT_EQUAL(std::string(""), again());
+  }
+
+  void of_duplicates_the_first_by_path_counts() {
+    folder_.write("b.yaml", service("a", "10.0.0.2"));
+    first();
+    folder_.write("c.yaml", service("a", "10.0.0.3"));
+    CPPUNIT_ASSERT_EQUAL(std::string(""), again());
+    CPPUNIT_ASSERT(log_.text().find(folder_.path("c.yaml") + ": Service default/a is in " + folder_.path("b.yaml") +
+                                    " too, and that one is used; remove one of them") != std::string::npos);
+    folder_.write("a.yaml", service("a", "10.0.0.1"));
+    CPPUNIT_ASSERT_EQUAL(std::string("upsert Service default/a"), again());
+    CPPUNIT_ASSERT_EQUAL(std::string("10.0.0.1"), events_.last<model::Service>().cluster_ips.at(0).to_string());
+    fs::remove(folder_.path("a.yaml"));
+    fs::remove(folder_.path("b.yaml"));
+    CPPUNIT_ASSERT_EQUAL(std::string("upsert Service default/a"), again());
+    CPPUNIT_ASSERT_EQUAL(std::string("10.0.0.3"), events_.last<model::Service>().cluster_ips.at(0).to_string());
+  }
+
+  void a_vanished_folder_keeps_everything() {
+    path_ = folder_.path("sub");
+    folder_.write("sub/a.yaml", service("a", "10.0.0.1"));
+    first();
+    fs::rename(folder_.path("sub"), folder_.path("away"));
+    CPPUNIT_ASSERT(!source().rescan().ok());
+    CPPUNIT_ASSERT(!source().rescan().ok());
+    CPPUNIT_ASSERT_EQUAL(std::string(""), events_.take_text());
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), source().status().errors.size());
+    fs::rename(folder_.path("away"), folder_.path("sub"));
+    CPPUNIT_ASSERT_EQUAL(std::string(""), again());
+    CPPUNIT_ASSERT(source().status().errors.empty());
+  }
+
+  void a_vanished_single_file_keeps_everything() {
+    path_ = folder_.write("one.yaml", service("a", "10.0.0.1"));
+    first();
+    fs::remove(path_);
+    CPPUNIT_ASSERT(!source().rescan().ok());
+    folder_.write("one.yaml", service("a", "10.0.0.2"));
+    CPPUNIT_ASSERT_EQUAL(std::string("upsert Service default/a"), again());
+  }
+
+  void unreadable_files_are_tried_again() {
+    // Root reads everything, so a file too large stands in for one without permission.
+    const std::string path = folder_.write("a.yaml", service("a", "10.0.0.1"));
+    first();
+    fs::resize_file(path, std::uintmax_t(600) << 20);
+    CPPUNIT_ASSERT_EQUAL(std::string(""), again());
+    CPPUNIT_ASSERT_EQUAL(std::string(""), again());
+    int errors = 0;
+    for (const auto& line : log_.lines()) errors += line.starts_with("ERROR") ? 1 : 0;
+    CPPUNIT_ASSERT_EQUAL(1, errors);
+    replace("a.yaml", service("a", "10.0.0.2"));
+    CPPUNIT_ASSERT_EQUAL(std::string("upsert Service default/a"), again());
+  }
+
+  void a_start_without_path_fails() {
+    path_ = folder_.path("none");
+    CPPUNIT_ASSERT_EQUAL("cannot read manifests at " + path_ + ": No such file or directory", source().start().message());
+    path_ = "/dev/null";
+    ManifestsSource device(path_, "node-a", events_);
+    CPPUNIT_ASSERT_EQUAL(std::string("cannot read manifests at /dev/null: it is neither a file nor a folder"), device.start().message());
+    CPPUNIT_ASSERT_EQUAL(std::string(""), events_.take_text());
+  }
+
+  void stopping_is_prompt() {
+    folder_.write("a.yaml", service("a", "10.0.0.1"));
+    for (int i = 0; i < 20; ++i) {
+      ManifestsSource one(path_, "node-a", events_);
+      CPPUNIT_ASSERT(one.start().ok());
+      one.stop();
+      one.stop();
+    }
+  }
+
+  void a_change_is_noticed() {
+    // The only test here that waits, for the kernel's notification.
+    folder_.write("a.yaml", service("a", "10.0.0.1"));
+    CPPUNIT_ASSERT(source().start().ok());
+    events_.take();
+    replace("a.yaml", service("a", "10.0.0.2"));
+    events_.wait_for_more();
+    CPPUNIT_ASSERT_EQUAL(std::string("upsert Service default/a"), events_.take_text());
+    source().stop();
+  }
+
+  void check_names_every_problem() {
+    folder_.write("a.yaml", service("a", "10.0.0.1") + service("b", "10.0.0.2", "0") + service("c", "none"));
+    folder_.write("b.yaml", service("a", "10.0.0.1"));
+    folder_.write("c.yaml", "[");
+    const auto problems = check_manifests(folder_.path(), "node-a");
+    CPPUNIT_ASSERT_EQUAL(std::size_t(4), problems.size());
+    CPPUNIT_ASSERT(problems[3].find("is in " + folder_.path("a.yaml") + " too") != std::string::npos);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), check_manifests(folder_.path("none"), "node-a").size());
+    fs::remove(folder_.path("a.yaml"));
+    fs::remove(folder_.path("c.yaml"));
+    CPPUNIT_ASSERT(check_manifests(folder_.path(), "node-a").empty());
+  }
+
+  test::TemporaryFolder folder_;
+  test::CapturedLog log_;
+  test::EventRecorder events_;
+  std::string path_ = folder_.path();
+  std::unique_ptr<ManifestsSource> source_;
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(ManifestsSourceTest);
+
+}  // namespace
+}  // namespace sluice::kube

@@ -1,0 +1,296 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+
+#include <cerrno>
+
+#include "test/unit/kube/reflector_world.hpp"
+
+namespace sluice::kube {
+namespace {
+
+using test::ReflectorWorld;
+
+base::Status cut() { return {base::StatusCode::unavailable, "the connection broke", ECONNRESET}; }
+
+class ReflectorListTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(ReflectorListTest);
+  CPPUNIT_TEST(the_first_list_asks_for_anything_cached);
+  CPPUNIT_TEST(a_list_is_told_from_begin_to_end);
+  CPPUNIT_TEST(pages_are_one_list);
+  CPPUNIT_TEST(an_expired_page_restarts_the_list_without_pages);
+  CPPUNIT_TEST(a_list_cut_in_the_middle_begins_again);
+  CPPUNIT_TEST(a_body_that_ends_early_is_no_list);
+  CPPUNIT_TEST(an_expired_version_is_dropped_at_once);
+  CPPUNIT_TEST(an_expired_list_without_version_waits);
+  CPPUNIT_TEST(a_version_from_the_future_is_dropped_at_once);
+  CPPUNIT_TEST(retry_after_is_honoured_with_jitter);
+  CPPUNIT_TEST(refusals_back_off_and_name_a_remedy);
+  CPPUNIT_TEST(an_unknown_field_selector_is_dropped_once);
+  CPPUNIT_TEST(connection_failures_back_off_with_doubling);
+  CPPUNIT_TEST(unusable_objects_are_told_and_logged_once);
+  CPPUNIT_TEST(objects_of_no_use_are_not_in_the_list);
+  CPPUNIT_TEST(other_content_types_are_refused);
+  CPPUNIT_TEST(other_kinds_are_refused);
+  CPPUNIT_TEST(a_damaged_item_fails_the_list);
+  CPPUNIT_TEST(a_list_without_version_is_refused);
+  CPPUNIT_TEST(each_resource_has_its_selectors);
+  CPPUNIT_TEST(stopping_is_no_failure);
+  CPPUNIT_TEST_SUITE_END();
+
+  void the_first_list_asks_for_anything_cached() {
+    ReflectorWorld world;
+    world.transport.expect_list(ReflectorWorld::list("10", ""));
+    CPPUNIT_ASSERT_EQUAL(0L, world.step());
+    CPPUNIT_ASSERT_EQUAL(std::string("/api/v1/services?labelSelector=%21service.kubernetes.io%2Fservice-proxy-name"
+                                     "&fieldSelector=spec.clusterIP%21%3DNone&limit=500&resourceVersion=0"),
+                         world.transport.last_asked());
+  }
+
+  void a_list_is_told_from_begin_to_end() {
+    ReflectorWorld world;
+    world.transport.expect_list(ReflectorWorld::list("10", ReflectorWorld::object("a", "8") + "," + ReflectorWorld::object("b", "9")));
+    CPPUNIT_ASSERT_EQUAL(0L, world.step());
+    CPPUNIT_ASSERT_EQUAL(std::string("begin Service, upsert Service demo/a, upsert Service demo/b, end Service"), world.events.take_text());
+    CPPUNIT_ASSERT(world.reflector.status().listed);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), world.reflector.status().lists);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), world.reflector.status().relists);
+  }
+
+  void pages_are_one_list() {
+    ReflectorWorld world;
+    world.transport.expect_list(ReflectorWorld::list("10", ReflectorWorld::object("a", "8"), "t/1"));
+    world.transport.expect_list(ReflectorWorld::list("10", ReflectorWorld::object("b", "9")));
+    world.transport.expect({.status = 410, .body = ReflectorWorld::status(410, "Expired")});
+    world.transport.expect_list(ReflectorWorld::list("20", ""));
+    CPPUNIT_ASSERT_EQUAL(0L, world.step());
+    CPPUNIT_ASSERT_EQUAL(0L, world.step());
+    CPPUNIT_ASSERT(world.asked("&limit=500&continue=t%2F1"));
+    CPPUNIT_ASSERT(!world.asked("resourceVersion"));
+    CPPUNIT_ASSERT_EQUAL(std::string("begin Service, upsert Service demo/a, upsert Service demo/b, end Service"), world.events.take_text());
+    // A server that pages although asked from its cache has none: later lists page too.
+    world.step();
+    CPPUNIT_ASSERT(world.asked("watch=true&resourceVersion=10"));
+    world.step();
+    CPPUNIT_ASSERT(world.asked("limit=500"));
+    CPPUNIT_ASSERT(!world.asked("resourceVersion"));
+  }
+
+  void an_expired_page_restarts_the_list_without_pages() {
+    ReflectorWorld world;
+    world.transport.expect_list(ReflectorWorld::list("10", ReflectorWorld::object("a", "8"), "t"));
+    world.transport.expect({.status = 410, .body = ReflectorWorld::status(410, "Expired")});
+    world.transport.expect_list(ReflectorWorld::list("20", ReflectorWorld::object("b", "15")));
+    world.step();
+    CPPUNIT_ASSERT_EQUAL(0L, world.step());
+    CPPUNIT_ASSERT_EQUAL(0L, world.step());
+    CPPUNIT_ASSERT(!world.asked("limit=") && !world.asked("continue="));
+    CPPUNIT_ASSERT_EQUAL(std::string("begin Service, upsert Service demo/a, begin Service, upsert Service demo/b, end Service"),
+                         world.events.take_text());
+  }
+
+  void a_list_cut_in_the_middle_begins_again() {
+    ReflectorWorld world;
+    const std::string body = ReflectorWorld::list("10", ReflectorWorld::object("a", "8") + "," + ReflectorWorld::object("b", "9"));
+    world.transport.expect({.status = 200, .body = body.substr(0, body.size() - 60), .end = cut()});
+    world.transport.expect_list(body);
+    CPPUNIT_ASSERT_EQUAL(800L, world.step());
+    CPPUNIT_ASSERT_EQUAL(0L, world.step());
+    CPPUNIT_ASSERT_EQUAL(std::string("begin Service, upsert Service demo/a, begin Service, upsert Service demo/a, "
+                                     "upsert Service demo/b, end Service"),
+                         world.events.take_text());
+  }
+
+  void a_body_that_ends_early_is_no_list() {
+    ReflectorWorld world;
+    const std::string body = ReflectorWorld::list("10", ReflectorWorld::object("a", "8"));
+    world.transport.expect({.status = 200, .body = body.substr(0, body.size() - 1)});
+    CPPUNIT_ASSERT_EQUAL(800L, world.step());
+    CPPUNIT_ASSERT_EQUAL(std::string("begin Service, upsert Service demo/a"), world.events.take_text());
+    CPPUNIT_ASSERT_EQUAL(std::string("the list ended too early, after 1 complete items"), world.reflector.status().last_error);
+  }
+
+  void an_expired_version_is_dropped_at_once() {
+    ReflectorWorld world;
+    world.list_once();
+    world.transport.expect({.status = 200, .body = ReflectorWorld::event("ERROR", ReflectorWorld::status(410, "Expired"))});
+    world.transport.expect({.status = 410, .body = ReflectorWorld::status(410, "Expired")});
+    world.transport.expect_list(ReflectorWorld::list("30", ""));
+    CPPUNIT_ASSERT_EQUAL(0L, world.step());
+    CPPUNIT_ASSERT_EQUAL(0L, world.step());
+    CPPUNIT_ASSERT(world.asked("&resourceVersion=10"));
+    CPPUNIT_ASSERT(!world.asked("limit="));
+    CPPUNIT_ASSERT_EQUAL(0L, world.step());
+    CPPUNIT_ASSERT(!world.asked("resourceVersion="));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), world.reflector.status().relists);
+  }
+
+  void an_expired_list_without_version_waits() {
+    ReflectorWorld world;
+    const test::ScriptedAnswer expired{.status = 410, .body = ReflectorWorld::status(410, "Expired")};
+    world.transport.expect(expired);
+    world.transport.expect(expired);
+    CPPUNIT_ASSERT_EQUAL(0L, world.step());
+    CPPUNIT_ASSERT_EQUAL(800L, world.step());
+  }
+
+  void a_version_from_the_future_is_dropped_at_once() {
+    ReflectorWorld world;
+    world.transport.expect({.status = 504,
+                            .body = ReflectorWorld::status(504, "Timeout", "Too large resource version: 99, current: 5"),
+                            .retry_after = std::chrono::seconds(1)});
+    world.transport.expect_list(ReflectorWorld::list("5", ""));
+    CPPUNIT_ASSERT_EQUAL(0L, world.step());
+    world.step();
+    CPPUNIT_ASSERT(!world.asked("resourceVersion="));
+  }
+
+  void retry_after_is_honoured_with_jitter() {
+    ReflectorWorld world;
+    world.random = 0.5;
+    world.transport.expect({.status = 429, .body = "", .retry_after = std::chrono::seconds(9)});
+    world.transport.expect({.status = 503, .body = ReflectorWorld::status(503, "x", "y", R"({"retryAfterSeconds":3})")});
+    CPPUNIT_ASSERT_EQUAL(9500L, world.step());
+    CPPUNIT_ASSERT_EQUAL(3500L, world.step());
+  }
+
+  void refusals_back_off_and_name_a_remedy() {
+    ReflectorWorld world;
+    world.transport.expect({.status = 403, .body = ReflectorWorld::status(403, "Forbidden", "no\\nentry")});
+    world.transport.expect({.status = 502, .body = "<html>bad gateway</html>", .content_type = "text/html"});
+    CPPUNIT_ASSERT_EQUAL(800L, world.step());
+    CPPUNIT_ASSERT_EQUAL(1600L, world.step());
+    const auto lines = world.log.lines();
+    CPPUNIT_ASSERT_EQUAL(std::size_t(2), lines.size());
+    CPPUNIT_ASSERT_EQUAL(std::string("WARN sluice.kube list services: the server answers 403 Forbidden: \"no\\x0aentry\"; grant list "
+                                     "and watch on services, as ClusterRole system:node-proxier does; trying again"),
+                         lines[0]);
+    CPPUNIT_ASSERT_EQUAL(std::string("WARN sluice.kube list services: the server answers 502; trying again"), lines[1]);
+    CPPUNIT_ASSERT_EQUAL(std::string(""), world.events.take_text());
+  }
+
+  void an_unknown_field_selector_is_dropped_once() {
+    ReflectorWorld world;
+    world.transport.expect({.status = 400, .body = ReflectorWorld::status(400, "BadRequest", "field label not supported: spec.clusterIP")});
+    world.transport.expect_list(ReflectorWorld::list("10", ""));
+    world.transport.expect({.status = 200, .body = "", .lasts = std::chrono::seconds(400)});
+    CPPUNIT_ASSERT_EQUAL(0L, world.step());
+    CPPUNIT_ASSERT_EQUAL(0L, world.step());
+    CPPUNIT_ASSERT(!world.asked("fieldSelector"));
+    CPPUNIT_ASSERT(world.asked("labelSelector"));
+    world.step();
+    CPPUNIT_ASSERT(!world.asked("fieldSelector"));
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), world.log.lines().size());
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), world.reflector.status().errors);
+  }
+
+  void connection_failures_back_off_with_doubling() {
+    ReflectorWorld world;
+    const long expected[] = {800, 1600, 3200, 6400, 12800, 25600, 30000, 30000};
+    for (const long delay : expected) {
+      world.transport.expect({.status = 0, .body = "", .end = base::unavailable("refused")});
+      CPPUNIT_ASSERT_EQUAL(delay, world.step());
+    }
+    // Eight failures of one reason are two lines: the first and the fourth.
+    CPPUNIT_ASSERT_EQUAL(std::size_t(2), world.log.lines().size());
+    world.transport.expect({.status = 0, .body = "", .end = base::unavailable("another")});
+    world.step();
+    CPPUNIT_ASSERT_EQUAL(std::size_t(3), world.log.lines().size());
+    world.transport.expect_list(ReflectorWorld::list("1", ""));
+    world.step();
+    CPPUNIT_ASSERT_EQUAL(std::string("INFO sluice.kube connection: works again after 9 failures"), world.log.lines().back());
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(9), world.reflector.status().errors);
+  }
+
+  void unusable_objects_are_told_and_logged_once() {
+    ReflectorWorld world;
+    const std::string bad = ReflectorWorld::object("bad", "8", R"("ports":[{"port":0}])");
+    world.transport.expect_list(ReflectorWorld::list("10", bad + "," + R"({"metadata":{}})" + "," + ReflectorWorld::object("b", "9")));
+    world.transport.expect({.status = 200, .body = ReflectorWorld::event("MODIFIED", bad), .lasts = std::chrono::seconds(2)});
+    world.step();
+    CPPUNIT_ASSERT_EQUAL(std::string("begin Service, unusable Service demo/bad, upsert Service demo/b, end Service"), world.events.take_text());
+    world.step();
+    CPPUNIT_ASSERT_EQUAL(std::string("unusable Service demo/bad"), world.events.take_text());
+    const auto lines = world.log.lines();
+    CPPUNIT_ASSERT_EQUAL(std::size_t(2), lines.size());
+    CPPUNIT_ASSERT_EQUAL(std::string("WARN sluice.kube Service demo/bad: spec.ports[0].port: 0 is not a port (1-65535); what was known "
+                                     "of the object before stays in force"),
+                         lines[0]);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(3), world.reflector.status().unusable);
+  }
+
+  void objects_of_no_use_are_not_in_the_list() {
+    ReflectorWorld world(endpoint_slices_resource());
+    world.transport.expect_list(R"({"kind":"EndpointSliceList","metadata":{"resourceVersion":"1"},"items":[
+        {"metadata":{"name":"a","namespace":"b","labels":{"kubernetes.io/service-name":"s"}},"addressType":"FQDN"}]})");
+    world.step();
+    CPPUNIT_ASSERT_EQUAL(std::string("begin EndpointSlice, end EndpointSlice"), world.events.take_text());
+  }
+
+  void other_content_types_are_refused() {
+    ReflectorWorld world;
+    world.transport.expect({.status = 200, .body = "k8s", .content_type = "application/vnd.kubernetes.protobuf"});
+    CPPUNIT_ASSERT_EQUAL(800L, world.step());
+    CPPUNIT_ASSERT_EQUAL(std::string("the server answers in \"application/vnd.kubernetes.protobuf\" although JSON was asked for"),
+                         world.reflector.status().last_error);
+    CPPUNIT_ASSERT_EQUAL(std::string(""), world.events.take_text());
+    world.transport.expect({.status = 200, .body = ReflectorWorld::list("1", ""), .content_type = "application/json; charset=utf-8"});
+    CPPUNIT_ASSERT_EQUAL(0L, world.step());
+  }
+
+  void other_kinds_are_refused() {
+    ReflectorWorld world;
+    world.transport.expect_list(R"({"kind":"PartialObjectMetadataList","metadata":{"resourceVersion":"1"},
+        "items":[{"kind":"PartialObjectMetadata","metadata":{"name":"a"}}]})");
+    world.transport.expect_list(R"({"kind":"Table","metadata":{"resourceVersion":"1"},"rows":[]})");
+    world.step();
+    CPPUNIT_ASSERT_EQUAL(std::string("the list holds a \"PartialObjectMetadata\""), world.reflector.status().last_error);
+    world.step();
+    CPPUNIT_ASSERT_EQUAL(std::string("the answer is a \"Table\" and not a ServiceList"), world.reflector.status().last_error);
+    CPPUNIT_ASSERT(!world.reflector.status().listed);
+  }
+
+  void a_damaged_item_fails_the_list() {
+    ReflectorWorld world;
+    world.transport.expect_list(ReflectorWorld::list("10", ReflectorWorld::object("a", "8") + ",{\"metadata\":{\"name\":\"\xff\"}}"));
+    CPPUNIT_ASSERT_EQUAL(800L, world.step());
+    CPPUNIT_ASSERT(!world.reflector.status().listed);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(0), world.reflector.status().last_error.find("items[1] is not valid JSON"));
+  }
+
+  void a_list_without_version_is_refused() {
+    ReflectorWorld world;
+    world.transport.expect_list(R"({"kind":"ServiceList","metadata":{},"items":[]})");
+    CPPUNIT_ASSERT_EQUAL(800L, world.step());
+    CPPUNIT_ASSERT_EQUAL(std::string("begin Service"), world.events.take_text());
+  }
+
+  void each_resource_has_its_selectors() {
+    ReflectorWorld slices(endpoint_slices_resource());
+    slices.transport.expect({.status = 0, .body = "", .end = cut()});
+    slices.step();
+    CPPUNIT_ASSERT_EQUAL(std::string("/apis/discovery.k8s.io/v1/endpointslices?labelSelector=%21service.kubernetes.io%2Fheadless"
+                                     "&limit=500&resourceVersion=0"),
+                         slices.transport.last_asked());
+    ReflectorWorld nodes(node_resource("node-a"));
+    nodes.transport.expect({.status = 0, .body = "", .end = cut()});
+    nodes.step();
+    CPPUNIT_ASSERT_EQUAL(std::string("/api/v1/nodes?fieldSelector=metadata.name%3Dnode-a&limit=500&resourceVersion=0"), nodes.transport.last_asked());
+  }
+
+  void stopping_is_no_failure() {
+    ReflectorWorld world;
+    world.transport.expect({.status = 0, .body = "", .end = {base::StatusCode::unavailable, "stopped", ECANCELED}});
+    CPPUNIT_ASSERT_EQUAL(0L, world.step());
+    CPPUNIT_ASSERT(world.log.lines().empty());
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), world.reflector.status().errors);
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(ReflectorListTest);
+
+}  // namespace
+}  // namespace sluice::kube

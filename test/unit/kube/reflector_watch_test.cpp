@@ -1,0 +1,302 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+
+#include <cerrno>
+
+#include "test/unit/kube/reflector_world.hpp"
+
+namespace sluice::kube {
+namespace {
+
+using namespace std::chrono_literals;
+using test::ReflectorWorld;
+
+base::Status cut() { return {base::StatusCode::unavailable, "the connection broke", ECONNRESET}; }
+
+class ReflectorWatchTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(ReflectorWatchTest);
+  CPPUNIT_TEST(a_watch_begins_where_the_list_ended);
+  CPPUNIT_TEST(watches_last_five_to_ten_minutes_by_chance);
+  CPPUNIT_TEST(events_are_told_in_order);
+  CPPUNIT_TEST(an_end_resumes_from_the_last_version);
+  CPPUNIT_TEST(bookmarks_advance_the_version);
+  CPPUNIT_TEST(a_bookmark_that_goes_back_lists_the_newest);
+  CPPUNIT_TEST(an_object_that_becomes_of_no_use_is_removed);
+  CPPUNIT_TEST(an_expired_watch_lists_again_quietly);
+  CPPUNIT_TEST(expiring_again_and_again_backs_off);
+  CPPUNIT_TEST(an_http_410_lists_again);
+  CPPUNIT_TEST(a_429_event_resumes_after_a_while);
+  CPPUNIT_TEST(a_500_event_lists_again_after_a_while);
+  CPPUNIT_TEST(a_refused_connection_does_not_list_again);
+  CPPUNIT_TEST(a_429_answer_does_not_list_again);
+  CPPUNIT_TEST(a_500_answer_lists_again);
+  CPPUNIT_TEST(a_cut_watch_resumes_at_once);
+  CPPUNIT_TEST(a_cut_right_after_the_start_waits);
+  CPPUNIT_TEST(a_very_short_watch_lists_again);
+  CPPUNIT_TEST(a_short_watch_with_events_waits_and_resumes);
+  CPPUNIT_TEST(events_of_unknown_type_are_skipped);
+  CPPUNIT_TEST(events_about_other_kinds_are_skipped);
+  CPPUNIT_TEST(broken_text_lists_again);
+  CPPUNIT_TEST(half_an_event_is_not_told);
+  CPPUNIT_TEST(connected_means_a_running_watch);
+  CPPUNIT_TEST_SUITE_END();
+
+  // Answers the next watch with these events and steps.
+  static long watch(ReflectorWorld& world, const std::string& body, std::chrono::milliseconds lasts = 300s, base::Status end = {}) {
+    world.transport.expect({.status = 200, .body = body, .end = std::move(end), .lasts = lasts});
+    return world.step();
+  }
+
+  void a_watch_begins_where_the_list_ended() {
+    ReflectorWorld world;
+    world.list_once();
+    CPPUNIT_ASSERT_EQUAL(0L, watch(world, ""));
+    CPPUNIT_ASSERT_EQUAL(std::string("/api/v1/services?labelSelector=%21service.kubernetes.io%2Fservice-proxy-name"
+                                     "&fieldSelector=spec.clusterIP%21%3DNone&watch=true&resourceVersion=10&allowWatchBookmarks=true"
+                                     "&timeoutSeconds=300"),
+                         world.transport.last_asked());
+  }
+
+  void watches_last_five_to_ten_minutes_by_chance() {
+    ReflectorWorld world;
+    world.list_once();
+    world.random = 0.999;
+    watch(world, "");
+    CPPUNIT_ASSERT(world.asked("timeoutSeconds=599"));
+  }
+
+  void events_are_told_in_order() {
+    ReflectorWorld world;
+    world.list_once();
+    watch(world, ReflectorWorld::event("ADDED", ReflectorWorld::object("b", "11")) + ReflectorWorld::event("MODIFIED", ReflectorWorld::object("a", "12")) +
+                     ReflectorWorld::event("DELETED", ReflectorWorld::object("b", "13")));
+    CPPUNIT_ASSERT_EQUAL(std::string("upsert Service demo/b, upsert Service demo/a, remove Service demo/b"), world.events.take_text());
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(3), world.reflector.status().events);
+  }
+
+  void an_end_resumes_from_the_last_version() {
+    ReflectorWorld world;
+    world.list_once();
+    watch(world, ReflectorWorld::event("DELETED", ReflectorWorld::object("a", "17")));
+    watch(world, "");
+    CPPUNIT_ASSERT(world.asked("resourceVersion=17"));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), world.reflector.status().lists);
+  }
+
+  void bookmarks_advance_the_version() {
+    ReflectorWorld world;
+    world.list_once();
+    watch(world, ReflectorWorld::bookmark("90"));
+    watch(world, ReflectorWorld::bookmark("90"));
+    CPPUNIT_ASSERT(world.asked("resourceVersion=90"));
+    CPPUNIT_ASSERT_EQUAL(std::string(""), world.events.take_text());
+  }
+
+  void a_bookmark_that_goes_back_lists_the_newest() {
+    // A server restored from a backup would wait for our version and tell nothing till then.
+    ReflectorWorld world;
+    world.list_once();
+    CPPUNIT_ASSERT_EQUAL(0L, watch(world, ReflectorWorld::bookmark("4")));
+    world.transport.expect_list(ReflectorWorld::list("5", ""));
+    world.step();
+    CPPUNIT_ASSERT(!world.asked("resourceVersion="));
+    CPPUNIT_ASSERT_EQUAL(std::string("begin Service, end Service"), world.events.take_text());
+  }
+
+  void an_object_that_becomes_of_no_use_is_removed() {
+    ReflectorWorld world(endpoint_slices_resource());
+    world.transport.expect_list(R"({"kind":"EndpointSliceList","metadata":{"resourceVersion":"1"},"items":[]})");
+    world.step();
+    world.events.take();
+    watch(world, ReflectorWorld::event("MODIFIED", R"({"metadata":{"name":"s","namespace":"demo"},"addressType":"IPv4"})"));
+    CPPUNIT_ASSERT_EQUAL(std::string("remove EndpointSlice demo/s"), world.events.take_text());
+  }
+
+  void an_expired_watch_lists_again_quietly() {
+    ReflectorWorld world;
+    world.list_once();
+    CPPUNIT_ASSERT_EQUAL(0L, watch(world, ReflectorWorld::event("ERROR", ReflectorWorld::status(410, "Expired")), 0s));
+    world.transport.expect_list(ReflectorWorld::list("30", ""));
+    world.step();
+    CPPUNIT_ASSERT(world.asked("resourceVersion=10"));
+    CPPUNIT_ASSERT_EQUAL(std::string("begin Service, end Service"), world.events.take_text());
+    for (const auto& line : world.log.lines()) CPPUNIT_ASSERT_MESSAGE(line, line.starts_with("DEBUG"));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), world.reflector.status().errors);
+  }
+
+  void expiring_again_and_again_backs_off() {
+    ReflectorWorld world;
+    world.list_once();
+    const std::string expired = ReflectorWorld::event("ERROR", ReflectorWorld::status(410, "Expired"));
+    CPPUNIT_ASSERT_EQUAL(0L, watch(world, expired, 0s));
+    world.transport.expect_list(ReflectorWorld::list("30", ""));
+    world.step();
+    CPPUNIT_ASSERT_EQUAL(800L, watch(world, expired, 0s));
+    // A watch that works in between makes the next one free again.
+    world.transport.expect_list(ReflectorWorld::list("40", ""));
+    world.step();
+    watch(world, "", 10s);
+    CPPUNIT_ASSERT_EQUAL(0L, watch(world, expired, 0s));
+  }
+
+  void an_http_410_lists_again() {
+    ReflectorWorld world;
+    world.list_once();
+    world.transport.expect({.status = 410, .body = ReflectorWorld::status(410, "Gone")});
+    world.transport.expect_list(ReflectorWorld::list("30", ""));
+    CPPUNIT_ASSERT_EQUAL(0L, world.step());
+    world.step();
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), world.reflector.status().relists);
+  }
+
+  void a_429_event_resumes_after_a_while() {
+    ReflectorWorld world;
+    world.list_once();
+    CPPUNIT_ASSERT_EQUAL(5000L, watch(world, ReflectorWorld::event("ERROR", ReflectorWorld::status(429, "TooManyRequests", "m", R"({"retryAfterSeconds":5})"))));
+    watch(world, "");
+    CPPUNIT_ASSERT(world.asked("watch=true&resourceVersion=10"));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), world.reflector.status().lists);
+  }
+
+  void a_500_event_lists_again_after_a_while() {
+    ReflectorWorld world;
+    world.list_once();
+    CPPUNIT_ASSERT_EQUAL(800L, watch(world, ReflectorWorld::event("ERROR", ReflectorWorld::status(500, "InternalError"))));
+    world.transport.expect_list(ReflectorWorld::list("30", ""));
+    world.step();
+    CPPUNIT_ASSERT(!world.asked("watch="));
+  }
+
+  void a_refused_connection_does_not_list_again() {
+    ReflectorWorld world;
+    world.list_once();
+    for (const long delay : {800L, 1600L}) {
+      world.transport.expect({.status = 0, .body = "", .end = base::unavailable("refused")});
+      CPPUNIT_ASSERT_EQUAL(delay, world.step());
+    }
+    watch(world, "");
+    CPPUNIT_ASSERT(world.asked("watch=true&resourceVersion=10"));
+  }
+
+  void a_429_answer_does_not_list_again() {
+    ReflectorWorld world;
+    world.list_once();
+    for (const int code : {429, 401, 403, 502, 503}) {
+      world.transport.expect({.status = code, .body = ""});
+      CPPUNIT_ASSERT(world.step() > 0);
+    }
+    watch(world, "");
+    CPPUNIT_ASSERT(world.asked("watch=true"));
+  }
+
+  void a_500_answer_lists_again() {
+    ReflectorWorld world;
+    world.list_once();
+    world.transport.expect({.status = 500, .body = ""});
+    CPPUNIT_ASSERT_EQUAL(800L, world.step());
+    world.transport.expect_list(ReflectorWorld::list("30", ""));
+    world.step();
+    CPPUNIT_ASSERT(!world.asked("watch="));
+  }
+
+  void a_cut_watch_resumes_at_once() {
+    ReflectorWorld world;
+    world.list_once();
+    CPPUNIT_ASSERT_EQUAL(0L, watch(world, ReflectorWorld::event("ADDED", ReflectorWorld::object("b", "11")), 5s, cut()));
+    watch(world, "");
+    CPPUNIT_ASSERT(world.asked("watch=true&resourceVersion=11"));
+  }
+
+  void a_cut_right_after_the_start_waits() {
+    ReflectorWorld world;
+    world.list_once();
+    CPPUNIT_ASSERT_EQUAL(800L, watch(world, "", 10ms, cut()));
+    watch(world, "");
+    CPPUNIT_ASSERT(world.asked("watch=true&resourceVersion=10"));
+  }
+
+  void a_very_short_watch_lists_again() {
+    ReflectorWorld world;
+    world.list_once();
+    CPPUNIT_ASSERT_EQUAL(800L, watch(world, "", 999ms));
+    world.transport.expect_list(ReflectorWorld::list("30", ""));
+    world.step();
+    CPPUNIT_ASSERT(world.asked("resourceVersion=10"));
+    CPPUNIT_ASSERT(!world.asked("watch="));
+  }
+
+  void a_short_watch_with_events_waits_and_resumes() {
+    ReflectorWorld world;
+    world.list_once();
+    CPPUNIT_ASSERT_EQUAL(800L, watch(world, ReflectorWorld::bookmark("12"), 100ms));
+    watch(world, "");
+    CPPUNIT_ASSERT(world.asked("watch=true&resourceVersion=12"));
+  }
+
+  void events_of_unknown_type_are_skipped() {
+    ReflectorWorld world;
+    world.list_once();
+    watch(world, ReflectorWorld::event("RENAMED", ReflectorWorld::object("x", "50")) + ReflectorWorld::event("RENAMED", ReflectorWorld::object("x", "51")) +
+                     ReflectorWorld::event("ADDED", ReflectorWorld::object("b", "11")));
+    CPPUNIT_ASSERT_EQUAL(std::string("upsert Service demo/b"), world.events.take_text());
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), world.log.lines().size());
+    watch(world, "");
+    CPPUNIT_ASSERT(world.asked("resourceVersion=11"));
+  }
+
+  void events_about_other_kinds_are_skipped() {
+    ReflectorWorld world;
+    world.list_once();
+    watch(world, ReflectorWorld::event("ADDED", R"({"kind":"Pod","metadata":{"name":"p","namespace":"demo","resourceVersion":"50"}})"));
+    CPPUNIT_ASSERT_EQUAL(std::string(""), world.events.take_text());
+    watch(world, "");
+    CPPUNIT_ASSERT(world.asked("resourceVersion=10"));
+  }
+
+  void broken_text_lists_again() {
+    for (const std::string& text : {std::string("<html>"), std::string("{\"type\":\"ADDED\",\"object\":{\"a\":\"\xff\"}}"), std::string("{}}"),
+                                    std::string("{\"type\":\"ADDED\",\"object\":null}"), std::string("{\"type\":1}")}) {
+      ReflectorWorld world;
+      world.list_once();
+      CPPUNIT_ASSERT_EQUAL(800L, watch(world, ReflectorWorld::event("ADDED", ReflectorWorld::object("b", "11")) + text));
+      CPPUNIT_ASSERT_EQUAL(std::string("upsert Service demo/b"), world.events.take_text());
+      world.transport.expect_list(ReflectorWorld::list("30", ""));
+      world.step();
+      CPPUNIT_ASSERT(!world.asked("watch="));
+      CPPUNIT_ASSERT(world.reflector.status().errors == 1);
+    }
+  }
+
+  void half_an_event_is_not_told() {
+    ReflectorWorld world;
+    world.list_once();
+    const std::string event = ReflectorWorld::event("ADDED", ReflectorWorld::object("b", "11"));
+    for (std::size_t size = 0; size + 1 < event.size(); size += 7) {
+      CPPUNIT_ASSERT_EQUAL(0L, watch(world, event.substr(0, size), 5s, cut()));
+      CPPUNIT_ASSERT_EQUAL(std::string(""), world.events.take_text());
+      CPPUNIT_ASSERT(world.asked("resourceVersion=10"));
+    }
+  }
+
+  void connected_means_a_running_watch() {
+    ReflectorWorld world;
+    CPPUNIT_ASSERT(!world.reflector.status().connected);
+    world.list_once();
+    CPPUNIT_ASSERT(!world.reflector.status().connected);
+    watch(world, "");
+    CPPUNIT_ASSERT(world.reflector.status().connected);
+    world.transport.expect({.status = 0, .body = "", .end = base::unavailable("refused")});
+    world.step();
+    CPPUNIT_ASSERT(!world.reflector.status().connected);
+    CPPUNIT_ASSERT_EQUAL(std::string("refused"), world.reflector.status().last_error);
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(ReflectorWatchTest);
+
+}  // namespace
+}  // namespace sluice::kube

@@ -1,0 +1,56 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A reflector of Services with everything around it scripted.
+#pragma once
+
+#include <string>
+
+#include "core/kube/reflector.hpp"
+#include "test/unit/kube/event_recorder.hpp"
+#include "test/unit/kube/script_transport.hpp"
+#include "test/unit/plugin/captured_log.hpp"
+
+namespace sluice::test {
+
+struct ReflectorWorld {
+  explicit ReflectorWorld(kube::Resource resource = kube::services_resource())
+      : reflector(std::move(resource), {transport, events, clock, [this] { return random; }, failures}) {}
+
+  static std::string object(const std::string& name, const std::string& version, const std::string& spec = "") {
+    return R"({"metadata":{"name":")" + name + R"(","namespace":"demo","resourceVersion":")" + version + R"("},"spec":{)" + spec + "}}";
+  }
+  static std::string list(const std::string& version, const std::string& items, const std::string& token = "") {
+    return R"({"kind":"ServiceList","metadata":{"resourceVersion":")" + version + R"(","continue":")" + token + R"("},"items":[)" + items + "]}";
+  }
+  static std::string event(const std::string& type, const std::string& object) {
+    return R"({"type":")" + type + R"(","object":)" + object + "}\n";
+  }
+  static std::string bookmark(const std::string& version) {
+    return event("BOOKMARK", R"({"kind":"Service","metadata":{"resourceVersion":")" + version + "\"}}");
+  }
+  static std::string status(int code, const std::string& reason, const std::string& message = "m", const std::string& details = "{}") {
+    return R"({"kind":"Status","code":)" + std::to_string(code) + R"(,"reason":")" + reason + R"(","message":")" + message +
+           R"(","details":)" + details + "}";
+  }
+
+  // A list of demo/a at version 10 is done, the next step watches.
+  void list_once() {
+    transport.expect_list(list("10", object("a", "9")));
+    reflector.step();
+    events.take();
+  }
+
+  long step() { return static_cast<long>(reflector.step().count()); }
+  bool asked(const std::string& part) const { return transport.last_asked().find(part) != std::string::npos; }
+
+  FakeClock clock;
+  ScriptTransport transport{clock};
+  EventRecorder events;
+  double random = 0;
+  CapturedLog log;
+  kube::FailureLog failures{"kube"};
+  kube::Reflector reflector;
+};
+
+}  // namespace sluice::test

@@ -1,0 +1,62 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A transport that answers from a script and keeps what it was asked.
+#pragma once
+
+#include <deque>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/kube/transport.hpp"
+#include "test/unit/sync/fake_clock.hpp"
+
+namespace sluice::test {
+
+struct ScriptedAnswer {
+  int status = 200;  // 0 = no answer at all, only `end`
+  std::string body;
+  base::Status end = {};  // how the connection ends behind the body
+  std::chrono::milliseconds lasts{0};
+  std::string content_type = "application/json";
+  std::optional<std::chrono::seconds> retry_after = {};
+};
+
+class ScriptTransport final : public kube::Transport {
+ public:
+  explicit ScriptTransport(FakeClock& clock) : clock_(clock) {}
+
+  void expect(ScriptedAnswer answer) { answers_.push_back(std::move(answer)); }
+  void expect_list(const std::string& body) { expect({.status = 200, .body = body}); }
+
+  base::Status get(const kube::Request& request, kube::ResponseSink& sink) override {
+    if (answers_.empty()) throw std::logic_error("the script has no answer for " + request.target());
+    asked_.push_back(request.target());
+    const ScriptedAnswer answer = answers_.front();
+    answers_.pop_front();
+    clock_.advance(answer.lasts);
+    if (answer.status == 0) return answer.end;
+    if (auto status = sink.on_head({answer.status, answer.content_type, answer.retry_after}); !status.ok()) return status;
+    // In two pieces, as a network would.
+    const std::size_t half = answer.body.size() / 2;
+    for (const auto part : {std::string_view(answer.body).substr(0, half), std::string_view(answer.body).substr(half)}) {
+      if (part.empty()) continue;
+      if (auto status = sink.on_body(part); !status.ok()) return status;
+    }
+    return answer.end;
+  }
+  void stop() override {}
+
+  std::string last_asked() const { return asked_.empty() ? "" : asked_.back(); }
+  std::size_t requests() const { return asked_.size(); }
+  bool done() const { return answers_.empty(); }
+
+ private:
+  FakeClock& clock_;
+  std::deque<ScriptedAnswer> answers_;
+  std::vector<std::string> asked_;
+};
+
+}  // namespace sluice::test
