@@ -1,3 +1,6 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+#
 # SLUICE_BOOST: Boost.DLL and Boost.Asio (headers), Boost.Program_options (library).
 AC_DEFUN([SLUICE_BOOST], [
   AC_CHECK_HEADER([boost/dll/shared_library.hpp], [],

@@ -1,3 +1,6 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+#
 # SLUICE_CPPREST: cpprestsdk ships no pkg-config file on Debian.
 AC_DEFUN([SLUICE_CPPREST], [
   AC_CHECK_HEADER([cpprest/http_client.h], [],

@@ -1,3 +1,6 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+#
 # SLUICE_CXX20: the compiler must offer C++20 as the daemon uses it.
 AC_DEFUN([SLUICE_CXX20], [
   AC_MSG_CHECKING([for C++20])

@@ -1,3 +1,6 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+#
 # SLUICE_SANITIZERS: --enable-sanitizers=address,undefined | thread.
 AC_DEFUN([SLUICE_SANITIZERS], [
   AC_ARG_ENABLE([sanitizers],

@@ -1,3 +1,6 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+#
 # SLUICE_TESTS: CppUnit for `make check`; without it the daemon still builds.
 AC_DEFUN([SLUICE_TESTS], [
   PKG_CHECK_MODULES([CPPUNIT], [cppunit >= 1.14], [sluice_have_cppunit=yes], [sluice_have_cppunit=no])

@@ -7,7 +7,7 @@
 set -eu
 
 BUILD="autoconf automake libtool make g++ pkg-config gawk
-  libcpprest-dev libboost-dev libboost-program-options-dev libboost-system-dev libssl-dev zlib1g-dev
+  libcpprest-dev libboost-dev libboost-program-options-dev libboost-system-dev libssl-dev
   liblog4cplus-dev libnl-3-dev libnl-route-3-dev libsimdjson-dev libyaml-cpp-dev nlohmann-json3-dev"
 DEMO="iproute2 iptables procps"
 TEST="libcppunit-dev iproute2 iptables nftables procps python3 openssl curl clang man-db util-linux binutils"

@@ -176,7 +176,7 @@ part_system() {
   system=$src/test/system/run.py
   tap cases 900 python3 "$system" --builddir "$build" --results "$logs/system.json" --keep-logs "$logs/system"
   if [ "$long" = 0 ]; then
-    tap churn 120 python3 "$system" --builddir "$build" --churn --family v4 --protocol tcp --filter 1 --filter 19 \
+    tap churn 120 python3 "$system" --builddir "$build" --churn --family v4 --protocol tcp --filter policy \
       --keep-logs "$logs/system-churn"
   else
     tap churn 1800 python3 "$system" --builddir "$build" --churn --keep-logs "$logs/system-churn"

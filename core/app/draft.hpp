@@ -57,6 +57,7 @@ struct Draft {
   Sourced<std::string> interface_name_prefix;
   Sourced<std::string> cluster_cidr;
 
+  // Checked as kube-proxy does, and of no use: no cache here has to be gone through again.
   Sourced<Duration> config_sync_period{std::chrono::minutes(15), {}};
   Sourced<int> verbosity;
   Sourced<std::string> log_format{"text", {}};

@@ -33,7 +33,7 @@ constexpr std::array kFlags = std::to_array<FlagSpec>({
     {"manifests", text, source, true, "DIR|FILE",
      "Read Services, EndpointSlices and Nodes from disk instead of an API server."},
     {"config-sync-period", duration, source, false, "DURATION",
-     "How often everything known is handed on again, even without a change (default 15m)."},
+     "Accepted without effect: there is no cache that would have to be gone through again (default 15m)."},
 
     {"hostname-override", text, node, true, "NAME", "Name of this node in the cluster, instead of the host name."},
     {"bind-address", text, node, false, "IP",

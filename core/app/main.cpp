@@ -104,7 +104,10 @@ int start(const std::vector<std::string>& arguments) {
   const plugin::Folders folders(plugins.folders.begin(), plugins.folders.end());
   const app::Settings settings =
       app::validate(draft, {plugin::available_plugins(folders), host_name()}, problems);
-  if (action == app::Action::check) return check(settings, problems);
+  if (action == app::Action::check) {
+    app::set_up_logging(draft.log());
+    return check(settings, problems);
+  }
   if (problems.has_errors()) return tell(problems);
   app::set_up_logging(settings.log);
   for (const auto& problem : problems.all()) base::log_warning("app", problem.to_string());

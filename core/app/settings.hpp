@@ -74,7 +74,6 @@ struct Settings {
   // Of the backend in use; min_sync_period <= sync_period.
   Duration sync_period = std::chrono::seconds(30);
   Duration min_sync_period = std::chrono::seconds(1);
-  Duration config_sync_period = std::chrono::minutes(15);  // how often everything is handed on again
 
   LogSettings log;
   std::map<std::string, BackendSection> sections;  // by backend id

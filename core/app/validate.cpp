@@ -83,7 +83,8 @@ class Validator {
     const auto& installed = surroundings_.installed_backends;
     if (std::find(installed.begin(), installed.end(), out_.backend) == installed.end()) {
       problems_.error(chosen.given() ? chosen.where : "--proxy-mode",
-                      "backend '" + out_.backend + "' is not installed; installed: " + joined(installed));
+                      "backend '" + out_.backend + "' is not installed in " + joined(draft_.plugins().folders) +
+                          "; installed: " + joined(installed) + "; install it or set --plugin-dir");
     }
     for (const auto& [id, section] : draft_.sections) {
       if (std::find(installed.begin(), installed.end(), id) == installed.end()) {
@@ -123,7 +124,6 @@ class Validator {
       problems_.error(draft_.config_sync_period.where,
                       print_duration(draft_.config_sync_period.value) + " is too short; allowed: more than 0");
     }
-    out_.config_sync_period = draft_.config_sync_period.value;
   }
 
   void check_bit(const Sourced<int>& bit) {

@@ -50,7 +50,9 @@ ApiStatus AnswerReader::refusal() {
 
 ListReader::ListReader(Decoder& decoder, model::ResourceKind kind, std::function<void()> begun,
                        std::function<base::Status(Decoded)> visit)
-    : AnswerReader(decoder), kind_(kind), begun_(std::move(begun)),
+    : AnswerReader(decoder),
+      kind_(kind),
+      begun_(std::move(begun)),
       splitter_([this, visit = std::move(visit)](std::string_view item) {
         Decoded decoded = this->decoder().object(kind_, item);
         if (const auto* wrong = std::get_if<WrongKind>(&decoded.result)) {
@@ -79,7 +81,8 @@ base::Result<ListEnvelope> ListReader::finish() {
 
 WatchReader::WatchReader(Decoder& decoder, model::ResourceKind kind, std::function<void()> begun,
                          std::function<base::Status(WatchEvent)> visit)
-    : AnswerReader(decoder), begun_(std::move(begun)),
+    : AnswerReader(decoder),
+      begun_(std::move(begun)),
       splitter_([this, kind, visit = std::move(visit)](std::string_view document) {
         auto event = this->decoder().watch_event(kind, document);
         if (!event) return event.status();

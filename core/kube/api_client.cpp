@@ -142,8 +142,11 @@ struct Endpoint {
   std::unique_ptr<HttpClient> client;
 };
 
-void tune_socket(void* handle, base::Family family) {
-  auto& socket = *static_cast<boost::asio::ip::tcp::socket*>(handle);
+void tune_socket(void* handle, bool tls, base::Family family) {
+  // What the library hands out depends on the scheme of the URL.
+  using Socket = boost::asio::ip::tcp::socket;
+  Socket& socket =
+      tls ? static_cast<boost::asio::ssl::stream<Socket&>*>(handle)->next_layer() : *static_cast<Socket*>(handle);
   // Not open yet; the library keeps a socket that is.
   boost::system::error_code failed;
   socket.open(family == base::Family::ipv4 ? boost::asio::ip::tcp::v4() : boost::asio::ip::tcp::v6(), failed);
@@ -170,7 +173,8 @@ std::unique_ptr<Endpoint> open_endpoint(const ConnectionConfig& config, const ba
   options.set_max_redirects(0);  // following one would show our credentials to another server
   options.set_request_compressed_response(compress);
   options.set_validate_certificates(!config.insecure_skip_tls_verify);
-  options.set_nativehandle_options([family = address.family()](void* handle) { tune_socket(handle, family); });
+  options.set_nativehandle_options(
+      [tls = config.server.tls, family = address.family()](void* handle) { tune_socket(handle, tls, family); });
   options.set_ssl_context_callback([config, secrets, report = out->report](boost::asio::ssl::context& context) {
     const auto status = configure_tls(context.native_handle(), config, secrets, report);
     if (!status.ok()) throw std::runtime_error(status.message());
@@ -219,8 +223,7 @@ class ApiClient::Impl {
   base::Status get(const Request& request, ResponseSink& sink) {
     auto secrets = credentials_.load();
     if (!secrets) return secrets.status();
-    const auto addresses =
-        resolve_host(config().server.host, kResolveLimit, [this] { return stopped(); });
+    const auto addresses = resolve_host(config().server.host, kResolveLimit, [this] { return stopped(); });
     if (stopped()) return stopped_status();
     if (!addresses) return unreachable(addresses.status().message());
     const base::IpAddress address = pick(*addresses);
@@ -238,7 +241,8 @@ class ApiClient::Impl {
     base::Status status = wait(*exchange, sink, *endpoint, idle);
     leave(exchange);
     if (!status.ok()) {
-      if (status.code() == base::StatusCode::unavailable || status.code() == base::StatusCode::denied) try_next_address();
+      if (status.code() == base::StatusCode::unavailable || status.code() == base::StatusCode::denied)
+        try_next_address();
       if (keep) forget(endpoint);
     }
     return status;
@@ -392,7 +396,8 @@ class ApiClient::Impl {
       return {base::StatusCode::denied, "no TLS connection with " + server + ": " + (reason.empty() ? tls : reason)};
     }
     switch (code) {
-      case ECANCELED: return stopped_status();
+      case ECANCELED:
+        return stopped_status();
       case ETIMEDOUT:
         return {base::StatusCode::unavailable,
                 server + " has sent nothing for " + std::to_string(idle.count()) + " seconds", ETIMEDOUT};
@@ -401,12 +406,14 @@ class ApiClient::Impl {
         const auto probe = probe_connect(endpoint.address, config().server.port, kProbeLimit);
         return unreachable(probe.ok() ? "the connection failed; it works again" : probe.message());
       }
-      case 0: return base::unavailable(server + " sent a broken HTTP answer");
+      case 0:
+        return base::unavailable(server + " sent a broken HTTP answer");
       case 1:
-      case 2: return {base::StatusCode::unavailable, server + " has closed the connection", ECONNRESET};
+      case 2:
+        return {base::StatusCode::unavailable, server + " has closed the connection", ECONNRESET};
       default:
-        return {base::StatusCode::unavailable, base::errno_status("the connection with " + server + " failed", code).message(),
-                code};
+        return {base::StatusCode::unavailable,
+                base::errno_status("the connection with " + server + " failed", code).message(), code};
     }
   }
 

@@ -30,8 +30,8 @@ ApiSource::ApiSource(std::unique_ptr<Transport> transport, const std::string& no
                      const base::Clock& clock)
     : transport_(std::move(transport)) {
   for (auto& resource : {services_resource(), endpoint_slices_resource(), node_resource(node_name)}) {
-    reflectors_.push_back(std::make_unique<Reflector>(
-        resource, ReflectorContext{*transport_, sink, clock, random_numbers(), failures_}));
+    reflectors_.push_back(
+        std::make_unique<Reflector>(resource, ReflectorContext{*transport_, sink, clock, random_numbers(), failures_}));
   }
 }
 

@@ -43,8 +43,7 @@ std::string ServerUrl::to_string() const {
 
 base::Result<ServerUrl> parse_server_url(const std::string& text) {
   const auto wrong = [&](const std::string& why) {
-    return base::invalid("\"" + text + "\" is not the address of a server: " + why +
-                         "; write it as https://host:port");
+    return base::invalid("\"" + text + "\" is not the address of a server: " + why + "; write it as https://host:port");
   };
   ServerUrl out;
   std::string_view rest = text;
@@ -66,7 +65,8 @@ base::Result<ServerUrl> parse_server_url(const std::string& text) {
     out.base_path = path;
   }
   if (rest.find_first_of("?#") != std::string_view::npos) return wrong("it has a query");
-  if (authority.find('@') != std::string_view::npos) return base::invalid("the address of the server holds credentials; put them into the user's entry");
+  if (authority.find('@') != std::string_view::npos)
+    return base::invalid("the address of the server holds credentials; put them into the user's entry");
 
   std::string_view port;
   if (authority.starts_with('[')) {
@@ -85,8 +85,7 @@ base::Result<ServerUrl> parse_server_url(const std::string& text) {
   } else {
     out.host = authority;
   }
-  constexpr std::string_view kHost =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:%";
+  constexpr std::string_view kHost = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:%";
   if (out.host.empty()) return wrong("the host is missing");
   if (out.host.find_first_not_of(kHost) != std::string::npos) return wrong("the host has characters no host has");
   if (!port.empty()) {

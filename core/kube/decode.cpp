@@ -52,9 +52,15 @@ Decoded decode_object(model::ResourceKind kind, const JsonField& root, const Fie
     const DecodeContext context{out.name, apply_server_defaults, out.notes};
     KindResult result;
     switch (kind) {
-      case model::ResourceKind::service: result = decode_service(root, metadata, context); break;
-      case model::ResourceKind::endpoint_slice: result = decode_endpoint_slice(root, metadata, context); break;
-      case model::ResourceKind::node: result = decode_node(root, metadata, context); break;
+      case model::ResourceKind::service:
+        result = decode_service(root, metadata, context);
+        break;
+      case model::ResourceKind::endpoint_slice:
+        result = decode_endpoint_slice(root, metadata, context);
+        break;
+      case model::ResourceKind::node:
+        result = decode_node(root, metadata, context);
+        break;
     }
     std::visit([&](auto& value) { out.result = std::move(value); }, result);
   }
@@ -146,7 +152,9 @@ base::Result<WatchEvent> Decoder::watch_event(model::ResourceKind kind, std::str
 
   const JsonField object = root.get("object");
   switch (out.type) {
-    case WatchEvent::Type::error: out.status = decode_status(object); break;
+    case WatchEvent::Type::error:
+      out.status = decode_status(object);
+      break;
     case WatchEvent::Type::bookmark: {
       // Everything but the version may be missing, the name included.
       const JsonField metadata = object.get("metadata");
@@ -165,7 +173,8 @@ base::Result<WatchEvent> Decoder::watch_event(model::ResourceKind kind, std::str
                                  out.type == WatchEvent::Type::deleted);
       break;
     }
-    case WatchEvent::Type::unknown: break;
+    case WatchEvent::Type::unknown:
+      break;
   }
   if (root.failed()) return base::invalid("a watch event: " + error.to_string());
   return out;

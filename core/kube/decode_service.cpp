@@ -169,7 +169,7 @@ void read_ingress(const JsonField& ingress, const DecodeContext& context, model:
   ingress.each([&](const JsonField& entry) {
     const JsonField ip = entry.get("ip");
     const JsonField mode = entry.get("ipMode");
-    if (ip.text().empty()) return;  // a host name only
+    if (ip.text().empty()) return;                       // a host name only
     if (mode.present() && mode.text() != "VIP") return;  // traffic comes addressed to nodes or endpoints
     if (const auto address = base::IpAddress::parse(ip.text())) {
       out.load_balancer_ips.push_back(*address);

@@ -103,10 +103,16 @@ base::Status ListSplitter::feed(std::string_view bytes) {
   while (!bytes.empty()) {
     base::Status status;
     switch (place_) {
-      case Place::envelope: status = feed_envelope(bytes); break;
+      case Place::envelope:
+        status = feed_envelope(bytes);
+        break;
       case Place::before_item:
-      case Place::after_item: status = feed_between(bytes); break;
-      case Place::item: status = feed_item(bytes); break;
+      case Place::after_item:
+        status = feed_between(bytes);
+        break;
+      case Place::item:
+        status = feed_item(bytes);
+        break;
     }
     if (!status.ok()) return status;
   }

@@ -81,14 +81,20 @@ void JsonField::fail(std::string problem) const {
 
 std::string JsonField::type_name() const {
   switch (value_->type()) {
-    case simdjson::dom::element_type::ARRAY: return "a list";
-    case simdjson::dom::element_type::OBJECT: return "an object";
+    case simdjson::dom::element_type::ARRAY:
+      return "a list";
+    case simdjson::dom::element_type::OBJECT:
+      return "an object";
     case simdjson::dom::element_type::INT64:
     case simdjson::dom::element_type::UINT64:
-    case simdjson::dom::element_type::DOUBLE: return "a number";
-    case simdjson::dom::element_type::STRING: return "a text";
-    case simdjson::dom::element_type::BOOL: return "true or false";
-    case simdjson::dom::element_type::NULL_VALUE: return "null";
+    case simdjson::dom::element_type::DOUBLE:
+      return "a number";
+    case simdjson::dom::element_type::STRING:
+      return "a text";
+    case simdjson::dom::element_type::BOOL:
+      return "true or false";
+    case simdjson::dom::element_type::NULL_VALUE:
+      return "null";
   }
   return "of another type";
 }

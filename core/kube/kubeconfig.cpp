@@ -83,7 +83,8 @@ class KubeconfigReader {
     YAML::Node found(YAML::NodeType::Undefined);
     if (list && !list.IsNull() && !list.IsSequence()) wrong(list_name, "is not a list", "correct the file");
     for (std::size_t i = 0; list && i < list.size(); ++i) {
-      if (!list[i].IsMap()) wrong(list_name + "[" + std::to_string(i) + "]", "is not an entry with a name", "correct the file");
+      if (!list[i].IsMap())
+        wrong(list_name + "[" + std::to_string(i) + "]", "is not an entry with a name", "correct the file");
       if (scalar(list[i]["name"], list_name + "[" + std::to_string(i) + "].name") != name) continue;
       if (found.IsDefined()) wrong(list_name, "has two entries called \"" + name + "\"", "remove one");
       found.reset(list[i][key].IsDefined() ? list[i][key] : YAML::Node(YAML::NodeType::Map));
@@ -136,7 +137,8 @@ class KubeconfigReader {
     out_.disable_compression = flag(cluster["disable-compression"], prefix + "disable-compression");
     out_.ca = material(cluster, prefix, "certificate-authority");
     if (out_.insecure_skip_tls_verify && out_.ca.given()) {
-      wrong(prefix + "insecure-skip-tls-verify", "is true although a certificate-authority is given", "keep one of them");
+      wrong(prefix + "insecure-skip-tls-verify", "is true although a certificate-authority is given",
+            "keep one of them");
     }
     if (!scalar(cluster["proxy-url"], prefix + "proxy-url").empty()) {
       wrong(prefix + "proxy-url", "is set, and connections through a proxy are not supported",
@@ -194,8 +196,8 @@ base::Result<std::optional<ConnectionConfig>> load_kubeconfig(const std::string&
     return base::invalid(wrong.sentence);
   } catch (const YAML::Exception& exception) {
     // Only what the parser says, never the line: it may hold a token.
-    return base::invalid(path + ": line " + std::to_string(exception.mark.line + 1) + " is not valid YAML: " +
-                         exception.msg + "; correct the file");
+    return base::invalid(path + ": line " + std::to_string(exception.mark.line + 1) +
+                         " is not valid YAML: " + exception.msg + "; correct the file");
   }
 }
 

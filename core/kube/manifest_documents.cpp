@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/kube/item_splitter.hpp"
+#include "core/kube/yaml_line.hpp"
 #include "core/kube/yaml_to_json.hpp"
 
 namespace sluice::kube {
@@ -62,7 +63,8 @@ class FileReader {
       std::vector<std::string_view> documents;
       const base::Status status = split_json(documents);
       if (status.ok() || only_json) {
-        for (std::size_t i = 0; i < documents.size(); ++i) read_document({static_cast<int>(i) + 1, 0, "", documents[i]});
+        for (std::size_t i = 0; i < documents.size(); ++i)
+          read_document({static_cast<int>(i) + 1, 0, "", documents[i]});
         if (!status.ok()) error({static_cast<int>(documents.size()) + 1, 0, "", {}}, "", status.message());
         return std::move(out_);
       }

@@ -19,9 +19,7 @@ struct ManifestKey {
 
   std::string to_string() const { return std::string(model::resource_kind_name(kind)) + " " + name.to_string(); }
   bool operator==(const ManifestKey&) const = default;
-  bool operator<(const ManifestKey& other) const {
-    return kind != other.kind ? kind < other.kind : name < other.name;
-  }
+  bool operator<(const ManifestKey& other) const { return kind != other.kind ? kind < other.kind : name < other.name; }
 };
 
 struct ManifestObject {
@@ -33,8 +31,8 @@ struct ManifestContent {
   std::vector<ManifestObject> objects;
   std::vector<ManifestKey> unusable;  // objects with a name that could not be used
   // Sentences for people, each with file, document, line and field.
-  std::vector<std::string> errors;  // what stops the file from being taken
-  std::vector<std::string> notes;   // parts of objects that were left out
+  std::vector<std::string> errors;   // what stops the file from being taken
+  std::vector<std::string> notes;    // parts of objects that were left out
   std::vector<std::string> skipped;  // documents of no use to a proxy
 };
 

@@ -228,7 +228,8 @@ bool ManifestsSource::drain_events() {
       const auto* event = reinterpret_cast<const inotify_event*>(buffer + at);
       const std::string name = event->len > 0 ? event->name : "";
       // "..data" and its like: the links through which a mounted ConfigMap is swapped.
-      concerned = concerned || name.empty() || name.starts_with("..") || (folder ? is_manifest_name(name) : name == own_name);
+      concerned =
+          concerned || name.empty() || name.starts_with("..") || (folder ? is_manifest_name(name) : name == own_name);
       at += static_cast<ssize_t>(sizeof(inotify_event) + event->len);
     }
   }
@@ -243,7 +244,7 @@ void ManifestsSource::run() {
     if (fds[0].revents != 0) return;
     if (ready > 0) {
       if (!drain_events()) continue;
-      for (int round = 0; round < kMaxQuietRounds && ::poll(fds, count, kQuietMs) > 0; ++round) {
+      for (int round = 0; round<kMaxQuietRounds&& ::poll(fds, count, kQuietMs)> 0; ++round) {
         if (fds[0].revents != 0) return;
         drain_events();
       }

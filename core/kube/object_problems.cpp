@@ -29,7 +29,8 @@ void ObjectProblems::report(const model::ObjectName& name, const std::string& pr
   if (!problem.empty()) text += "; what was known of the object before stays in force";
   base::log_warning("kube", who + ": " + text);
   if (known_.size() == kMaxKnown && known == known_.end()) {
-    base::log_warning("kube", "further " + std::string(model::resource_kind_name(kind_)) + " objects with problems are not named");
+    base::log_warning(
+        "kube", "further " + std::string(model::resource_kind_name(kind_)) + " objects with problems are not named");
   }
 }
 

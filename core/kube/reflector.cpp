@@ -44,10 +44,14 @@ bool went_back(const std::string& before, const std::string& now) {
 
 std::string remedy(const ApiStatus& refusal, const Resource& resource) {
   switch (refusal.code) {
-    case 401: return "; check the credentials";
-    case 403: return "; grant list and watch on " + resource.plural + ", as ClusterRole system:node-proxier does";
-    case 404: return "; the server does not offer " + resource.path + ", which Kubernetes has from 1.21 on";
-    default: return {};
+    case 401:
+      return "; check the credentials";
+    case 403:
+      return "; grant list and watch on " + resource.plural + ", as ClusterRole system:node-proxier does";
+    case 404:
+      return "; the server does not offer " + resource.path + ", which Kubernetes has from 1.21 on";
+    default:
+      return {};
   }
 }
 
@@ -55,12 +59,16 @@ std::string remedy(const ApiStatus& refusal, const Resource& resource) {
 
 Resource services_resource() {
   return {model::ResourceKind::service, "services", "/api/v1/services", "!service.kubernetes.io/service-proxy-name",
-          "spec.clusterIP!=None", true};
+          "spec.clusterIP!=None",       true};
 }
 
 Resource endpoint_slices_resource() {
-  return {model::ResourceKind::endpoint_slice, "endpointslices", "/apis/discovery.k8s.io/v1/endpointslices",
-          "!service.kubernetes.io/headless", "", false};
+  return {model::ResourceKind::endpoint_slice,
+          "endpointslices",
+          "/apis/discovery.k8s.io/v1/endpointslices",
+          "!service.kubernetes.io/headless",
+          "",
+          false};
 }
 
 Resource node_resource(const std::string& node_name) {
@@ -68,8 +76,10 @@ Resource node_resource(const std::string& node_name) {
 }
 
 Reflector::Reflector(Resource resource, ReflectorContext context)
-    : resource_(std::move(resource)), context_(std::move(context)),
-      backoff_(base::BackoffOptions{}, context_.clock, context_.random), problems_(resource_.kind) {}
+    : resource_(std::move(resource)),
+      context_(std::move(context)),
+      backoff_(base::BackoffOptions{}, context_.clock, context_.random),
+      problems_(resource_.kind) {}
 
 milliseconds Reflector::step() { return phase_ == Phase::list ? list() : watch(); }
 
@@ -97,7 +107,8 @@ milliseconds Reflector::list() {
     answered();
     if (first_page) context_.sink.deliver(model::ListBegin{resource_.kind});
   };
-  ListReader reader(decoder_, resource_.kind, begun, [this](Decoded decoded) { return take_listed(std::move(decoded)); });
+  ListReader reader(decoder_, resource_.kind, begun,
+                    [this](Decoded decoded) { return take_listed(std::move(decoded)); });
   const auto status = context_.transport.get(list_request(), reader);
   if (!reader.failure().ok()) return list_failed(reader.failure().message());
   if (!status.ok()) {
@@ -196,7 +207,8 @@ milliseconds Reflector::watch() {
     counters_.connected = true;
     context_.failures.succeeded("watch " + resource_.plural);
   };
-  WatchReader reader(decoder_, resource_.kind, begun, [this](WatchEvent event) { return take_event(std::move(event)); });
+  WatchReader reader(decoder_, resource_.kind, begun,
+                     [this](WatchEvent event) { return take_event(std::move(event)); });
   const auto began = context_.clock.now();
   const auto status = context_.transport.get(watch_request(), reader);
   if (watch_error_) return watch_refused(*watch_error_, true);
@@ -222,8 +234,9 @@ milliseconds Reflector::watch_refused(const ApiStatus& refusal, bool as_event) {
     return std::exchange(expired_before_, true) ? backoff_.next() : kNow;
   }
   report_refusal("watch ", refusal);
-  const bool resume = refusal.code == 429 ||
-                      (!as_event && (refusal.code == 401 || refusal.code == 403 || refusal.code == 502 || refusal.code == 503));
+  const bool resume =
+      refusal.code == 429 ||
+      (!as_event && (refusal.code == 401 || refusal.code == 403 || refusal.code == 502 || refusal.code == 503));
   if (!resume) restart_list(watch_version_);
   return wait_for(refusal);
 }
@@ -253,7 +266,8 @@ base::Status Reflector::take_event(WatchEvent event) {
       return base::unavailable("the watch ends with an error");
     case WatchEvent::Type::unknown:
       if (unknown_type_ != event.type_text) {
-        base::log_warning(kComponent, "watch " + resource_.plural + ": events of type " + in_quotes(event.type_text) + " are skipped");
+        base::log_warning(kComponent, "watch " + resource_.plural + ": events of type " + in_quotes(event.type_text) +
+                                          " are skipped");
         unknown_type_ = event.type_text;
       }
       return {};
@@ -268,7 +282,8 @@ base::Status Reflector::take_event(WatchEvent event) {
     case WatchEvent::Type::added:
     case WatchEvent::Type::modified:
       if (const auto* wrong = std::get_if<WrongKind>(&event.object.result)) {
-        base::log_warning(kComponent, "watch " + resource_.plural + ": an event about a " + in_quotes(wrong->kind) + " is skipped");
+        base::log_warning(kComponent,
+                          "watch " + resource_.plural + ": an event about a " + in_quotes(wrong->kind) + " is skipped");
         return {};
       }
       break;

@@ -40,12 +40,12 @@ Resource endpoint_slices_resource();
 Resource node_resource(const std::string& node_name);
 
 struct ReflectorStatus {
-  bool listed = false;     // at least once
-  bool connected = false;  // a watch is running
-  std::uint64_t lists = 0;    // completed ones
-  std::uint64_t watches = 0;  // accepted ones
-  std::uint64_t relists = 0;  // lists that had to follow a first one
-  std::uint64_t events = 0;   // of watches
+  bool listed = false;         // at least once
+  bool connected = false;      // a watch is running
+  std::uint64_t lists = 0;     // completed ones
+  std::uint64_t watches = 0;   // accepted ones
+  std::uint64_t relists = 0;   // lists that had to follow a first one
+  std::uint64_t events = 0;    // of watches
   std::uint64_t unusable = 0;  // objects that could not be decoded
   std::uint64_t errors = 0;
   std::string last_error;
@@ -108,7 +108,7 @@ class Reflector {
   bool expired_before_ = false;     // no watch has worked since the last "expired"
   std::uint64_t watch_events_ = 0;  // of the running watch
   std::optional<ApiStatus> watch_error_;
-  std::string unknown_type_;        // last one that was logged
+  std::string unknown_type_;  // last one that was logged
 
   struct Counters {
     std::atomic<bool> listed{false};

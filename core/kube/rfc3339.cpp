@@ -78,7 +78,8 @@ std::optional<std::chrono::system_clock::time_point> parse_rfc3339(std::string_v
   // Nanoseconds since 1970 end in 2262; years beyond would overflow.
   if (!text.empty() || !date.ok() || y < 1970 || y > 2200) return std::nullopt;
   const auto whole = sys_days(date) + hours(h) + minutes(mi) + seconds(s) - offset;
-  return system_clock::time_point(duration_cast<system_clock::duration>(whole.time_since_epoch() + nanoseconds(fraction)));
+  return system_clock::time_point(
+      duration_cast<system_clock::duration>(whole.time_since_epoch() + nanoseconds(fraction)));
 }
 
 }  // namespace sluice::kube

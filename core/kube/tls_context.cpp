@@ -19,7 +19,9 @@ using Certificate = std::unique_ptr<X509, decltype(&X509_free)>;
 using PrivateKey = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
 using Context = std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)>;
 
-Bio memory(const std::string& text) { return Bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())), BIO_free); }
+Bio memory(const std::string& text) {
+  return Bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())), BIO_free);
+}
 
 // An encrypted key must fail, not ask on the terminal.
 int no_password(char*, int, int, void*) { return 0; }
@@ -53,7 +55,8 @@ base::Status identify(SSL_CTX* context, const ConnectionConfig& config, const Co
   const Certificate leaf = next_certificate(certificates.get());
   if (!leaf) return wrong_material(config.client_certificate, "holds no certificate in PEM form");
   if (SSL_CTX_use_certificate(context, leaf.get()) != 1) {
-    return wrong_material(config.client_certificate, "the certificate is not usable for TLS: " + tls_error_text(ERR_peek_last_error()));
+    return wrong_material(config.client_certificate,
+                          "the certificate is not usable for TLS: " + tls_error_text(ERR_peek_last_error()));
   }
   SSL_CTX_clear_chain_certs(context);
   while (const Certificate intermediate = next_certificate(certificates.get())) {
@@ -65,7 +68,8 @@ base::Status identify(SSL_CTX* context, const ConnectionConfig& config, const Co
   const PrivateKey key(PEM_read_bio_PrivateKey(key_bio.get(), nullptr, no_password, nullptr), EVP_PKEY_free);
   if (!key) return wrong_material(config.client_key, "holds no unencrypted private key in PEM form");
   if (SSL_CTX_use_PrivateKey(context, key.get()) != 1 || SSL_CTX_check_private_key(context) != 1) {
-    return wrong_material(config.client_key, "the key does not belong to the certificate " + config.client_certificate.origin);
+    return wrong_material(config.client_key,
+                          "the key does not belong to the certificate " + config.client_certificate.origin);
   }
   return {};
 }
@@ -113,7 +117,8 @@ std::string VerifyReport::sentence(const ConnectionConfig& config) const {
   const std::lock_guard lock(mutex_);
   const std::string& host = config.tls_server_name.empty() ? config.server.host : config.tls_server_name;
   switch (error_) {
-    case X509_V_OK: return {};
+    case X509_V_OK:
+      return {};
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
     case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:

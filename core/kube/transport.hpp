@@ -17,9 +17,9 @@
 namespace sluice::kube {
 
 struct Request {
-  std::string path;                                         // "/api/v1/services"
+  std::string path;                                        // "/api/v1/services"
   std::vector<std::pair<std::string, std::string>> query;  // not yet encoded
-  bool watch = false;                                       // answered for minutes, with long silences
+  bool watch = false;                                      // answered for minutes, with long silences
 
   std::string target() const;  // path and encoded query
 };

@@ -3,8 +3,8 @@
 
 #include "core/kube/yaml_to_json.hpp"
 
-#include <yaml-cpp/eventhandler.h>
-#include <yaml-cpp/yaml.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/parser.h>
 
 #include <algorithm>
 #include <charconv>
@@ -16,17 +16,14 @@
 #include <set>
 #include <sstream>
 
+#include "core/kube/yaml_events.hpp"
+
 namespace sluice::kube {
 namespace {
 
 // Aliases can multiply: a kilobyte of YAML may mean gigabytes.
 constexpr std::size_t kMaxJsonBytes = 256u << 20;
 constexpr std::size_t kMaxDepth = 200;
-
-struct Refused {
-  YAML::Mark mark;
-  std::string problem;
-};
 
 void append_json_string(std::string& out, std::string_view text) {
   out += '"';
@@ -101,13 +98,13 @@ std::string plain_to_json(const YAML::Mark& mark, const std::string& text) {
     const auto [end, error] =
         std::from_chars(signed_digits.data(), signed_digits.data() + signed_digits.size(), value, base);
     if (error != std::errc() || end != signed_digits.data() + signed_digits.size()) {
-      throw Refused{mark, "the number " + text.substr(0, 40) + " is too large"};
+      throw YamlRefused{mark, "the number " + text.substr(0, 40) + " is too large"};
     }
     return std::to_string(value);
   }
   if (is_float(text)) {
     const double value = std::strtod(text.c_str(), nullptr);
-    if (!std::isfinite(value)) throw Refused{mark, "the number " + text.substr(0, 40) + " is too large"};
+    if (!std::isfinite(value)) throw YamlRefused{mark, "the number " + text.substr(0, 40) + " is too large"};
     char buffer[40];
     std::snprintf(buffer, sizeof buffer, "%.17g", value);
     std::string out = buffer;
@@ -121,14 +118,17 @@ std::string plain_to_json(const YAML::Mark& mark, const std::string& text) {
 }
 
 // Writes JSON while the parser reads, so that no tree is built for what is fine.
-class JsonWriter final : public YAML::EventHandler {
+class JsonWriter final : public YamlEvents {
  public:
   std::string& json() { return json_; }
   int line() const { return line_; }
-  void clear() { *this = JsonWriter(); }
+  void clear() {
+    json_.clear();
+    levels_.clear();
+    anchors_.clear();
+  }
 
-  void OnDocumentStart(const YAML::Mark& mark) override { line_ = mark.line + 1; }
-  void OnDocumentEnd() override {}
+  void begin_document(const YAML::Mark& mark) override { line_ = mark.line + 1; }
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     if (begin_value(mark, "null")) return;
@@ -139,8 +139,8 @@ class JsonWriter final : public YAML::EventHandler {
 
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto it = anchors_.find(anchor);
-    if (it == anchors_.end()) throw Refused{mark, "the alias refers to a value that contains it"};
-    if (at_key()) throw Refused{mark, "an alias cannot be a key"};
+    if (it == anchors_.end()) throw YamlRefused{mark, "the alias refers to a value that contains it"};
+    if (at_key()) throw YamlRefused{mark, "an alias cannot be a key"};
     begin_value(mark, "");
     json_ += it->second;
     check_size(mark);
@@ -187,7 +187,7 @@ class JsonWriter final : public YAML::EventHandler {
   // which is then written already.
   bool begin_value(const YAML::Mark& mark, const std::string& text) {
     if (levels_.empty()) {
-      if (line_ == 0 || json_.empty()) line_ = mark.line + 1;
+      line_ = mark.line + 1;
       return false;
     }
     Level& level = levels_.back();
@@ -198,8 +198,8 @@ class JsonWriter final : public YAML::EventHandler {
     if (!level.first) json_ += ',';
     level.first = false;
     if (!level.map) return false;
-    if (text == "<<") throw Refused{mark, "merge keys (<<) are not supported; write the fields out"};
-    if (!level.keys.insert(text).second) throw Refused{mark, "the key \"" + text + "\" occurs twice"};
+    if (text == "<<") throw YamlRefused{mark, "merge keys (<<) are not supported; write the fields out"};
+    if (!level.keys.insert(text).second) throw YamlRefused{mark, "the key \"" + text + "\" occurs twice"};
     append_json_string(json_, text);
     json_ += ':';
     level.at_key = false;
@@ -207,8 +207,8 @@ class JsonWriter final : public YAML::EventHandler {
   }
 
   void open(const YAML::Mark& mark, char bracket, YAML::anchor_t anchor) {
-    if (at_key()) throw Refused{mark, "a key must be a text"};
-    if (levels_.size() >= kMaxDepth) throw Refused{mark, "nested more than " + std::to_string(kMaxDepth) + " deep"};
+    if (at_key()) throw YamlRefused{mark, "a key must be a text"};
+    if (levels_.size() >= kMaxDepth) throw YamlRefused{mark, "nested more than " + std::to_string(kMaxDepth) + " deep"};
     begin_value(mark, "");
     Level level;
     level.map = level.at_key = bracket == '{';
@@ -230,7 +230,8 @@ class JsonWriter final : public YAML::EventHandler {
   }
 
   void check_size(const YAML::Mark& mark) const {
-    if (json_.size() > kMaxJsonBytes) throw Refused{mark, "the document is too large once its aliases are resolved"};
+    if (json_.size() > kMaxJsonBytes)
+      throw YamlRefused{mark, "the document is too large once its aliases are resolved"};
   }
 
   std::string json_;
@@ -238,23 +239,6 @@ class JsonWriter final : public YAML::EventHandler {
   std::vector<Level> levels_;
   std::map<YAML::anchor_t, std::string> anchors_;
 };
-
-// The next step of a path: "key", "[3]" or "[key.with.dots]".
-std::string_view next_step(std::string_view& path, bool& bracketed) {
-  bracketed = path.front() == '[';
-  std::string_view step;
-  if (bracketed) {
-    const auto end = path.find(']');
-    step = path.substr(1, end == std::string_view::npos ? end : end - 1);
-    path.remove_prefix(end == std::string_view::npos ? path.size() : end + 1);
-  } else {
-    const auto end = path.find_first_of(".[");
-    step = path.substr(0, end);
-    path.remove_prefix(end == std::string_view::npos ? path.size() : end);
-  }
-  if (!path.empty() && path.front() == '.') path.remove_prefix(1);
-  return step;
-}
 
 }  // namespace
 
@@ -272,48 +256,12 @@ YamlStream yaml_to_json(const std::string& text) {
       if (writer.json().empty() || writer.json() == "null") continue;
       out.documents.push_back({number, writer.line(), std::move(writer.json())});
     }
-  } catch (const Refused& refused) {
+  } catch (const YamlRefused& refused) {
     out.errors.push_back({number, refused.mark.line + 1, refused.problem});
   } catch (const YAML::Exception& exception) {
     out.errors.push_back({number, exception.mark.line + 1, exception.msg});
   }
   return out;
-}
-
-int yaml_line_of(const std::string& text, int document, std::string_view path) {
-  try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
-    if (document < 1 || static_cast<std::size_t>(document) > documents.size()) return 0;
-    // reset(), as assignment to a node would change the document.
-    YAML::Node node = documents[static_cast<std::size_t>(document) - 1];
-    int line = node.Mark().line + 1;
-    while (!path.empty()) {
-      bool bracketed = false;
-      const std::string_view step = next_step(path, bracketed);
-      const YAML::Node current = node;
-      YAML::Node child;
-      if (current.IsMap()) {
-        for (const auto& entry : current) {
-          if (entry.first.IsScalar() && entry.first.Scalar() == step) {
-            child.reset(entry.second);
-            line = entry.first.Mark().line + 1;
-          }
-        }
-      } else if (current.IsSequence() && bracketed) {
-        std::size_t index = 0;
-        const auto [end, error] = std::from_chars(step.data(), step.data() + step.size(), index);
-        if (error == std::errc() && end == step.data() + step.size() && index < current.size()) {
-          child.reset(current[index]);
-          line = child.Mark().line + 1;
-        }
-      }
-      if (!child.IsDefined() || child.IsNull()) break;
-      node.reset(child);
-    }
-    return line;
-  } catch (const YAML::Exception&) {
-    return 0;
-  }
 }
 
 }  // namespace sluice::kube

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/base/status.hpp"
@@ -32,9 +31,5 @@ struct YamlStream {
 };
 
 YamlStream yaml_to_json(const std::string& text);
-
-// The line of `path` ("spec.ports[0].port") in the given document, or that of the
-// nearest part of it that exists. 0 when the text cannot be read.
-int yaml_line_of(const std::string& text, int document, std::string_view path);
 
 }  // namespace sluice::kube

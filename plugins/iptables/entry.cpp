@@ -22,8 +22,7 @@ SLUICE_PLUGIN_ENTRY = {abi::kMagic,
                        sizeof(abi::PluginEntry),
                        0,
                        abi::kFeatureIpv4 | abi::kFeatureIpv6 | abi::kFeatureTcp | abi::kFeatureUdp |
-                           abi::kFeatureSctp | abi::kFeatureDelta | abi::kFeatureAffinity | abi::kFeatureNodePort |
-                           abi::kFeatureDrain,
+                           abi::kFeatureSctp | abi::kFeatureDelta | abi::kFeatureAffinity | abi::kFeatureNodePort,
                        abi::kHostFeatureNone,
                        "iptables",
                        PACKAGE_VERSION,

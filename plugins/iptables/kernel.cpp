@@ -50,7 +50,16 @@ process::Outcome NodeKernel::save(std::optional<netfilter::Table> only,
   }
   command.limit = kLimit;
   command.on_output = sink;
-  return process::run(command);
+  return run(command);
+}
+
+process::Outcome NodeKernel::run(const process::Command& command) {
+  try {
+    return process::run(command);
+  } catch (const std::system_error& caught) {
+    tools_.reset();  // removed or replaced while we run: looked for again next time
+    throw sdk::Failure(abi::Code::kKernel, {}, caught.what(), caught.code().value());
+  }
 }
 
 process::Command NodeKernel::restore_command(std::string_view input) {
@@ -63,7 +72,7 @@ process::Command NodeKernel::restore_command(std::string_view input) {
   return command;
 }
 
-process::Outcome NodeKernel::restore(std::string_view input) { return process::run(restore_command(input)); }
+process::Outcome NodeKernel::restore(std::string_view input) { return run(restore_command(input)); }
 
 process::Outcome NodeKernel::try_restore(std::string_view input) {
   process::Command command = restore_command(input);
@@ -74,7 +83,7 @@ process::Outcome NodeKernel::try_restore(std::string_view input) {
     if (caught.code().value() != EPERM) throw;
   }
   command.scratch_network = false;
-  return process::run(command);
+  return run(command);
 }
 
 std::optional<std::uint32_t> NodeKernel::generation() {

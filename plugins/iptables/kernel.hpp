@@ -30,7 +30,9 @@ class Kernel {
                                 const std::function<void(std::string_view)>& sink) = 0;
   // One run of iptables-restore --noflush.
   virtual process::Outcome restore(std::string_view input) = 0;
-  // The same where nobody sees it, for trying what this kernel can do.
+  // The same in a network namespace that ends with it, for trying what this kernel can
+  // do. Without the privilege for one it runs in ours, where the input has to remove what
+  // it makes; iptables then leaves its empty built-in chains.
   virtual process::Outcome try_restore(std::string_view input) = 0;
   // Grows by one with every change anybody makes; empty when the kernel does not tell.
   virtual std::optional<std::uint32_t> generation() = 0;
@@ -53,6 +55,7 @@ class NodeKernel final : public Kernel {
 
  private:
   process::Command restore_command(std::string_view input);
+  process::Outcome run(const process::Command& command);
 
   abi::Family family_;
   std::optional<netfilter::Tools> tools_;

@@ -3,7 +3,7 @@
 
 // What this backend has put into the kernel, small enough to be kept for every service
 // port: of a chain its name and one hash over its rules (all text of 10,000 service
-// ports with 10 endpoints would be 40 MB, this is 7 MB), of a rule in a shared chain
+// ports with 10 endpoints would be 40 MB, this is 8 MB), of a rule in a shared chain
 // also the text, because it takes the text to remove it. The text of chains is planned
 // again when it is needed.
 #pragma once

@@ -48,7 +48,6 @@ THIRD_PARTY = {
     "openssl/": ("core/kube/", "test/unit/kube/", "plugins/common/netfilter/base32_hash.cpp"),
     "simdjson": ("core/kube/", "test/unit/kube/"),
     "yaml-cpp/": ("core/kube/", "core/app/", "test/unit/kube/", "test/unit/app/"),
-    "zlib.h": ("core/kube/", "test/unit/kube/"),
     "dlfcn.h": ("core/plugin/", "test/abi/", "test/unit/plugin/", "sdk/conformance/"),
 }
 

@@ -1,10 +1,9 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Cases 79–93: what happens when Services and EndpointSlices change."""
+"""Cases 79–91: what happens when Services and EndpointSlices change."""
 
 import copy
 
-from lib import health
 from lib.addresses import E1, E2, E3, OTHER_NODE_NAME, POD_PORT, V4, V6
 from lib.cases import DROPPED, EXT, POD, REJECTED, UNTOUCHED, case, kept, masqueraded
 from lib.objects import Endpoint, endpoint_slice, port, ready, terminating
@@ -190,15 +189,3 @@ def remote_endpoints(t):
     for service in (unnamed, other):
         t.expect(POD, service.cluster(), kept(E1))
         t.expect(EXT, service.vip(), DROPPED)
-
-
-@case(93, "the health check port counts addresses, not ports, and ready ones only", protocols=["tcp"])
-def local_ready_count(t):
-    service = t.service(type="LoadBalancer", external=True, external_policy="Local",
-                        ports=[("p80", 80, 80), ("p443", 443, 443)])
-    number = health.port_for(service)
-    service.update(health_port=number)
-    service.set_endpoints([ready(E1), terminating(E3)])
-    t.settle()
-    document = health.expect(t, number, 200)
-    t.require(document.get("localEndpoints") == 1, f"localEndpoints is {document.get('localEndpoints')}, not 1")

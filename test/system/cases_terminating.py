@@ -1,8 +1,7 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Cases 33–42: endpoints that shut down."""
+"""Cases 33–42: endpoints that shut down (40 is in cases_health.py)."""
 
-from lib import health
 from lib.addresses import E1, E2, E3, E4
 from lib.cases import DROPPED, EXT, POD, REJECTED, case, kept, masqueraded
 from lib.objects import Endpoint, gone, ready, terminating
@@ -67,28 +66,13 @@ def remote_terminating_only(t):
     t.expect(EXT, service.externals(), DROPPED)
 
 
-@case(40, "the health check port reports 503 for a local terminating endpoint although it gets traffic",
-      protocols=["tcp"])
-def health_while_terminating(t):
-    service = balanced(t, [terminating(E1), ready(E2)], external_policy="Local")
-    port = health.port_for(service)
-    service.update(health_port=port)
-    t.settle()
-    t.expect(EXT, service.vip(), kept(E1))
-    health.expect(t, port, 503)
-
-
 @case(41, "ready and terminating at once counts as ready")
 def ready_and_terminating(t):
     both = Endpoint(E1, ready=True, serving=True, terminating=True)
     service = balanced(t, [both, ready(E2), terminating(E3)], external_policy="Local")
-    port = health.port_for(service)
-    service.update(health_port=port if t.protocol == "tcp" else None)
     t.settle()
     t.expect(POD, service.cluster(), kept(E1, E2))
     t.expect(EXT, service.externals(), kept(E1))
-    if t.protocol == "tcp":
-        health.expect(t, port, 200)
 
 
 @case(42, "an endpoint without any condition is ready")

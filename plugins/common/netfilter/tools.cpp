@@ -14,8 +14,8 @@ namespace sluice::netfilter {
 namespace {
 
 std::string read_legacy_tables(abi::Family family) {
-  const char* path = family == abi::Family::kIpv6 ? "/proc/self/net/ip6_tables_names" : "/proc/self/net/ip_tables_names";
-  std::ifstream file(path);
+  std::ifstream file(family == abi::Family::kIpv6 ? "/proc/self/net/ip6_tables_names"
+                                                  : "/proc/self/net/ip_tables_names");
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 

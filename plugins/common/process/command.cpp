@@ -196,7 +196,7 @@ bool collect(const Command& command, Descriptor& output, Descriptor& complaint, 
       }
       const std::string_view piece(buffer.data(), static_cast<std::size_t>(size));
       if (stream == &complaint) {
-        outcome.complaint.append(piece.substr(0, kComplaintLimit - std::min(kComplaintLimit, outcome.complaint.size())));
+        outcome.complaint.append(piece.substr(0, kComplaintLimit - outcome.complaint.size()));
       } else if (command.on_output) {
         command.on_output(piece);
       } else {

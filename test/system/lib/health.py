@@ -41,6 +41,18 @@ def answer_of(trial, port):
         connection.close()
 
 
+def let_through(trial, port):
+    """Whether a SYN to the port gets any answer: a listener's or the kernel's refusal, but not silence."""
+    place = trial.topology.namespace(a.EXT.place)
+    try:
+        netns_http.connect_in(place, (a.NODE.ip(trial.family), port), timeout=0.5).close()
+    except ConnectionRefusedError:
+        return True
+    except TimeoutError:
+        return False
+    return True
+
+
 def expect(trial, port, status):
     """Requires that status, and returns the document that came with it."""
     deadline = time.monotonic() + PATIENCE

@@ -98,7 +98,6 @@ class ValidateTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(s.bind_address.is_unspecified());
     CPPUNIT_ASSERT(s.sync_period == 30s);
     CPPUNIT_ASSERT(s.min_sync_period == 1s);
-    CPPUNIT_ASSERT(s.config_sync_period == 15min);
     CPPUNIT_ASSERT(s.log == LogSettings());
   }
 
@@ -122,7 +121,6 @@ class ValidateTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!s.localhost_node_ports);
     CPPUNIT_ASSERT(s.sync_period == 1min);
     CPPUNIT_ASSERT(s.min_sync_period == 0s);
-    CPPUNIT_ASSERT(s.config_sync_period == 1h);
     CPPUNIT_ASSERT_EQUAL(std::string("fd00::5"), s.bind_address.to_string());
     CPPUNIT_ASSERT((s.plugins.folders == std::vector<std::string>{"/a", "/b"}));
     CPPUNIT_ASSERT_EQUAL(std::string("/s"), s.state_dir);
@@ -219,13 +217,16 @@ class ValidateTest : public CppUnit::TestFixture {
 
   void backends_must_be_installed() {
     CPPUNIT_ASSERT_EQUAL(
-        std::string("E --proxy-mode: backend 'userspace' is not installed; installed: iptables, ipvs\n"),
+        std::string("E --proxy-mode: backend 'userspace' is not installed in /lib/plugins; installed: iptables, ipvs; "
+                    "install it or set --plugin-dir\n"),
         validate_words({"--proxy-mode=userspace"}, {{"iptables", "ipvs"}, "h"}).problems);
-    CPPUNIT_ASSERT_EQUAL(std::string("E --proxy-mode: backend 'iptables' is not installed; installed: none\n"),
+    CPPUNIT_ASSERT_EQUAL(std::string("E --proxy-mode: backend 'iptables' is not installed in /lib/plugins; installed: "
+                                     "none; install it or set --plugin-dir\n"),
                          validate_words({}, {{}, "h"}).problems);
     CPPUNIT_ASSERT_EQUAL(
         "E " + place(3, "mode") +
-            ": backend 'kernelspace' is not installed; installed: com.example.dpu, iptables, ipvs, nftables\n",
+            ": backend 'kernelspace' is not installed in /lib/plugins; installed: com.example.dpu, iptables, ipvs, "
+            "nftables; install it or set --plugin-dir\n",
         with_file("mode: kernelspace\n").problems);
   }
 
@@ -340,7 +341,8 @@ class ValidateTest : public CppUnit::TestFixture {
                     "blank, slash or colon\n"),
         validate_words({"--detect-local-mode=BridgeInterface", "--pod-bridge-interface=a b"}).problems);
     const auto bridge = [](std::size_t letters) {
-      return validate_words({"--detect-local-mode=BridgeInterface", "--pod-bridge-interface=" + std::string(letters, 'x')})
+      return validate_words({"--detect-local-mode=BridgeInterface",
+                             "--pod-bridge-interface=" + std::string(letters, 'x')})
           .problems.empty();
     };
     CPPUNIT_ASSERT(bridge(15) && !bridge(16));

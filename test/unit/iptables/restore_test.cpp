@@ -70,7 +70,8 @@ class RestoreTest : public CppUnit::TestFixture {
   void reads_the_number_of_the_failed_line() {
     const auto number = [](std::string_view complaint) { return failed_line(complaint).value_or(0); };
     CPPUNIT_ASSERT_EQUAL(std::size_t{12}, number("iptables-restore: line 12 failed\n"));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, number("iptables-restore: line 2 failed: No chain/target/match by that name."));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2},
+                         number("iptables-restore: line 2 failed: No chain/target/match by that name."));
     CPPUNIT_ASSERT_EQUAL(std::size_t{4}, number("iptables-restore v1.8.9 (nf_tables): \nline 4: CHAIN_DEL failed "
                                                 "(Device or resource busy): chain A"));
     CPPUNIT_ASSERT_EQUAL(std::size_t{3}, number("iptables-restore v1.8.9 (nf_tables): Chain 'NOPE' does not exist\n"

@@ -173,7 +173,9 @@ class Rules {
       } else if (word == "--dport") {
         match(std::to_string(state.packet.port) == value());
       } else if (word == "--ctstate") {
-        match(list_has(value(), state.translated ? std::set<std::string>{"NEW", "DNAT"} : std::set<std::string>{"NEW"}));
+        std::set<std::string> states{"NEW"};
+        if (state.translated) states.insert("DNAT");
+        match(list_has(value(), states));
       } else if (word == "--dst-type") {
         match(value() == "LOCAL" && is_local(state.packet.destination));
       } else if (word == "--src-type") {

@@ -86,8 +86,12 @@ class VerifyTest : public CppUnit::TestFixture {
       ok(bench.verify());
     };
     expect("the rule \"-j KUBE-FIREWALL\" in filter INPUT is gone",
-           [](FakeKernel& kernel) { kernel.tables["filter"]["INPUT"].erase(kernel.tables["filter"]["INPUT"].begin()); });
-    expect("filter KUBE-FORWARD was changed", [](FakeKernel& kernel) { kernel.tables["filter"]["KUBE-FORWARD"].clear(); });
+           [](FakeKernel& kernel) {
+             FakeKernel::Rules& rules = kernel.tables["filter"]["INPUT"];
+             rules.erase(rules.begin());
+           });
+    expect("filter KUBE-FORWARD was changed",
+           [](FakeKernel& kernel) { kernel.tables["filter"]["KUBE-FORWARD"].clear(); });
     expect("nat " + chain + " was changed", [&](FakeKernel& kernel) { kernel.tables["nat"][chain].pop_back(); });
     expect("the rule in filter KUBE-FIREWALL is gone",
            [](FakeKernel& kernel) { kernel.tables["filter"]["KUBE-FIREWALL"].clear(); });
@@ -163,8 +167,8 @@ class VerifyTest : public CppUnit::TestFixture {
     FakeKernel expected;
     expected.foreign(foreign +
                      "*filter\n:KUBE-FIREWALL - [0:0]\n-A INPUT -j KUBE-FIREWALL\n-A OUTPUT -j KUBE-FIREWALL\n"
-                     "-A KUBE-FIREWALL -m comment --comment \"block incoming localnet connections\" -d 127.0.0.0/8 ! -s "
-                     "127.0.0.0/8 -m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT -j DROP\nCOMMIT\n");
+                     "-A KUBE-FIREWALL -m comment --comment \"block incoming localnet connections\" -d 127.0.0.0/8 ! "
+                     "-s 127.0.0.0/8 -m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT -j DROP\nCOMMIT\n");
     CPPUNIT_ASSERT_EQUAL(expected.text(), bench.kernel.text());
     CPPUNIT_ASSERT(bench.delta({}) == abi::Code::kNeedFull);
   }

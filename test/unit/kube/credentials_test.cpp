@@ -37,13 +37,16 @@ class CredentialsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("https://a.example:443"), shown("https://a.example"));
     CPPUNIT_ASSERT_EQUAL(std::string("http://a:80"), shown("http://a/"));
     CPPUNIT_ASSERT_EQUAL(std::string("http://10.0.0.1:8080"), shown("10.0.0.1:8080"));
-    CPPUNIT_ASSERT_EQUAL(std::string("https://[fd00::1]:6443/k8s/clusters/c-1"), shown("https://[fd00::1]:6443/k8s/clusters/c-1/"));
+    CPPUNIT_ASSERT_EQUAL(std::string("https://[fd00::1]:6443/k8s/clusters/c-1"),
+                         shown("https://[fd00::1]:6443/k8s/clusters/c-1/"));
     CPPUNIT_ASSERT_EQUAL(std::string("https://[::1]:443"), shown("https://[::1]"));
   }
 
   void server_urls_that_are_none_are_refused() {
-    for (const char* text : {"", "https://", "https:///path", "unix:///run/x", "https://a:0", "https://a:65536", "https://a:x", "https://a:", "https://fd00::1:6443",
-                             "https://[fd00::1", "https://[::1]x", "https://[::1]:", "https://a b", "https://a?x=1", "https://a#b", "https://u:p@a", "https://a\n"}) {
+    for (const char* text :
+         {"", "https://", "https:///path", "unix:///run/x", "https://a:0", "https://a:65536", "https://a:x",
+          "https://a:", "https://fd00::1:6443", "https://[fd00::1", "https://[::1]x", "https://[::1]:", "https://a b",
+          "https://a?x=1", "https://a#b", "https://u:p@a", "https://a\n"}) {
       CPPUNIT_ASSERT_MESSAGE(text, !parse_server_url(text).ok());
     }
   }
@@ -93,7 +96,8 @@ class CredentialsTest : public CppUnit::TestFixture {
       CPPUNIT_ASSERT_EQUAL(bytes, base64_decode(base64_encode(bytes)).value());
     }
     CPPUNIT_ASSERT_EQUAL(std::string("foo"), base64_decode("Zm\n9v ").value());
-    for (const char* text : {"Zm9", "Zm9v!", "Z=9v", "=", "Zm9vYg"}) CPPUNIT_ASSERT_MESSAGE(text, !base64_decode(text).ok());
+    for (const char* text : {"Zm9", "Zm9v!", "Z=9v", "=", "Zm9vYg"})
+      CPPUNIT_ASSERT_MESSAGE(text, !base64_decode(text).ok());
   }
 
   void queries_are_encoded() {

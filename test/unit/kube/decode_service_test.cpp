@@ -50,8 +50,9 @@ class DecodeServiceTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(decode_service("").type == model::ServiceType::cluster_ip);
     CPPUNIT_ASSERT(decode_service(R"("type":"NodePort")").type == model::ServiceType::node_port);
     CPPUNIT_ASSERT(decode_service(R"("type":"LoadBalancer")").type == model::ServiceType::load_balancer);
-    CPPUNIT_ASSERT_EQUAL(std::string("spec.type: \"Odd\" is not a type of Service (ClusterIP, NodePort, LoadBalancer, ExternalName)"),
-                         service_problem(R"("type":"Odd")"));
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("spec.type: \"Odd\" is not a type of Service (ClusterIP, NodePort, LoadBalancer, ExternalName)"),
+        service_problem(R"("type":"Odd")"));
   }
 
   void ports_have_defaults_and_keep_their_order() {
@@ -74,19 +75,28 @@ class DecodeServiceTest : public CppUnit::TestFixture {
   }
 
   void bad_ports_are_errors_with_their_field() {
-    const auto problem = [](const std::string& port) { return service_problem(R"("ports":[{"name":"x","port":1},)" + port + "]"); };
-    CPPUNIT_ASSERT_EQUAL(std::string("spec.ports[1].port: 0 is not a port (1-65535)"), problem(R"({"name":"y","port":0})"));
-    CPPUNIT_ASSERT_EQUAL(std::string("spec.ports[1].port: 65536 is not a port (1-65535)"), problem(R"({"name":"y","port":65536})"));
-    CPPUNIT_ASSERT_EQUAL(std::string("spec.ports[1].port: -1 is not a port (1-65535)"), problem(R"({"name":"y","port":-1})"));
+    const auto problem = [](const std::string& port) {
+      return service_problem(R"("ports":[{"name":"x","port":1},)" + port + "]");
+    };
+    CPPUNIT_ASSERT_EQUAL(std::string("spec.ports[1].port: 0 is not a port (1-65535)"),
+                         problem(R"({"name":"y","port":0})"));
+    CPPUNIT_ASSERT_EQUAL(std::string("spec.ports[1].port: 65536 is not a port (1-65535)"),
+                         problem(R"({"name":"y","port":65536})"));
+    CPPUNIT_ASSERT_EQUAL(std::string("spec.ports[1].port: -1 is not a port (1-65535)"),
+                         problem(R"({"name":"y","port":-1})"));
     CPPUNIT_ASSERT_EQUAL(std::string("spec.ports[1].port: is missing"), problem(R"({"name":"y"})"));
-    CPPUNIT_ASSERT_EQUAL(std::string("spec.ports[1].port: is a text, not a whole number"), problem(R"({"name":"y","port":"80"})"));
-    CPPUNIT_ASSERT_EQUAL(std::string("spec.ports[1].port: is a number, not a whole number"), problem(R"({"name":"y","port":80.5})"));
-    CPPUNIT_ASSERT_EQUAL(std::string("spec.ports[1].port: the number is too large"), problem(R"({"name":"y","port":18446744073709551615})"));
+    CPPUNIT_ASSERT_EQUAL(std::string("spec.ports[1].port: is a text, not a whole number"),
+                         problem(R"({"name":"y","port":"80"})"));
+    CPPUNIT_ASSERT_EQUAL(std::string("spec.ports[1].port: is a number, not a whole number"),
+                         problem(R"({"name":"y","port":80.5})"));
+    CPPUNIT_ASSERT_EQUAL(std::string("spec.ports[1].port: the number is too large"),
+                         problem(R"({"name":"y","port":18446744073709551615})"));
     CPPUNIT_ASSERT_EQUAL(std::string("spec.ports[1].nodePort: 70000 is not a port (1-65535)"),
                          problem(R"({"name":"y","port":80,"nodePort":70000})"));
     CPPUNIT_ASSERT_EQUAL(std::string("spec.ports[1].protocol: \"tcp\" is not a protocol (TCP, UDP, SCTP)"),
                          problem(R"({"name":"y","port":80,"protocol":"tcp"})"));
-    CPPUNIT_ASSERT_EQUAL(std::string("spec.ports[1].name: \"a b\\x0a\" is not the name of a port"), problem(R"({"name":"a b\n","port":80})"));
+    CPPUNIT_ASSERT_EQUAL(std::string("spec.ports[1].name: \"a b\\x0a\" is not the name of a port"),
+                         problem(R"({"name":"a b\n","port":80})"));
     CPPUNIT_ASSERT_EQUAL(std::string("spec.ports[1]: is a number, not an object"), problem("5"));
     CPPUNIT_ASSERT_EQUAL(std::string("spec.ports: is an object, not a list"), service_problem(R"("ports":{})"));
   }
@@ -101,12 +111,15 @@ class DecodeServiceTest : public CppUnit::TestFixture {
   }
 
   void families_choose_the_cluster_ips() {  // BEH 2.2, case 83
-    const auto both = decode_service(R"("clusterIP":"fd00::1","clusterIPs":["fd00::1","10.0.0.1"],"ipFamilies":["IPv6","IPv4"])");
+    const auto both =
+        decode_service(R"("clusterIP":"fd00::1","clusterIPs":["fd00::1","10.0.0.1"],"ipFamilies":["IPv6","IPv4"])");
     CPPUNIT_ASSERT_EQUAL(std::string("fd00::1 10.0.0.1"), addresses(both.cluster_ips));
     // An address without a family beside it is not used.
-    const auto one = decode_service(R"("clusterIP":"10.0.0.1","clusterIPs":["10.0.0.1","fd00::1"],"ipFamilies":["IPv4"])");
+    const auto one =
+        decode_service(R"("clusterIP":"10.0.0.1","clusterIPs":["10.0.0.1","fd00::1"],"ipFamilies":["IPv4"])");
     CPPUNIT_ASSERT_EQUAL(std::string("10.0.0.1"), addresses(one.cluster_ips));
-    const auto missing = decode_service(R"("clusterIP":"10.0.0.1","clusterIPs":["10.0.0.1"],"ipFamilies":["IPv4","IPv6"])");
+    const auto missing =
+        decode_service(R"("clusterIP":"10.0.0.1","clusterIPs":["10.0.0.1"],"ipFamilies":["IPv4","IPv6"])");
     CPPUNIT_ASSERT_EQUAL(std::string("10.0.0.1"), addresses(missing.cluster_ips));
   }
 
@@ -126,13 +139,18 @@ class DecodeServiceTest : public CppUnit::TestFixture {
   }
 
   void bad_cluster_ips_are_errors() {
-    CPPUNIT_ASSERT_EQUAL(std::string("spec.clusterIP: \"10.0.0\" is not an IP address"), service_problem(R"("clusterIP":"10.0.0")"));
-    CPPUNIT_ASSERT_EQUAL(std::string("spec.clusterIPs[0]: \"none\" is not an IP address"), service_problem(R"("clusterIPs":["none"])"));
-    CPPUNIT_ASSERT_EQUAL(std::string("spec.clusterIPs[0]: fd00::1 is not an IPv4 address, as spec.ipFamilies says at the same place"),
-                         service_problem(R"("clusterIPs":["fd00::1"],"ipFamilies":["IPv4"])"));
-    CPPUNIT_ASSERT_EQUAL(std::string("spec.clusterIPs[1]: a second IPv4 address; a Service has at most one of each family"),
-                         service_problem(R"("clusterIPs":["10.0.0.1","10.0.0.2"])"));
-    CPPUNIT_ASSERT_EQUAL(std::string("spec.ipFamilies[0]: \"IPv5\" is not an IP family (IPv4, IPv6)"), service_problem(R"("ipFamilies":["IPv5"])"));
+    CPPUNIT_ASSERT_EQUAL(std::string("spec.clusterIP: \"10.0.0\" is not an IP address"),
+                         service_problem(R"("clusterIP":"10.0.0")"));
+    CPPUNIT_ASSERT_EQUAL(std::string("spec.clusterIPs[0]: \"none\" is not an IP address"),
+                         service_problem(R"("clusterIPs":["none"])"));
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("spec.clusterIPs[0]: fd00::1 is not an IPv4 address, as spec.ipFamilies says at the same place"),
+        service_problem(R"("clusterIPs":["fd00::1"],"ipFamilies":["IPv4"])"));
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("spec.clusterIPs[1]: a second IPv4 address; a Service has at most one of each family"),
+        service_problem(R"("clusterIPs":["10.0.0.1","10.0.0.2"])"));
+    CPPUNIT_ASSERT_EQUAL(std::string("spec.ipFamilies[0]: \"IPv5\" is not an IP family (IPv4, IPv6)"),
+                         service_problem(R"("ipFamilies":["IPv5"])"));
   }
 
   void external_name_needs_nothing_else() {
@@ -142,24 +160,30 @@ class DecodeServiceTest : public CppUnit::TestFixture {
   }
 
   void padded_octets_are_decimal() {
-    CPPUNIT_ASSERT_EQUAL(std::string("10.1.2.3"), addresses(decode_service(R"("clusterIP":"010.001.02.3")").cluster_ips));
-    CPPUNIT_ASSERT_EQUAL(std::string("1.2.3.0/24"), decode_service(R"("loadBalancerSourceRanges":["1.2.3.4/24"])").source_ranges[0].to_string());
+    CPPUNIT_ASSERT_EQUAL(std::string("10.1.2.3"),
+                         addresses(decode_service(R"("clusterIP":"010.001.02.3")").cluster_ips));
+    CPPUNIT_ASSERT_EQUAL(std::string("1.2.3.0/24"),
+                         decode_service(R"("loadBalancerSourceRanges":["1.2.3.4/24"])").source_ranges[0].to_string());
   }
 
   void bad_external_and_ingress_ips_are_left_out_with_a_note() {
-    const auto decoded = test::decode(
-        model::ResourceKind::service,
-        test::service_json(R"("externalIPs":["1.2.3.4","example.org","fd00::5"])", R"({"loadBalancer":{"ingress":[{"ip":"x"},{"ip":"5.6.7.8"}]}})"));
+    const auto decoded =
+        test::decode(model::ResourceKind::service,
+                     test::service_json(R"("externalIPs":["1.2.3.4","example.org","fd00::5"])",
+                                        R"({"loadBalancer":{"ingress":[{"ip":"x"},{"ip":"5.6.7.8"}]}})"));
     const auto& service = std::get<model::Service>(std::get<Object>(decoded.result));
     CPPUNIT_ASSERT_EQUAL(std::string("1.2.3.4 fd00::5"), addresses(service.external_ips));
     CPPUNIT_ASSERT_EQUAL(std::string("5.6.7.8"), addresses(service.load_balancer_ips));
     CPPUNIT_ASSERT_EQUAL(std::size_t(2), decoded.notes.size());
-    CPPUNIT_ASSERT_EQUAL(std::string("spec.externalIPs[1]: \"example.org\" is not an IP address; it is left out"), decoded.notes[0]);
-    CPPUNIT_ASSERT_EQUAL(std::string("status.loadBalancer.ingress[0].ip: \"x\" is not an IP address; it is left out"), decoded.notes[1]);
+    CPPUNIT_ASSERT_EQUAL(std::string("spec.externalIPs[1]: \"example.org\" is not an IP address; it is left out"),
+                         decoded.notes[0]);
+    CPPUNIT_ASSERT_EQUAL(std::string("status.loadBalancer.ingress[0].ip: \"x\" is not an IP address; it is left out"),
+                         decoded.notes[1]);
   }
 
   void ingress_without_ip_or_in_proxy_mode_is_skipped() {
-    const auto service = decode_service("", R"({"loadBalancer":{"ingress":[{"hostname":"lb.example"},{"ip":"1.1.1.1","ipMode":"Proxy"},
+    const auto service =
+        decode_service("", R"({"loadBalancer":{"ingress":[{"hostname":"lb.example"},{"ip":"1.1.1.1","ipMode":"Proxy"},
         {"ip":"2.2.2.2","ipMode":"VIP"},{"ip":"3.3.3.3","ipMode":null},{"ip":"4.4.4.4","ports":[]}]}})");
     CPPUNIT_ASSERT_EQUAL(std::string("2.2.2.2 3.3.3.3 4.4.4.4"), addresses(service.load_balancer_ips));
   }
@@ -170,15 +194,21 @@ class DecodeServiceTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("10.0.0.0/8"), service.source_ranges[0].to_string());
     CPPUNIT_ASSERT_EQUAL(0, service.source_ranges[1].length());
     // An ignored range could leave an empty list, which means everybody.
-    CPPUNIT_ASSERT_EQUAL(std::string("spec.loadBalancerSourceRanges[0]: \"10.0.0.0\" is not an IP prefix (such as 192.0.2.0/24)"),
-                         service_problem(R"("loadBalancerSourceRanges":["10.0.0.0"])"));
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("spec.loadBalancerSourceRanges[0]: \"10.0.0.0\" is not an IP prefix (such as 192.0.2.0/24)"),
+        service_problem(R"("loadBalancerSourceRanges":["10.0.0.0"])"));
   }
 
   void affinity_has_a_default_and_a_range() {
     CPPUNIT_ASSERT_EQUAL(0u, decode_service(R"("sessionAffinity":"None")").affinity_seconds);
     CPPUNIT_ASSERT_EQUAL(10800u, decode_service(R"("sessionAffinity":"ClientIP")").affinity_seconds);
-    CPPUNIT_ASSERT_EQUAL(10800u, decode_service(R"("sessionAffinity":"ClientIP","sessionAffinityConfig":{"clientIP":null})").affinity_seconds);
-    CPPUNIT_ASSERT_EQUAL(30u, decode_service(R"("sessionAffinity":"ClientIP","sessionAffinityConfig":{"clientIP":{"timeoutSeconds":30}})").affinity_seconds);
+    CPPUNIT_ASSERT_EQUAL(
+        10800u,
+        decode_service(R"("sessionAffinity":"ClientIP","sessionAffinityConfig":{"clientIP":null})").affinity_seconds);
+    CPPUNIT_ASSERT_EQUAL(
+        30u,
+        decode_service(R"("sessionAffinity":"ClientIP","sessionAffinityConfig":{"clientIP":{"timeoutSeconds":30}})")
+            .affinity_seconds);
     CPPUNIT_ASSERT_EQUAL(
         std::string("spec.sessionAffinityConfig.clientIP.timeoutSeconds: 0 is not a number of seconds from 1 to 86400"),
         service_problem(R"("sessionAffinity":"ClientIP","sessionAffinityConfig":{"clientIP":{"timeoutSeconds":0}})"));
@@ -187,11 +217,13 @@ class DecodeServiceTest : public CppUnit::TestFixture {
   }
 
   void policies_are_read_and_unknown_ones_are_cluster() {
-    const auto local = decode_service(R"("internalTrafficPolicy":"Local","externalTrafficPolicy":"Local","healthCheckNodePort":31000)");
+    const auto local = decode_service(
+        R"("internalTrafficPolicy":"Local","externalTrafficPolicy":"Local","healthCheckNodePort":31000)");
     CPPUNIT_ASSERT(local.internal_local);
     CPPUNIT_ASSERT(local.external_local);
     CPPUNIT_ASSERT_EQUAL(31000, int(local.health_check_node_port));
-    const auto decoded = test::decode(model::ResourceKind::service, test::service_json(R"("internalTrafficPolicy":"PreferLocal")"));
+    const auto decoded =
+        test::decode(model::ResourceKind::service, test::service_json(R"("internalTrafficPolicy":"PreferLocal")"));
     CPPUNIT_ASSERT(!std::get<model::Service>(std::get<Object>(decoded.result)).internal_local);
     CPPUNIT_ASSERT_EQUAL(std::size_t(1), decoded.notes.size());
   }
@@ -199,14 +231,16 @@ class DecodeServiceTest : public CppUnit::TestFixture {
   void nulls_are_absent() {
     const auto service = decode_service(
         R"("type":null,"clusterIP":"10.0.0.1","clusterIPs":null,"ipFamilies":null,"ports":null,"externalIPs":null,
-           "sessionAffinity":null,"loadBalancerSourceRanges":null,"internalTrafficPolicy":null,"healthCheckNodePort":null)",
+           "sessionAffinity":null,"loadBalancerSourceRanges":null,"internalTrafficPolicy":null,
+           "healthCheckNodePort":null)",
         "null");
     CPPUNIT_ASSERT_EQUAL(std::string("10.0.0.1"), addresses(service.cluster_ips));
     CPPUNIT_ASSERT(service == decode_service(R"("clusterIP":"10.0.0.1")"));
   }
 
   void the_last_of_duplicate_keys_counts() {
-    CPPUNIT_ASSERT_EQUAL(std::string("10.0.0.2"), addresses(decode_service(R"("clusterIP":"10.0.0.1","clusterIP":"10.0.0.2")").cluster_ips));
+    CPPUNIT_ASSERT_EQUAL(std::string("10.0.0.2"),
+                         addresses(decode_service(R"("clusterIP":"10.0.0.1","clusterIP":"10.0.0.2")").cluster_ips));
   }
 
   void unknown_fields_change_nothing() {
@@ -222,7 +256,8 @@ class DecodeServiceTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("metadata.namespace: is missing"), problem(R"({"name":"a"})"));
     CPPUNIT_ASSERT_EQUAL(std::string("metadata.name: \"a\\\" -j ACCEPT\" is not the name of an object"),
                          problem(R"({"name":"a\\\" -j ACCEPT","namespace":"a"})"));
-    CPPUNIT_ASSERT_EQUAL(std::string("metadata.namespace: \"A\" is not the name of a namespace"), problem(R"({"name":"a","namespace":"A"})"));
+    CPPUNIT_ASSERT_EQUAL(std::string("metadata.namespace: \"A\" is not the name of a namespace"),
+                         problem(R"({"name":"a","namespace":"A"})"));
     CPPUNIT_ASSERT_EQUAL(std::string("metadata.name: is missing"), problem("null"));
     CPPUNIT_ASSERT_EQUAL(std::string("metadata: is a list, not an object"), problem("[]"));
     CPPUNIT_ASSERT_EQUAL(std::string("ok"), problem(R"({"name":"a.b-c.9","namespace":"n-1"})"));
@@ -230,7 +265,8 @@ class DecodeServiceTest : public CppUnit::TestFixture {
 
   void another_kind_is_told_apart() {
     CPPUNIT_ASSERT_EQUAL(std::string("kind: PartialObjectMetadata"),
-                         test::outcome(test::decode(model::ResourceKind::service, R"({"kind":"PartialObjectMetadata","metadata":{"name":"a"}})")));
+                         test::outcome(test::decode(model::ResourceKind::service,
+                                                    R"({"kind":"PartialObjectMetadata","metadata":{"name":"a"}})")));
   }
 };
 

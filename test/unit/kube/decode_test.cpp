@@ -17,7 +17,8 @@ namespace {
 using model::ResourceKind;
 
 model::Node node(const std::string& members, const std::string& metadata = "") {
-  return test::decoded<model::Node>(ResourceKind::node, R"({"metadata":{"name":"node-a")" + metadata + "}," + members + "}");
+  return test::decoded<model::Node>(ResourceKind::node,
+                                    R"({"metadata":{"name":"node-a")" + metadata + "}," + members + "}");
 }
 
 class DecodeTest : public CppUnit::TestFixture {
@@ -71,7 +72,8 @@ class DecodeTest : public CppUnit::TestFixture {
 
   void a_status_is_read() {
     Decoder decoder;
-    const auto status = decoder.status(R"({"kind":"Status","code":429,"reason":"TooManyRequests","message":"m","details":{"retryAfterSeconds":7}})");
+    const auto status = decoder.status(
+        R"({"kind":"Status","code":429,"reason":"TooManyRequests","message":"m","details":{"retryAfterSeconds":7}})");
     CPPUNIT_ASSERT(status.has_value());
     CPPUNIT_ASSERT_EQUAL(429, status->code);
     CPPUNIT_ASSERT(status->retry_after == std::chrono::seconds(7));
@@ -95,7 +97,8 @@ class DecodeTest : public CppUnit::TestFixture {
     using Type = WatchEvent::Type;
     const auto type = [&](const std::string& text) {
       const auto event = decoder.watch_event(
-          ResourceKind::service, R"({"type":")" + text + R"(","object":{"metadata":{"name":"a","namespace":"b","resourceVersion":"9"}}})");
+          ResourceKind::service,
+          R"({"type":")" + text + R"(","object":{"metadata":{"name":"a","namespace":"b","resourceVersion":"9"}}})");
       return event.ok() ? event->type : Type::unknown;
     };
     CPPUNIT_ASSERT(type("ADDED") == Type::added);
@@ -104,29 +107,33 @@ class DecodeTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(type("BOOKMARK") == Type::bookmark);
     CPPUNIT_ASSERT(type("ERROR") == Type::error);
     CPPUNIT_ASSERT(type("added") == Type::unknown);
-    const auto bookmark = decoder.watch_event(
-        ResourceKind::endpoint_slice,
-        R"({"type":"BOOKMARK","object":{"kind":"EndpointSlice","metadata":{"resourceVersion":"572"},"addressType":"","endpoints":null}})");
+    const auto bookmark =
+        decoder.watch_event(ResourceKind::endpoint_slice,
+                            R"({"type":"BOOKMARK","object":{"kind":"EndpointSlice","metadata":{"resourceVersion":"572"},
+            "addressType":"","endpoints":null}})");
     CPPUNIT_ASSERT_EQUAL(std::string("572"), bookmark->object.resource_version);
   }
 
   void a_deleted_object_needs_its_name_only() {
     const auto event = Decoder().watch_event(
-        ResourceKind::service, R"({"type":"DELETED","object":{"metadata":{"name":"a","namespace":"b"},"spec":{"ports":[{"port":0}]}}})");
+        ResourceKind::service,
+        R"({"type":"DELETED","object":{"metadata":{"name":"a","namespace":"b"},"spec":{"ports":[{"port":0}]}}})");
     CPPUNIT_ASSERT(event.ok());
     CPPUNIT_ASSERT_EQUAL(std::string("b/a"), event->object.name.to_string());
   }
 
   void a_watch_event_without_object_is_an_error() {
     Decoder decoder;
-    for (const char* text : {"{}", R"({"type":"ADDED"})", R"({"type":"ADDED","object":null})", R"({"type":5})", "[]", "5", R"({"type":"BOOKMARK","object":5})"}) {
+    for (const char* text : {"{}", R"({"type":"ADDED"})", R"({"type":"ADDED","object":null})", R"({"type":5})", "[]",
+                             "5", R"({"type":"BOOKMARK","object":5})"}) {
       const auto event = decoder.watch_event(ResourceKind::service, text);
       CPPUNIT_ASSERT_MESSAGE(text, !event.ok() || event->type == WatchEvent::Type::unknown);
     }
   }
 
   void list_envelopes_are_read() {
-    const auto envelope = Decoder().list_envelope(R"({"kind":"ServiceList","metadata":{"resourceVersion":"534","continue":"abc"},"items":[]})");
+    const auto envelope = Decoder().list_envelope(
+        R"({"kind":"ServiceList","metadata":{"resourceVersion":"534","continue":"abc"},"items":[]})");
     CPPUNIT_ASSERT_EQUAL(std::string("ServiceList"), envelope->kind);
     CPPUNIT_ASSERT_EQUAL(std::string("534"), envelope->resource_version);
     CPPUNIT_ASSERT_EQUAL(std::string("abc"), envelope->continue_token);
@@ -135,7 +142,9 @@ class DecodeTest : public CppUnit::TestFixture {
   }
 
   void heads_tell_labels() {
-    const auto head = Decoder().head(R"({"apiVersion":"v1","kind":"Service","metadata":{"name":"a","labels":{"service.kubernetes.io/service-proxy-name":""}}})");
+    const auto head = Decoder().head(
+        R"({"apiVersion":"v1","kind":"Service","metadata":{"name":"a",
+            "labels":{"service.kubernetes.io/service-proxy-name":""}}})");
     CPPUNIT_ASSERT(head->other_proxy);
     CPPUNIT_ASSERT(!head->headless);
     CPPUNIT_ASSERT(Decoder().head(R"({"metadata":{"labels":{"service.kubernetes.io/headless":"x"}}})")->headless);
@@ -151,7 +160,8 @@ class DecodeTest : public CppUnit::TestFixture {
       CPPUNIT_ASSERT_MESSAGE(response.name, head.ok());
       for (const auto kind : model::kResourceKinds) {
         if (head->kind != model::resource_kind_name(kind)) continue;
-        CPPUNIT_ASSERT_EQUAL_MESSAGE(response.name, std::string("ok"), test::outcome(decoder.object(kind, response.body)));
+        CPPUNIT_ASSERT_EQUAL_MESSAGE(response.name, std::string("ok"),
+                                     test::outcome(decoder.object(kind, response.body)));
         ++objects;
       }
       if (response.status >= 400) {
@@ -165,7 +175,8 @@ class DecodeTest : public CppUnit::TestFixture {
   void truncated_text_is_an_error_at_every_byte() {
     Decoder decoder;
     for (const char* name : {"create-service-nodeport-dualstack", "create-endpointslice"}) {
-      const auto kind = std::string(name).find("slice") != std::string::npos ? ResourceKind::endpoint_slice : ResourceKind::service;
+      const auto kind =
+          std::string(name).find("slice") != std::string::npos ? ResourceKind::endpoint_slice : ResourceKind::service;
       std::string body = test::recorded(name).body;
       while (!body.empty() && body.back() != '}') body.pop_back();
       CPPUNIT_ASSERT_EQUAL(std::string("ok"), test::outcome(decoder.object(kind, body)));
@@ -190,7 +201,8 @@ class DecodeTest : public CppUnit::TestFixture {
         if (body[at - 1] == '\\') continue;  // inside a key of managedFields
         const std::size_t begin = at + 2;
         const std::size_t end = value_end(body, begin);
-        for (const char* value : {"null", "5", "-5", "1e300", "\"\"", "\"x\"", "true", "[]", "{}", "[[]]", "[{}]", "[null]", "[5]", "{\"a\":[]}"}) {
+        for (const char* value : {"null", "5", "-5", "1e300", "\"\"", "\"x\"", "true", "[]", "{}", "[[]]", "[{}]",
+                                  "[null]", "[5]", "{\"a\":[]}"}) {
           const auto decoded = decoder.object(kind, body.substr(0, begin) + value + body.substr(end));
           // Whatever the outcome, an error has a field and a reason.
           if (const auto* failed = std::get_if<Failed>(&decoded.result)) {
@@ -224,25 +236,30 @@ class DecodeTest : public CppUnit::TestFixture {
 
   void deep_nesting_is_an_error() {
     for (const std::size_t depth : {2000u, 200000u}) {
-      const std::string deep = R"({"metadata":{"name":"a","namespace":"b"},"x":)" + std::string(depth, '[') + std::string(depth, ']') + "}";
+      const std::string deep =
+          R"({"metadata":{"name":"a","namespace":"b"},"x":)" + std::string(depth, '[') + std::string(depth, ']') + "}";
       CPPUNIT_ASSERT(std::holds_alternative<Failed>(test::decode(ResourceKind::service, deep).result));
     }
   }
 
   void bad_utf8_and_numbers_are_errors() {
-    for (const std::string& text : {std::string("{\"metadata\":{\"name\":\"\xff\"}}"), std::string("{\"a\":123456789012345678901234567890}"),
-                                    std::string("{\"a\":01}"), std::string("{\"a\":nul}"), std::string("{\"a\":\"\n\"}"),
-                                    std::string("{\"a\":1}}"), std::string("{\"a\":1}x"), std::string("{'a':1}"), std::string(1, '\0')}) {
-      CPPUNIT_ASSERT_MESSAGE(in_quotes(text), std::holds_alternative<Failed>(test::decode(ResourceKind::service, text).result));
+    for (const std::string& text :
+         {std::string("{\"metadata\":{\"name\":\"\xff\"}}"), std::string("{\"a\":123456789012345678901234567890}"),
+          std::string("{\"a\":01}"), std::string("{\"a\":nul}"), std::string("{\"a\":\"\n\"}"),
+          std::string("{\"a\":1}}"), std::string("{\"a\":1}x"), std::string("{'a':1}"), std::string(1, '\0')}) {
+      CPPUNIT_ASSERT_MESSAGE(in_quotes(text),
+                             std::holds_alternative<Failed>(test::decode(ResourceKind::service, text).result));
     }
   }
 
   void a_giant_object_leaves_the_decoder_usable() {
     Decoder decoder;
     const std::string padding(3u << 20, 'x');
-    const std::string giant = R"({"metadata":{"name":"a","namespace":"b","annotations":{"p":")" + padding + R"("}},"spec":{}})";
+    const std::string giant =
+        R"({"metadata":{"name":"a","namespace":"b","annotations":{"p":")" + padding + R"("}},"spec":{}})";
     CPPUNIT_ASSERT_EQUAL(std::string("ok"), test::outcome(decoder.object(ResourceKind::service, giant)));
-    CPPUNIT_ASSERT_EQUAL(std::string("ok"), test::outcome(decoder.object(ResourceKind::service, test::service_json(""))));
+    CPPUNIT_ASSERT_EQUAL(std::string("ok"),
+                         test::outcome(decoder.object(ResourceKind::service, test::service_json(""))));
   }
 
   void quoted_text_is_short_and_printable() {

@@ -56,8 +56,12 @@ class EventRecorder final : public model::EventSink {
   }
 
  private:
-  static std::string describe(const model::ListBegin& e) { return "begin " + std::string(model::resource_kind_name(e.kind)); }
-  static std::string describe(const model::ListEnd& e) { return "end " + std::string(model::resource_kind_name(e.kind)); }
+  static std::string describe(const model::ListBegin& e) {
+    return "begin " + std::string(model::resource_kind_name(e.kind));
+  }
+  static std::string describe(const model::ListEnd& e) {
+    return "end " + std::string(model::resource_kind_name(e.kind));
+  }
   static std::string describe(const model::Remove& e) {
     return "remove " + std::string(model::resource_kind_name(e.kind)) + " " + e.name.to_string();
   }
@@ -65,7 +69,8 @@ class EventRecorder final : public model::EventSink {
     return "unusable " + std::string(model::resource_kind_name(e.kind)) + " " + e.name.to_string();
   }
   static std::string describe(const model::Upsert& e) {
-    if (const auto* service = std::get_if<model::Service>(&e.object)) return "upsert Service " + service->name.to_string();
+    if (const auto* service = std::get_if<model::Service>(&e.object))
+      return "upsert Service " + service->name.to_string();
     if (const auto* slice = std::get_if<model::EndpointSlice>(&e.object)) {
       return "upsert EndpointSlice " + slice->name.to_string();
     }

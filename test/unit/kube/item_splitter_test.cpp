@@ -87,12 +87,15 @@ class ItemSplitterTest : public CppUnit::TestFixture {
 
   void cuts_a_list_and_keeps_the_rest() {
     for (const auto& next : {whole, single}) {
-      const auto got = split_list("{\"kind\":\"L\" , \"items\" :\n[ {\"a\":1} ,{\"b\":[{}]}\n], \"metadata\":{\"resourceVersion\":\"5\"}}\n", next);
+      const auto got = split_list(
+          "{\"kind\":\"L\" , \"items\" :\n[ {\"a\":1} ,{\"b\":[{}]}\n], \"metadata\":{\"resourceVersion\":\"5\"}}\n",
+          next);
       CPPUNIT_ASSERT_MESSAGE(got.status.message(), got.status.ok());
       CPPUNIT_ASSERT_EQUAL(std::size_t(2), got.objects.size());
       CPPUNIT_ASSERT_EQUAL(std::string("{\"a\":1}"), got.objects[0]);
       CPPUNIT_ASSERT_EQUAL(std::string("{\"b\":[{}]}"), got.objects[1]);
-      CPPUNIT_ASSERT_EQUAL(std::string("{\"kind\":\"L\" , \"items\" :\n[], \"metadata\":{\"resourceVersion\":\"5\"}}"), got.rest);
+      CPPUNIT_ASSERT_EQUAL(std::string("{\"kind\":\"L\" , \"items\" :\n[], \"metadata\":{\"resourceVersion\":\"5\"}}"),
+                           got.rest);
     }
   }
 
@@ -106,7 +109,8 @@ class ItemSplitterTest : public CppUnit::TestFixture {
   }
 
   void only_the_top_level_items_are_cut() {
-    const auto got = split_list(R"({"metadata":{"items":[{"x":1}]},"other":[{"y":1}],"items":[{"z":{"items":[1]}}]})", single);
+    const auto got =
+        split_list(R"({"metadata":{"items":[{"x":1}]},"other":[{"y":1}],"items":[{"z":{"items":[1]}}]})", single);
     CPPUNIT_ASSERT_EQUAL(std::size_t(1), got.objects.size());
     CPPUNIT_ASSERT_EQUAL(std::string(R"({"z":{"items":[1]}})"), got.objects[0]);
     // "items" as a value is no key.
@@ -138,14 +142,17 @@ class ItemSplitterTest : public CppUnit::TestFixture {
 
   void recorded_lists_are_cut_in_any_pieces() {
     std::mt19937 random(11);
-    const std::vector<std::pair<std::string, std::size_t>> lists = {
-        {"list-services", 6}, {"list-endpointslices", 5}, {"list-endpointslices-large-page1-limit100", 100}, {"list-services-page1-limit2", 2}};
+    const std::vector<std::pair<std::string, std::size_t>> lists = {{"list-services", 6},
+                                                                    {"list-endpointslices", 5},
+                                                                    {"list-endpointslices-large-page1-limit100", 100},
+                                                                    {"list-services-page1-limit2", 2}};
     for (const auto& [name, count] : lists) {
       const std::string body = test::recorded(name).body;
       const auto expected = split_list(body, whole);
       CPPUNIT_ASSERT_MESSAGE(name, expected.status.ok());
       CPPUNIT_ASSERT_EQUAL_MESSAGE(name, count, expected.objects.size());
-      const auto kind = name.find("services") != std::string::npos ? model::ResourceKind::service : model::ResourceKind::endpoint_slice;
+      const auto kind = name.find("services") != std::string::npos ? model::ResourceKind::service
+                                                                   : model::ResourceKind::endpoint_slice;
       Decoder decoder;
       for (const auto& object : expected.objects) {
         CPPUNIT_ASSERT_MESSAGE(object, std::holds_alternative<Object>(decoder.object(kind, object).result));
@@ -186,11 +193,13 @@ class ItemSplitterTest : public CppUnit::TestFixture {
   }
 
   void broken_lists_are_errors() {
-    for (const char* text : {"[]", "x", "{}{}", "{} x", R"({"items":[5]})", R"({"items":["a"]})", R"({"items":[{}{}]})", R"({"items":[,{}]})",
-                             R"({"items":[{},]})", R"({"items":[[{}]]})", "<html>", R"({"items":[null]})"}) {
+    for (const char* text :
+         {"[]", "x", "{}{}", "{} x", R"({"items":[5]})", R"({"items":["a"]})", R"({"items":[{}{}]})",
+          R"({"items":[,{}]})", R"({"items":[{},]})", R"({"items":[[{}]]})", "<html>", R"({"items":[null]})"}) {
       CPPUNIT_ASSERT_MESSAGE(text, !split_list(text, single).status.ok());
     }
-    CPPUNIT_ASSERT_EQUAL(std::string("items[1]: an object was expected, not '5'"), split_list(R"({"items":[{},5]})", whole).status.message());
+    CPPUNIT_ASSERT_EQUAL(std::string("items[1]: an object was expected, not '5'"),
+                         split_list(R"({"items":[{},5]})", whole).status.message());
   }
 
   void objects_beyond_the_limit_are_errors() {

@@ -44,8 +44,11 @@ class KubeconfigTest : public CppUnit::TestFixture {
  private:
   // A kubeconfig with these members of cluster and user.
   std::string config(const std::string& cluster, const std::string& user) {
-    return folder_.write("config", "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts:\n- name: c\n  context: {cluster: k, user: u}\n"
-                                   "clusters:\n- name: k\n  cluster: {" + cluster + "}\nusers:\n- name: u\n  user: {" + user + "}\n");
+    return folder_.write(
+        "config",
+        "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts:\n- name: c\n  context: {cluster: k, user: u}\n"
+        "clusters:\n- name: k\n  cluster: {" +
+            cluster + "}\nusers:\n- name: u\n  user: {" + user + "}\n");
   }
   base::Result<ConnectionConfig> load(const std::string& cluster, const std::string& user) {
     request_.kubeconfig = config(cluster, user);
@@ -58,13 +61,16 @@ class KubeconfigTest : public CppUnit::TestFixture {
   // The sentence without the folder's random name.
   std::string why(const base::Result<ConnectionConfig>& result) {
     std::string text = result.status().message();
-    for (auto at = text.find(folder_.path()); at != std::string::npos; at = text.find(folder_.path())) text.replace(at, folder_.path().size() + 1, "");
+    for (auto at = text.find(folder_.path()); at != std::string::npos; at = text.find(folder_.path()))
+      text.replace(at, folder_.path().size() + 1, "");
     return text;
   }
   std::string why(const std::string& cluster, const std::string& user) { return why(load(cluster, user)); }
 
   void a_token_and_an_inline_ca_are_read() {
-    const auto got = load("server: 'https://10.0.0.1:6443', certificate-authority-data: " + base64_encode(pem_.certificate), "token: abc");
+    const auto got =
+        load("server: 'https://10.0.0.1:6443', certificate-authority-data: " + base64_encode(pem_.certificate),
+             "token: abc");
     CPPUNIT_ASSERT_MESSAGE(got.status().message(), got.ok());
     CPPUNIT_ASSERT_EQUAL(std::string("https://10.0.0.1:6443"), got->server.to_string());
     CPPUNIT_ASSERT_EQUAL(pem_.certificate, got->ca.inline_content);
@@ -84,8 +90,10 @@ class KubeconfigTest : public CppUnit::TestFixture {
   }
 
   void the_current_context_selects() {
-    const auto got = load_text("current-context: b\ncontexts:\n- {name: a, context: {cluster: a, user: a}}\n- {name: b, context: {cluster: b}}\n"
-                               "clusters:\n- {name: a, cluster: {server: 'https://a'}}\n- {name: b, cluster: {server: 'https://b:1'}}\n");
+    const auto got = load_text(
+        "current-context: b\ncontexts:\n- {name: a, context: {cluster: a, user: a}}\n- {name: b, context: {cluster: "
+        "b}}\n"
+        "clusters:\n- {name: a, cluster: {server: 'https://a'}}\n- {name: b, cluster: {server: 'https://b:1'}}\n");
     CPPUNIT_ASSERT_MESSAGE(got.status().message(), got.ok());
     CPPUNIT_ASSERT_EQUAL(std::string("https://b:1"), got->server.to_string());
   }
@@ -102,69 +110,101 @@ class KubeconfigTest : public CppUnit::TestFixture {
   }
 
   void what_is_missing_is_named() {
-    CPPUNIT_ASSERT_EQUAL(std::string("config: clusters[k].cluster.server is missing; write https://host:port"), why("", ""));
+    CPPUNIT_ASSERT_EQUAL(std::string("config: clusters[k].cluster.server is missing; write https://host:port"),
+                         why("", ""));
     CPPUNIT_ASSERT_EQUAL(std::string("config: current-context is missing; set it with kubectl config use-context"),
                          why(load_text("clusters: [{name: a, cluster: {server: 'https://a'}}]")));
-    CPPUNIT_ASSERT_EQUAL(std::string("config: current-context names \"x\", which contexts does not have; correct one of the two"),
-                         why(load_text("current-context: x")));
-    CPPUNIT_ASSERT_EQUAL(std::string("config: contexts[x].context.user names \"u\", which users does not have; correct one of the two"),
-                         why(load_text("current-context: x\ncontexts: [{name: x, context: {cluster: k, user: u}}]\nclusters: [{name: k, cluster: {server: 'https://a'}}]")));
-    CPPUNIT_ASSERT_EQUAL(std::string("config: users[u].user.client-key is missing, though there is a client-certificate; add the key"),
-                         why("server: 'https://a'", "client-certificate-data: " + base64_encode(pem_.certificate)));
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("config: current-context names \"x\", which contexts does not have; correct one of the two"),
+        why(load_text("current-context: x")));
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("config: contexts[x].context.user names \"u\", which users does not have; correct one of the two"),
+        why(load_text("current-context: x\ncontexts: [{name: x, context: {cluster: k, user: u}}]\nclusters: [{name: k, "
+                      "cluster: {server: 'https://a'}}]")));
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("config: users[u].user.client-key is missing, though there is a client-certificate; add the key"),
+        why("server: 'https://a'", "client-certificate-data: " + base64_encode(pem_.certificate)));
     request_.kubeconfig = folder_.path("none");
-    CPPUNIT_ASSERT_EQUAL(std::string("the kubeconfig: cannot read none: No such file or directory"), why(find_connection(request_)));
+    CPPUNIT_ASSERT_EQUAL(std::string("the kubeconfig: cannot read none: No such file or directory"),
+                         why(find_connection(request_)));
   }
 
   void what_contradicts_itself_is_refused() {
-    CPPUNIT_ASSERT_EQUAL(std::string("config: clusters[k].cluster.certificate-authority and certificate-authority-data are both set; keep one of them"),
+    CPPUNIT_ASSERT_EQUAL(std::string("config: clusters[k].cluster.certificate-authority and certificate-authority-data "
+                                     "are both set; keep one of them"),
                          why("server: 'https://a', certificate-authority: a, certificate-authority-data: YQ==", ""));
-    CPPUNIT_ASSERT_EQUAL(std::string("config: clusters[k].cluster.insecure-skip-tls-verify is true although a certificate-authority is given; keep one of them"),
+    CPPUNIT_ASSERT_EQUAL(std::string("config: clusters[k].cluster.insecure-skip-tls-verify is true although a "
+                                     "certificate-authority is given; keep one of them"),
                          why("server: 'https://a', insecure-skip-tls-verify: true, certificate-authority: a", ""));
-    CPPUNIT_ASSERT_EQUAL(std::string("config: users[u].user.username is set together with a token; keep one way to log in"),
-                         why("server: 'https://a'", "token: a, username: b"));
-    CPPUNIT_ASSERT_EQUAL(std::string("config: clusters has two entries called \"k\"; remove one"),
-                         why(load_text("current-context: x\ncontexts: [{name: x, context: {cluster: k}}]\n"
-                                       "clusters: [{name: k, cluster: {server: 'https://a'}}, {name: k, cluster: {server: 'https://b'}}]")));
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("config: users[u].user.username is set together with a token; keep one way to log in"),
+        why("server: 'https://a'", "token: a, username: b"));
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("config: clusters has two entries called \"k\"; remove one"),
+        why(load_text(
+            "current-context: x\ncontexts: [{name: x, context: {cluster: k}}]\n"
+            "clusters: [{name: k, cluster: {server: 'https://a'}}, {name: k, cluster: {server: 'https://b'}}]")));
   }
 
   void what_is_not_supported_is_refused_by_name() {
-    CPPUNIT_ASSERT_EQUAL(std::string("config: users[u].user.exec is set, and credential plugins are not supported; use a token, a tokenFile or a client certificate"),
+    CPPUNIT_ASSERT_EQUAL(std::string("config: users[u].user.exec is set, and credential plugins are not supported; use "
+                                     "a token, a tokenFile or a client certificate"),
                          why("server: 'https://a'", "exec: {command: aws}"));
-    CPPUNIT_ASSERT(why("server: 'https://a'", "auth-provider: {name: gcp}").find("auth-provider is set") != std::string::npos);
+    CPPUNIT_ASSERT(why("server: 'https://a'", "auth-provider: {name: gcp}").find("auth-provider is set") !=
+                   std::string::npos);
     CPPUNIT_ASSERT(why("server: 'https://a'", "as: admin").find("impersonation is not supported") != std::string::npos);
-    CPPUNIT_ASSERT(why("server: 'https://a', proxy-url: 'http://p'", "").find("clusters[k].cluster.proxy-url is set") != std::string::npos);
+    CPPUNIT_ASSERT(why("server: 'https://a', proxy-url: 'http://p'", "").find("clusters[k].cluster.proxy-url is set") !=
+                   std::string::npos);
   }
 
   void unusable_material_is_refused_at_the_start() {
     const std::string server = "server: 'https://a'";
-    CPPUNIT_ASSERT_EQUAL(std::string("config: clusters[k].cluster.certificate-authority-data is not base64; encode it again"),
-                         why(server + ", certificate-authority-data: '###'", ""));
-    CPPUNIT_ASSERT_EQUAL(std::string("config: clusters[k].cluster.certificate-authority-data in config: holds no CA certificate in PEM form"),
-                         why(server + ", certificate-authority-data: YQ==", ""));
-    CPPUNIT_ASSERT_EQUAL(std::string("config: the CA certificate: cannot read ca.crt: No such file or directory"), why(server + ", certificate-authority: ca.crt", ""));
-    CPPUNIT_ASSERT_EQUAL(std::string("config: the token: cannot read t: No such file or directory"), why(server, "tokenFile: t"));
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("config: clusters[k].cluster.certificate-authority-data is not base64; encode it again"),
+        why(server + ", certificate-authority-data: '###'", ""));
+    CPPUNIT_ASSERT_EQUAL(
+        std::string(
+            "config: clusters[k].cluster.certificate-authority-data in config: holds no CA certificate in PEM form"),
+        why(server + ", certificate-authority-data: YQ==", ""));
+    CPPUNIT_ASSERT_EQUAL(std::string("config: the CA certificate: cannot read ca.crt: No such file or directory"),
+                         why(server + ", certificate-authority: ca.crt", ""));
+    CPPUNIT_ASSERT_EQUAL(std::string("config: the token: cannot read t: No such file or directory"),
+                         why(server, "tokenFile: t"));
     folder_.write("empty", " \n");
     CPPUNIT_ASSERT_EQUAL(std::string("config: the token empty is empty"), why(server, "tokenFile: empty"));
-    const std::string certificate = "client-certificate-data: " + base64_encode(pem_.certificate) + ", client-key-data: ";
-    CPPUNIT_ASSERT(why(server, certificate + base64_encode(test::make_pem().key)).find("the key does not belong to the certificate") != std::string::npos);
-    CPPUNIT_ASSERT(why(server, certificate + base64_encode(pem_.encrypted_key)).find("holds no unencrypted private key in PEM form") != std::string::npos);
-    CPPUNIT_ASSERT(why(server, "client-certificate-data: YQ==, client-key-data: YQ==").find("holds no certificate in PEM form") != std::string::npos);
+    const std::string certificate =
+        "client-certificate-data: " + base64_encode(pem_.certificate) + ", client-key-data: ";
+    CPPUNIT_ASSERT(why(server, certificate + base64_encode(test::make_pem().key))
+                       .find("the key does not belong to the certificate") != std::string::npos);
+    CPPUNIT_ASSERT(why(server, certificate + base64_encode(pem_.encrypted_key))
+                       .find("holds no unencrypted private key in PEM form") != std::string::npos);
+    CPPUNIT_ASSERT(
+        why(server, "client-certificate-data: YQ==, client-key-data: YQ==").find("holds no certificate in PEM form") !=
+        std::string::npos);
   }
 
   void broken_files_are_refused() {
-    CPPUNIT_ASSERT_EQUAL(std::string("config: line 2 is not valid YAML: end of sequence flow not found; correct the file"), why(load_text("a: [1,\n")));
-    CPPUNIT_ASSERT_EQUAL(std::string("config: the file is not a kubeconfig; point --kubeconfig at one"), why(load_text("- a\n")));
-    CPPUNIT_ASSERT_EQUAL(std::string("config: kind is \"Pod\", not Config; point --kubeconfig at a kubeconfig"), why(load_text("kind: Pod\n")));
-    CPPUNIT_ASSERT_EQUAL(std::string("config: contexts is not a list; correct the file"), why(load_text("current-context: a\ncontexts: {}\n")));
-    CPPUNIT_ASSERT_EQUAL(std::string("config: current-context is not a text; write a single value"), why(load_text("current-context: [a]\n")));
-    CPPUNIT_ASSERT_EQUAL(std::string("config: contexts[0] is not an entry with a name; correct the file"), why(load_text("current-context: a\ncontexts: [5]\n")));
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("config: line 2 is not valid YAML: end of sequence flow not found; correct the file"),
+        why(load_text("a: [1,\n")));
+    CPPUNIT_ASSERT_EQUAL(std::string("config: the file is not a kubeconfig; point --kubeconfig at one"),
+                         why(load_text("- a\n")));
+    CPPUNIT_ASSERT_EQUAL(std::string("config: kind is \"Pod\", not Config; point --kubeconfig at a kubeconfig"),
+                         why(load_text("kind: Pod\n")));
+    CPPUNIT_ASSERT_EQUAL(std::string("config: contexts is not a list; correct the file"),
+                         why(load_text("current-context: a\ncontexts: {}\n")));
+    CPPUNIT_ASSERT_EQUAL(std::string("config: current-context is not a text; write a single value"),
+                         why(load_text("current-context: [a]\n")));
+    CPPUNIT_ASSERT_EQUAL(std::string("config: contexts[0] is not an entry with a name; correct the file"),
+                         why(load_text("current-context: a\ncontexts: [5]\n")));
     CPPUNIT_ASSERT(why("server: 'ftp://a'", "").find("the scheme is neither https nor http") != std::string::npos);
   }
 
   void credentials_are_never_repeated() {
     const std::string secret = "S3CR3T";
-    for (const char* user : {"token: 'S3CR3T ', username: x", "token: 'S3CR3T S3CR3T'", "client-key-data: S3CR3T##, client-certificate-data: YQ==",
-                                    "token: \"S3CR3T", "token: [S3CR3T]", "password: {S3CR3T: 1}"}) {
+    for (const char* user : {"token: 'S3CR3T ', username: x", "token: 'S3CR3T S3CR3T'",
+                             "client-key-data: S3CR3T##, client-certificate-data: YQ==", "token: \"S3CR3T",
+                             "token: [S3CR3T]", "password: {S3CR3T: 1}"}) {
       const auto got = load("server: 'https://a'", user);
       CPPUNIT_ASSERT_MESSAGE(user, !got.ok());
       CPPUNIT_ASSERT_MESSAGE(got.status().message(), got.status().message().find(secret) == std::string::npos);
@@ -175,7 +215,8 @@ class KubeconfigTest : public CppUnit::TestFixture {
 
   void master_overrides_the_server() {
     request_.master = "https://[fd00::1]:7443/prefix/";
-    const auto got = load("tls-server-name: other, certificate-authority-data: " + base64_encode(pem_.certificate), "token: t");
+    const auto got =
+        load("tls-server-name: other, certificate-authority-data: " + base64_encode(pem_.certificate), "token: t");
     CPPUNIT_ASSERT_MESSAGE(got.status().message(), got.ok());
     CPPUNIT_ASSERT_EQUAL(std::string("https://[fd00::1]:7443/prefix"), got->server.to_string());
     CPPUNIT_ASSERT(got->tls_server_name.empty());
@@ -208,14 +249,20 @@ class KubeconfigTest : public CppUnit::TestFixture {
   }
 
   void a_pod_without_token_is_refused() {
-    CPPUNIT_ASSERT(why(find_connection(request_)).find("KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set") != std::string::npos);
+    CPPUNIT_ASSERT(
+        why(find_connection(request_)).find("KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set") !=
+        std::string::npos);
     environment_["KUBERNETES_SERVICE_HOST"] = "10.0.0.1";
     environment_["KUBERNETES_SERVICE_PORT"] = "443";
-    CPPUNIT_ASSERT_EQUAL(std::string("the pod's service account: the token: cannot read serviceaccount/token: No such file or directory"), why(find_connection(request_)));
+    CPPUNIT_ASSERT_EQUAL(
+        std::string(
+            "the pod's service account: the token: cannot read serviceaccount/token: No such file or directory"),
+        why(find_connection(request_)));
   }
 
   void an_empty_kubeconfig_means_in_cluster() {
-    CPPUNIT_ASSERT_EQUAL(std::string("config: clusters is empty; name a cluster, or give --master"), why(load_text("apiVersion: v1\nkind: Config\n")));
+    CPPUNIT_ASSERT_EQUAL(std::string("config: clusters is empty; name a cluster, or give --master"),
+                         why(load_text("apiVersion: v1\nkind: Config\n")));
     environment_["KUBERNETES_SERVICE_HOST"] = "10.0.0.1";
     environment_["KUBERNETES_SERVICE_PORT"] = "443";
     folder_.write("serviceaccount/token", "tok");

@@ -12,7 +12,9 @@
 namespace sluice::kube {
 namespace {
 
-ManifestContent read(const std::string& text, const std::string& path = "m.yaml") { return read_manifest(path, text, "node-a"); }
+ManifestContent read(const std::string& text, const std::string& path = "m.yaml") {
+  return read_manifest(path, text, "node-a");
+}
 
 std::string names(const ManifestContent& content) {
   std::string out;
@@ -26,7 +28,8 @@ std::string only_error(const std::string& text, const std::string& path = "m.yam
   return content.errors[0];
 }
 
-const std::string kService = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec:\n  clusterIP: 10.96.0.10\n  ports:\n  - port: 80\n";
+const std::string kService =
+    "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec:\n  clusterIP: 10.96.0.10\n  ports:\n  - port: 80\n";
 
 class ManifestDocumentsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ManifestDocumentsTest);
@@ -52,9 +55,11 @@ class ManifestDocumentsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE_END();
 
   void all_kinds_in_one_stream() {
-    const auto content = read(kService + "---\napiVersion: discovery.k8s.io/v1\nkind: EndpointSlice\nmetadata:\n  name: web-1\n"
-                                         "  labels: {kubernetes.io/service-name: web}\naddressType: IPv4\nports: [{port: 8080}]\n"
-                                         "endpoints: [{addresses: [10.1.0.1]}]\n---\napiVersion: v1\nkind: Node\nmetadata: {name: node-a}\n");
+    const auto content =
+        read(kService +
+             "---\napiVersion: discovery.k8s.io/v1\nkind: EndpointSlice\nmetadata:\n  name: web-1\n"
+             "  labels: {kubernetes.io/service-name: web}\naddressType: IPv4\nports: [{port: 8080}]\n"
+             "endpoints: [{addresses: [10.1.0.1]}]\n---\napiVersion: v1\nkind: Node\nmetadata: {name: node-a}\n");
     CPPUNIT_ASSERT_MESSAGE(content.errors.empty() ? "" : content.errors[0], content.errors.empty());
     CPPUNIT_ASSERT_EQUAL(std::string("Service default/web, EndpointSlice default/web-1, Node node-a"), names(content));
     CPPUNIT_ASSERT_EQUAL(std::size_t(1), std::get<model::EndpointSlice>(content.objects[1].object).endpoints.size());
@@ -65,25 +70,34 @@ class ManifestDocumentsTest : public CppUnit::TestFixture {
   }
 
   void both_cluster_ips_count_without_families() {
-    const auto content = read("apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {clusterIPs: [10.96.0.1, 'fd00::1']}\n");
+    const auto content =
+        read("apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {clusterIPs: [10.96.0.1, 'fd00::1']}\n");
     CPPUNIT_ASSERT_EQUAL(std::size_t(2), std::get<model::Service>(content.objects.at(0).object).cluster_ips.size());
   }
 
   void lists_are_unpacked() {
-    const auto named = [&](const std::string& name) { return "{metadata: {name: " + name + "}, spec: {clusterIP: 10.0.0.1}}"; };
-    CPPUNIT_ASSERT_EQUAL(std::string("Service default/a, Service default/b"),
-                         names(read("apiVersion: v1\nkind: ServiceList\nitems:\n- " + named("a") + "\n- " + named("b") + "\n")));
+    const auto named = [&](const std::string& name) {
+      return "{metadata: {name: " + name + "}, spec: {clusterIP: 10.0.0.1}}";
+    };
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("Service default/a, Service default/b"),
+        names(read("apiVersion: v1\nkind: ServiceList\nitems:\n- " + named("a") + "\n- " + named("b") + "\n")));
     CPPUNIT_ASSERT_EQUAL(std::string("Service default/a, Node node-a"),
-                         names(read("apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Service, metadata: {name: a}, spec: {clusterIP: 10.0.0.1}}\n"
-                                    "- {apiVersion: v1, kind: Node, metadata: {name: node-a}}\n- {apiVersion: v1, kind: Pod, metadata: {name: p}}\n")));
+                         names(read("apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Service, metadata: "
+                                    "{name: a}, spec: {clusterIP: 10.0.0.1}}\n"
+                                    "- {apiVersion: v1, kind: Node, metadata: {name: node-a}}\n- {apiVersion: v1, "
+                                    "kind: Pod, metadata: {name: p}}\n")));
     CPPUNIT_ASSERT_EQUAL(std::string(""), names(read("apiVersion: v1\nkind: List\nitems: []\n")));
     CPPUNIT_ASSERT(read("apiVersion: v1\nkind: List\nitems: []\n").errors.empty());
-    CPPUNIT_ASSERT_EQUAL(std::string("m.yaml: document 1, line 4, items[0]: kind: is missing; say which kind of object this is"),
-                         only_error("apiVersion: v1\nkind: List\nitems:\n- {metadata: {name: a}}\n"));
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("m.yaml: document 1, line 4, items[0]: kind: is missing; say which kind of object this is"),
+        only_error("apiVersion: v1\nkind: List\nitems:\n- {metadata: {name: a}}\n"));
   }
 
   void json_files_are_read() {
-    const std::string json = R"({"apiVersion":"v1","kind":"Service","metadata":{"name":"web","namespace":"n"},"spec":{"clusterIP":"10.0.0.1"}})";
+    const std::string json =
+        R"({"apiVersion":"v1","kind":"Service","metadata":{"name":"web","namespace":"n"},
+          "spec":{"clusterIP":"10.0.0.1"}})";
     CPPUNIT_ASSERT_EQUAL(std::string("Service n/web"), names(read(json, "m.json")));
     CPPUNIT_ASSERT_EQUAL(std::string("Service n/web"), names(read(json, "m.yaml")));
     CPPUNIT_ASSERT(read("", "m.json").errors.empty());
@@ -92,19 +106,26 @@ class ManifestDocumentsTest : public CppUnit::TestFixture {
 
   void json_documents_may_follow_each_other() {
     const std::string json = R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"node-a"}})";
-    CPPUNIT_ASSERT_EQUAL(std::string("Node node-a, Service default/a"),
-                         names(read(json + "\n" + R"({"kind":"Service","apiVersion":"v1","metadata":{"name":"a"},"spec":{"clusterIP":"10.0.0.1"}})", "m.json")));
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("Node node-a, Service default/a"),
+        names(
+            read(json + "\n" +
+                     R"({"kind":"Service","apiVersion":"v1","metadata":{"name":"a"},"spec":{"clusterIP":"10.0.0.1"}})",
+                 "m.json")));
   }
 
   void a_flow_mapping_is_yaml() {
-    CPPUNIT_ASSERT_EQUAL(std::string("Node node-a"), names(read("{apiVersion: v1, kind: Node, metadata: {name: node-a}}")));
+    CPPUNIT_ASSERT_EQUAL(std::string("Node node-a"),
+                         names(read("{apiVersion: v1, kind: Node, metadata: {name: node-a}}")));
     CPPUNIT_ASSERT(!read("{apiVersion: v1, kind: Node, metadata: {name: node-a}}", "m.json").errors.empty());
   }
 
   void recorded_lists_are_manifests() {
     const auto services = read(test::recorded("list-services").body, "services.json");
     // An ExternalName has no address and needs none; the headless one is of no use.
-    CPPUNIT_ASSERT_EQUAL(std::string("Service default/kubernetes, Service demo/ext, Service demo/lb, Service demo/np, Service demo/web"), names(services));
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("Service default/kubernetes, Service demo/ext, Service demo/lb, Service demo/np, Service demo/web"),
+        names(services));
     CPPUNIT_ASSERT(services.errors.empty());
     const auto slices = read(test::recorded("list-endpointslices-large-page1-limit100").body, "slices.json");
     CPPUNIT_ASSERT_EQUAL(std::size_t(100), slices.objects.size());
@@ -112,8 +133,10 @@ class ManifestDocumentsTest : public CppUnit::TestFixture {
 
   void selectors_of_a_server_are_applied() {
     const auto content = read(
-        "apiVersion: v1\nkind: Service\nmetadata: {name: a, labels: {service.kubernetes.io/service-proxy-name: x}}\nspec: {ports: [{port: 0}]}\n---\n"
-        "apiVersion: discovery.k8s.io/v1\nkind: EndpointSlice\nmetadata: {name: b, labels: {service.kubernetes.io/headless: ''}}\n---\n"
+        "apiVersion: v1\nkind: Service\nmetadata: {name: a, labels: {service.kubernetes.io/service-proxy-name: "
+        "x}}\nspec: {ports: [{port: 0}]}\n---\n"
+        "apiVersion: discovery.k8s.io/v1\nkind: EndpointSlice\nmetadata: {name: b, labels: "
+        "{service.kubernetes.io/headless: ''}}\n---\n"
         "apiVersion: v1\nkind: Node\nmetadata: {name: another}\n---\n"
         "apiVersion: v1\nkind: Service\nmetadata: {name: d}\nspec: {clusterIP: None}\n");
     CPPUNIT_ASSERT(content.errors.empty());
@@ -122,32 +145,45 @@ class ManifestDocumentsTest : public CppUnit::TestFixture {
   }
 
   void other_kinds_are_skipped() {
-    const auto content = read("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec: {}\n---\napiVersion: serving.knative.dev/v1\nkind: Service\nmetadata: {name: s}\n");
+    const auto content = read(
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec: {}\n---\napiVersion: "
+        "serving.knative.dev/v1\nkind: Service\nmetadata: {name: s}\n");
     CPPUNIT_ASSERT(content.errors.empty());
     CPPUNIT_ASSERT_EQUAL(std::size_t(2), content.skipped.size());
-    CPPUNIT_ASSERT_EQUAL(std::string("m.yaml: document 1: Deployment d is of a kind a proxy has no use for"), content.skipped[0]);
+    CPPUNIT_ASSERT_EQUAL(std::string("m.yaml: document 1: Deployment d is of a kind a proxy has no use for"),
+                         content.skipped[0]);
   }
 
   void a_service_needs_an_address() {
-    CPPUNIT_ASSERT_EQUAL(std::string("m.yaml: document 1, line 4: Service default/web: spec.clusterIP: is missing; there is no API server to allocate one: "
-                                     "set spec.clusterIP"),
-                         only_error("apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec:\n  ports: [{port: 80}]\n"));
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("m.yaml: document 1, line 4: Service default/web: spec.clusterIP: is missing; there is no API "
+                    "server to allocate one: "
+                    "set spec.clusterIP"),
+        only_error("apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec:\n  ports: [{port: 80}]\n"));
   }
 
   void errors_name_document_line_and_field() {
-    CPPUNIT_ASSERT_EQUAL(std::string("m.yaml: document 2, line 15: Service default/two: spec.ports[0].port: 0 is not a port (1-65535)"),
-                         only_error(kService + "---\n# two\napiVersion: v1\nkind: Service\nmetadata: {name: two}\nspec: {clusterIP: 10.0.0.2, ports:\n  [{name: x,\n    port: 0}]}\n"));
-    CPPUNIT_ASSERT_EQUAL(std::string("m.yaml: document 1, line 3: end of map not found; correct the YAML"), only_error("a: b\nc: d\n  e\n f: g\n").substr(0, 62));
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("m.yaml: document 2, line 15: Service default/two: spec.ports[0].port: 0 is not a port (1-65535)"),
+        only_error(kService + "---\n# two\napiVersion: v1\nkind: Service\nmetadata: {name: two}\nspec: {clusterIP: "
+                              "10.0.0.2, ports:\n  [{name: x,\n    port: 0}]}\n"));
+    CPPUNIT_ASSERT_EQUAL(std::string("m.yaml: document 1, line 4: illegal map value; correct the YAML"),
+                         only_error("a: b\nc: d\n  e\n f: g\n"));
   }
 
   void errors_in_json_have_lines_too() {
-    CPPUNIT_ASSERT_EQUAL(std::string("m.json: document 1, line 5: Service default/web: spec.clusterIP: \"x\" is not an IP address"),
-                         only_error("{\"apiVersion\":\"v1\",\n\"kind\":\"Service\",\n\"metadata\":{\"name\":\"web\"},\n\"spec\":{\n\"clusterIP\":\"x\"}}", "m.json"));
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("m.json: document 1, line 5: Service default/web: spec.clusterIP: \"x\" is not an IP address"),
+        only_error("{\"apiVersion\":\"v1\",\n\"kind\":\"Service\",\n\"metadata\":{\"name\":\"web\"},\n\"spec\":{"
+                   "\n\"clusterIP\":\"x\"}}",
+                   "m.json"));
   }
 
   void what_is_no_object_is_an_error() {
-    CPPUNIT_ASSERT_EQUAL(std::string("m.yaml: document 1, line 1: kind: is missing; say which kind of object this is"), only_error("a: 1\n"));
-    for (const char* text : {"- a\n", "just text\n", "5\n", "kind: [a]\n", "kind: Service\napiVersion: v1\nmetadata: 5\n"}) {
+    CPPUNIT_ASSERT_EQUAL(std::string("m.yaml: document 1, line 1: kind: is missing; say which kind of object this is"),
+                         only_error("a: 1\n"));
+    for (const char* text :
+         {"- a\n", "just text\n", "5\n", "kind: [a]\n", "kind: Service\napiVersion: v1\nmetadata: 5\n"}) {
       CPPUNIT_ASSERT_MESSAGE(text, !read(text).errors.empty());
     }
     for (const char* text : {"[]", "5", "\"x\"", "{", "{}", "{}x", "{\"kind\":5}", "{\"kind\":\"Service\",}"}) {
@@ -156,19 +192,24 @@ class ManifestDocumentsTest : public CppUnit::TestFixture {
   }
 
   void an_object_twice_is_an_error() {
-    CPPUNIT_ASSERT_EQUAL(std::string("m.yaml: document 2, line 11: Service default/web: metadata.name: the object occurs twice, first in document 1; remove one"),
+    CPPUNIT_ASSERT_EQUAL(std::string("m.yaml: document 2, line 11: Service default/web: metadata.name: the object "
+                                     "occurs twice, first in document 1; remove one"),
                          only_error(kService + "---\n" + kService));
   }
 
   void wrong_api_versions_are_errors() {
-    CPPUNIT_ASSERT_EQUAL(std::string("m.yaml: document 1, line 1: apiVersion: is missing; write apiVersion: v1"), only_error("kind: Service\nmetadata: {name: a}\n"));
-    CPPUNIT_ASSERT_EQUAL(std::string("m.yaml: document 1, line 1: apiVersion: \"discovery.k8s.io/v1beta1\" is not supported; write discovery.k8s.io/v1"),
-                         only_error("apiVersion: discovery.k8s.io/v1beta1\nkind: EndpointSlice\nmetadata: {name: a}\n"));
+    CPPUNIT_ASSERT_EQUAL(std::string("m.yaml: document 1, line 1: apiVersion: is missing; write apiVersion: v1"),
+                         only_error("kind: Service\nmetadata: {name: a}\n"));
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("m.yaml: document 1, line 1: apiVersion: \"discovery.k8s.io/v1beta1\" is not supported; write "
+                    "discovery.k8s.io/v1"),
+        only_error("apiVersion: discovery.k8s.io/v1beta1\nkind: EndpointSlice\nmetadata: {name: a}\n"));
   }
 
   void every_error_of_a_file_is_found() {
     std::string text;
-    for (int i = 0; i < 30; ++i) text += "apiVersion: v1\nkind: Service\nmetadata: {name: s" + std::to_string(i) + "}\n---\n";
+    for (int i = 0; i < 30; ++i)
+      text += "apiVersion: v1\nkind: Service\nmetadata: {name: s" + std::to_string(i) + "}\n---\n";
     const auto content = read(text + kService + "---\na: [\n");
     CPPUNIT_ASSERT_EQUAL(std::size_t(31), content.errors.size());
     CPPUNIT_ASSERT_EQUAL(std::size_t(30), content.unusable.size());
@@ -176,9 +217,12 @@ class ManifestDocumentsTest : public CppUnit::TestFixture {
   }
 
   void notes_have_their_place() {
-    const auto content = read("apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec:\n  clusterIP: 10.96.0.10\n  externalIPs:\n  - 1.2.3.4\n  - banana\n");
+    const auto content = read(
+        "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec:\n  clusterIP: 10.96.0.10\n  externalIPs:\n  - "
+        "1.2.3.4\n  - banana\n");
     CPPUNIT_ASSERT(content.errors.empty());
-    CPPUNIT_ASSERT_EQUAL(std::string("m.yaml: document 1, line 8: Service default/web: spec.externalIPs[1]: \"banana\" is not an IP address; it is left out"),
+    CPPUNIT_ASSERT_EQUAL(std::string("m.yaml: document 1, line 8: Service default/web: spec.externalIPs[1]: \"banana\" "
+                                     "is not an IP address; it is left out"),
                          content.notes.at(0));
   }
 

@@ -25,8 +25,8 @@ std::string text_of(BIO* bio) {
 std::string key_pem(EVP_PKEY* key, const std::string& password) {
   const Bio bio(BIO_new(BIO_s_mem()), BIO_free);
   const auto* bytes = reinterpret_cast<const unsigned char*>(password.data());
-  PEM_write_bio_PrivateKey(bio.get(), key, password.empty() ? nullptr : EVP_aes_128_cbc(), password.empty() ? nullptr : bytes,
-                           static_cast<int>(password.size()), nullptr, nullptr);
+  PEM_write_bio_PrivateKey(bio.get(), key, password.empty() ? nullptr : EVP_aes_128_cbc(),
+                           password.empty() ? nullptr : bytes, static_cast<int>(password.size()), nullptr, nullptr);
   return text_of(bio.get());
 }
 
@@ -34,7 +34,8 @@ std::string key_pem(EVP_PKEY* key, const std::string& password) {
 
 Pem make_pem() {
   EVP_PKEY* made = nullptr;
-  const std::unique_ptr<EVP_PKEY_CTX, decltype(&EVP_PKEY_CTX_free)> generator(EVP_PKEY_CTX_new_id(EVP_PKEY_ED25519, nullptr), EVP_PKEY_CTX_free);
+  const std::unique_ptr<EVP_PKEY_CTX, decltype(&EVP_PKEY_CTX_free)> generator(
+      EVP_PKEY_CTX_new_id(EVP_PKEY_ED25519, nullptr), EVP_PKEY_CTX_free);
   if (EVP_PKEY_keygen_init(generator.get()) != 1 || EVP_PKEY_keygen(generator.get(), &made) != 1) {
     throw std::runtime_error("no key could be made");
   }

@@ -52,9 +52,11 @@ class ReflectorListTest : public CppUnit::TestFixture {
 
   void a_list_is_told_from_begin_to_end() {
     ReflectorWorld world;
-    world.transport.expect_list(ReflectorWorld::list("10", ReflectorWorld::object("a", "8") + "," + ReflectorWorld::object("b", "9")));
+    world.transport.expect_list(
+        ReflectorWorld::list("10", ReflectorWorld::object("a", "8") + "," + ReflectorWorld::object("b", "9")));
     CPPUNIT_ASSERT_EQUAL(0L, world.step());
-    CPPUNIT_ASSERT_EQUAL(std::string("begin Service, upsert Service demo/a, upsert Service demo/b, end Service"), world.events.take_text());
+    CPPUNIT_ASSERT_EQUAL(std::string("begin Service, upsert Service demo/a, upsert Service demo/b, end Service"),
+                         world.events.take_text());
     CPPUNIT_ASSERT(world.reflector.status().listed);
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), world.reflector.status().lists);
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), world.reflector.status().relists);
@@ -70,7 +72,8 @@ class ReflectorListTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(0L, world.step());
     CPPUNIT_ASSERT(world.asked("&limit=500&continue=t%2F1"));
     CPPUNIT_ASSERT(!world.asked("resourceVersion"));
-    CPPUNIT_ASSERT_EQUAL(std::string("begin Service, upsert Service demo/a, upsert Service demo/b, end Service"), world.events.take_text());
+    CPPUNIT_ASSERT_EQUAL(std::string("begin Service, upsert Service demo/a, upsert Service demo/b, end Service"),
+                         world.events.take_text());
     // A server that pages although asked from its cache has none: later lists page too.
     world.step();
     CPPUNIT_ASSERT(world.asked("watch=true&resourceVersion=10"));
@@ -88,13 +91,15 @@ class ReflectorListTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(0L, world.step());
     CPPUNIT_ASSERT_EQUAL(0L, world.step());
     CPPUNIT_ASSERT(!world.asked("limit=") && !world.asked("continue="));
-    CPPUNIT_ASSERT_EQUAL(std::string("begin Service, upsert Service demo/a, begin Service, upsert Service demo/b, end Service"),
-                         world.events.take_text());
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("begin Service, upsert Service demo/a, begin Service, upsert Service demo/b, end Service"),
+        world.events.take_text());
   }
 
   void a_list_cut_in_the_middle_begins_again() {
     ReflectorWorld world;
-    const std::string body = ReflectorWorld::list("10", ReflectorWorld::object("a", "8") + "," + ReflectorWorld::object("b", "9"));
+    const std::string body =
+        ReflectorWorld::list("10", ReflectorWorld::object("a", "8") + "," + ReflectorWorld::object("b", "9"));
     world.transport.expect({.status = 200, .body = body.substr(0, body.size() - 60), .end = cut()});
     world.transport.expect_list(body);
     CPPUNIT_ASSERT_EQUAL(800L, world.step());
@@ -110,13 +115,15 @@ class ReflectorListTest : public CppUnit::TestFixture {
     world.transport.expect({.status = 200, .body = body.substr(0, body.size() - 1)});
     CPPUNIT_ASSERT_EQUAL(800L, world.step());
     CPPUNIT_ASSERT_EQUAL(std::string("begin Service, upsert Service demo/a"), world.events.take_text());
-    CPPUNIT_ASSERT_EQUAL(std::string("the list ended too early, after 1 complete items"), world.reflector.status().last_error);
+    CPPUNIT_ASSERT_EQUAL(std::string("the list ended too early, after 1 complete items"),
+                         world.reflector.status().last_error);
   }
 
   void an_expired_version_is_dropped_at_once() {
     ReflectorWorld world;
     world.list_once();
-    world.transport.expect({.status = 200, .body = ReflectorWorld::event("ERROR", ReflectorWorld::status(410, "Expired"))});
+    world.transport.expect(
+        {.status = 200, .body = ReflectorWorld::event("ERROR", ReflectorWorld::status(410, "Expired"))});
     world.transport.expect({.status = 410, .body = ReflectorWorld::status(410, "Expired")});
     world.transport.expect_list(ReflectorWorld::list("30", ""));
     CPPUNIT_ASSERT_EQUAL(0L, world.step());
@@ -139,9 +146,10 @@ class ReflectorListTest : public CppUnit::TestFixture {
 
   void a_version_from_the_future_is_dropped_at_once() {
     ReflectorWorld world;
-    world.transport.expect({.status = 504,
-                            .body = ReflectorWorld::status(504, "Timeout", "Too large resource version: 99, current: 5"),
-                            .retry_after = std::chrono::seconds(1)});
+    world.transport.expect(
+        {.status = 504,
+         .body = ReflectorWorld::status(504, "Timeout", "Too large resource version: 99, current: 5"),
+         .retry_after = std::chrono::seconds(1)});
     world.transport.expect_list(ReflectorWorld::list("5", ""));
     CPPUNIT_ASSERT_EQUAL(0L, world.step());
     world.step();
@@ -152,7 +160,8 @@ class ReflectorListTest : public CppUnit::TestFixture {
     ReflectorWorld world;
     world.random = 0.5;
     world.transport.expect({.status = 429, .body = "", .retry_after = std::chrono::seconds(9)});
-    world.transport.expect({.status = 503, .body = ReflectorWorld::status(503, "x", "y", R"({"retryAfterSeconds":3})")});
+    world.transport.expect(
+        {.status = 503, .body = ReflectorWorld::status(503, "x", "y", R"({"retryAfterSeconds":3})")});
     CPPUNIT_ASSERT_EQUAL(9500L, world.step());
     CPPUNIT_ASSERT_EQUAL(3500L, world.step());
   }
@@ -165,16 +174,19 @@ class ReflectorListTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(1600L, world.step());
     const auto lines = world.log.lines();
     CPPUNIT_ASSERT_EQUAL(std::size_t(2), lines.size());
-    CPPUNIT_ASSERT_EQUAL(std::string("WARN sluice.kube list services: the server answers 403 Forbidden: \"no\\x0aentry\"; grant list "
-                                     "and watch on services, as ClusterRole system:node-proxier does; trying again"),
-                         lines[0]);
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("WARN sluice.kube list services: the server answers 403 Forbidden: \"no\\x0aentry\"; grant list "
+                    "and watch on services, as ClusterRole system:node-proxier does; trying again"),
+        lines[0]);
     CPPUNIT_ASSERT_EQUAL(std::string("WARN sluice.kube list services: the server answers 502; trying again"), lines[1]);
     CPPUNIT_ASSERT_EQUAL(std::string(""), world.events.take_text());
   }
 
   void an_unknown_field_selector_is_dropped_once() {
     ReflectorWorld world;
-    world.transport.expect({.status = 400, .body = ReflectorWorld::status(400, "BadRequest", "field label not supported: spec.clusterIP")});
+    world.transport.expect(
+        {.status = 400,
+         .body = ReflectorWorld::status(400, "BadRequest", "field label not supported: spec.clusterIP")});
     world.transport.expect_list(ReflectorWorld::list("10", ""));
     world.transport.expect({.status = 200, .body = "", .lasts = std::chrono::seconds(400)});
     CPPUNIT_ASSERT_EQUAL(0L, world.step());
@@ -201,24 +213,29 @@ class ReflectorListTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t(3), world.log.lines().size());
     world.transport.expect_list(ReflectorWorld::list("1", ""));
     world.step();
-    CPPUNIT_ASSERT_EQUAL(std::string("INFO sluice.kube connection: works again after 9 failures"), world.log.lines().back());
+    CPPUNIT_ASSERT_EQUAL(std::string("INFO sluice.kube connection: works again after 9 failures"),
+                         world.log.lines().back());
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(9), world.reflector.status().errors);
   }
 
   void unusable_objects_are_told_and_logged_once() {
     ReflectorWorld world;
     const std::string bad = ReflectorWorld::object("bad", "8", R"("ports":[{"port":0}])");
-    world.transport.expect_list(ReflectorWorld::list("10", bad + "," + R"({"metadata":{}})" + "," + ReflectorWorld::object("b", "9")));
-    world.transport.expect({.status = 200, .body = ReflectorWorld::event("MODIFIED", bad), .lasts = std::chrono::seconds(2)});
+    world.transport.expect_list(
+        ReflectorWorld::list("10", bad + "," + R"({"metadata":{}})" + "," + ReflectorWorld::object("b", "9")));
+    world.transport.expect(
+        {.status = 200, .body = ReflectorWorld::event("MODIFIED", bad), .lasts = std::chrono::seconds(2)});
     world.step();
-    CPPUNIT_ASSERT_EQUAL(std::string("begin Service, unusable Service demo/bad, upsert Service demo/b, end Service"), world.events.take_text());
+    CPPUNIT_ASSERT_EQUAL(std::string("begin Service, unusable Service demo/bad, upsert Service demo/b, end Service"),
+                         world.events.take_text());
     world.step();
     CPPUNIT_ASSERT_EQUAL(std::string("unusable Service demo/bad"), world.events.take_text());
     const auto lines = world.log.lines();
     CPPUNIT_ASSERT_EQUAL(std::size_t(2), lines.size());
-    CPPUNIT_ASSERT_EQUAL(std::string("WARN sluice.kube Service demo/bad: spec.ports[0].port: 0 is not a port (1-65535); what was known "
-                                     "of the object before stays in force"),
-                         lines[0]);
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("WARN sluice.kube Service demo/bad: spec.ports[0].port: 0 is not a port (1-65535); what was known "
+                    "of the object before stays in force"),
+        lines[0]);
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(3), world.reflector.status().unusable);
   }
 
@@ -234,10 +251,12 @@ class ReflectorListTest : public CppUnit::TestFixture {
     ReflectorWorld world;
     world.transport.expect({.status = 200, .body = "k8s", .content_type = "application/vnd.kubernetes.protobuf"});
     CPPUNIT_ASSERT_EQUAL(800L, world.step());
-    CPPUNIT_ASSERT_EQUAL(std::string("the server answers in \"application/vnd.kubernetes.protobuf\" although JSON was asked for"),
-                         world.reflector.status().last_error);
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("the server answers in \"application/vnd.kubernetes.protobuf\" although JSON was asked for"),
+        world.reflector.status().last_error);
     CPPUNIT_ASSERT_EQUAL(std::string(""), world.events.take_text());
-    world.transport.expect({.status = 200, .body = ReflectorWorld::list("1", ""), .content_type = "application/json; charset=utf-8"});
+    world.transport.expect(
+        {.status = 200, .body = ReflectorWorld::list("1", ""), .content_type = "application/json; charset=utf-8"});
     CPPUNIT_ASSERT_EQUAL(0L, world.step());
   }
 
@@ -247,15 +266,18 @@ class ReflectorListTest : public CppUnit::TestFixture {
         "items":[{"kind":"PartialObjectMetadata","metadata":{"name":"a"}}]})");
     world.transport.expect_list(R"({"kind":"Table","metadata":{"resourceVersion":"1"},"rows":[]})");
     world.step();
-    CPPUNIT_ASSERT_EQUAL(std::string("the list holds a \"PartialObjectMetadata\""), world.reflector.status().last_error);
+    CPPUNIT_ASSERT_EQUAL(std::string("the list holds a \"PartialObjectMetadata\""),
+                         world.reflector.status().last_error);
     world.step();
-    CPPUNIT_ASSERT_EQUAL(std::string("the answer is a \"Table\" and not a ServiceList"), world.reflector.status().last_error);
+    CPPUNIT_ASSERT_EQUAL(std::string("the answer is a \"Table\" and not a ServiceList"),
+                         world.reflector.status().last_error);
     CPPUNIT_ASSERT(!world.reflector.status().listed);
   }
 
   void a_damaged_item_fails_the_list() {
     ReflectorWorld world;
-    world.transport.expect_list(ReflectorWorld::list("10", ReflectorWorld::object("a", "8") + ",{\"metadata\":{\"name\":\"\xff\"}}"));
+    world.transport.expect_list(
+        ReflectorWorld::list("10", ReflectorWorld::object("a", "8") + ",{\"metadata\":{\"name\":\"\xff\"}}"));
     CPPUNIT_ASSERT_EQUAL(800L, world.step());
     CPPUNIT_ASSERT(!world.reflector.status().listed);
     CPPUNIT_ASSERT_EQUAL(std::size_t(0), world.reflector.status().last_error.find("items[1] is not valid JSON"));
@@ -272,13 +294,15 @@ class ReflectorListTest : public CppUnit::TestFixture {
     ReflectorWorld slices(endpoint_slices_resource());
     slices.transport.expect({.status = 0, .body = "", .end = cut()});
     slices.step();
-    CPPUNIT_ASSERT_EQUAL(std::string("/apis/discovery.k8s.io/v1/endpointslices?labelSelector=%21service.kubernetes.io%2Fheadless"
-                                     "&limit=500&resourceVersion=0"),
-                         slices.transport.last_asked());
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("/apis/discovery.k8s.io/v1/endpointslices?labelSelector=%21service.kubernetes.io%2Fheadless"
+                    "&limit=500&resourceVersion=0"),
+        slices.transport.last_asked());
     ReflectorWorld nodes(node_resource("node-a"));
     nodes.transport.expect({.status = 0, .body = "", .end = cut()});
     nodes.step();
-    CPPUNIT_ASSERT_EQUAL(std::string("/api/v1/nodes?fieldSelector=metadata.name%3Dnode-a&limit=500&resourceVersion=0"), nodes.transport.last_asked());
+    CPPUNIT_ASSERT_EQUAL(std::string("/api/v1/nodes?fieldSelector=metadata.name%3Dnode-a&limit=500&resourceVersion=0"),
+                         nodes.transport.last_asked());
   }
 
   void stopping_is_no_failure() {

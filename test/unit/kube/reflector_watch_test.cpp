@@ -46,7 +46,8 @@ class ReflectorWatchTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE_END();
 
   // Answers the next watch with these events and steps.
-  static long watch(ReflectorWorld& world, const std::string& body, std::chrono::milliseconds lasts = 300s, base::Status end = {}) {
+  static long watch(ReflectorWorld& world, const std::string& body, std::chrono::milliseconds lasts = 300s,
+                    base::Status end = {}) {
     world.transport.expect({.status = 200, .body = body, .end = std::move(end), .lasts = lasts});
     return world.step();
   }
@@ -55,10 +56,11 @@ class ReflectorWatchTest : public CppUnit::TestFixture {
     ReflectorWorld world;
     world.list_once();
     CPPUNIT_ASSERT_EQUAL(0L, watch(world, ""));
-    CPPUNIT_ASSERT_EQUAL(std::string("/api/v1/services?labelSelector=%21service.kubernetes.io%2Fservice-proxy-name"
-                                     "&fieldSelector=spec.clusterIP%21%3DNone&watch=true&resourceVersion=10&allowWatchBookmarks=true"
-                                     "&timeoutSeconds=300"),
-                         world.transport.last_asked());
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("/api/v1/services?labelSelector=%21service.kubernetes.io%2Fservice-proxy-name"
+                    "&fieldSelector=spec.clusterIP%21%3DNone&watch=true&resourceVersion=10&allowWatchBookmarks=true"
+                    "&timeoutSeconds=300"),
+        world.transport.last_asked());
   }
 
   void watches_last_five_to_ten_minutes_by_chance() {
@@ -72,9 +74,11 @@ class ReflectorWatchTest : public CppUnit::TestFixture {
   void events_are_told_in_order() {
     ReflectorWorld world;
     world.list_once();
-    watch(world, ReflectorWorld::event("ADDED", ReflectorWorld::object("b", "11")) + ReflectorWorld::event("MODIFIED", ReflectorWorld::object("a", "12")) +
+    watch(world, ReflectorWorld::event("ADDED", ReflectorWorld::object("b", "11")) +
+                     ReflectorWorld::event("MODIFIED", ReflectorWorld::object("a", "12")) +
                      ReflectorWorld::event("DELETED", ReflectorWorld::object("b", "13")));
-    CPPUNIT_ASSERT_EQUAL(std::string("upsert Service demo/b, upsert Service demo/a, remove Service demo/b"), world.events.take_text());
+    CPPUNIT_ASSERT_EQUAL(std::string("upsert Service demo/b, upsert Service demo/a, remove Service demo/b"),
+                         world.events.take_text());
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(3), world.reflector.status().events);
   }
 
@@ -112,7 +116,8 @@ class ReflectorWatchTest : public CppUnit::TestFixture {
     world.transport.expect_list(R"({"kind":"EndpointSliceList","metadata":{"resourceVersion":"1"},"items":[]})");
     world.step();
     world.events.take();
-    watch(world, ReflectorWorld::event("MODIFIED", R"({"metadata":{"name":"s","namespace":"demo"},"addressType":"IPv4"})"));
+    watch(world,
+          ReflectorWorld::event("MODIFIED", R"({"metadata":{"name":"s","namespace":"demo"},"addressType":"IPv4"})"));
     CPPUNIT_ASSERT_EQUAL(std::string("remove EndpointSlice demo/s"), world.events.take_text());
   }
 
@@ -156,7 +161,9 @@ class ReflectorWatchTest : public CppUnit::TestFixture {
   void a_429_event_resumes_after_a_while() {
     ReflectorWorld world;
     world.list_once();
-    CPPUNIT_ASSERT_EQUAL(5000L, watch(world, ReflectorWorld::event("ERROR", ReflectorWorld::status(429, "TooManyRequests", "m", R"({"retryAfterSeconds":5})"))));
+    CPPUNIT_ASSERT_EQUAL(
+        5000L, watch(world, ReflectorWorld::event("ERROR", ReflectorWorld::status(429, "TooManyRequests", "m",
+                                                                                  R"({"retryAfterSeconds":5})"))));
     watch(world, "");
     CPPUNIT_ASSERT(world.asked("watch=true&resourceVersion=10"));
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), world.reflector.status().lists);
@@ -165,7 +172,8 @@ class ReflectorWatchTest : public CppUnit::TestFixture {
   void a_500_event_lists_again_after_a_while() {
     ReflectorWorld world;
     world.list_once();
-    CPPUNIT_ASSERT_EQUAL(800L, watch(world, ReflectorWorld::event("ERROR", ReflectorWorld::status(500, "InternalError"))));
+    CPPUNIT_ASSERT_EQUAL(800L,
+                         watch(world, ReflectorWorld::event("ERROR", ReflectorWorld::status(500, "InternalError"))));
     world.transport.expect_list(ReflectorWorld::list("30", ""));
     world.step();
     CPPUNIT_ASSERT(!world.asked("watch="));
@@ -206,7 +214,8 @@ class ReflectorWatchTest : public CppUnit::TestFixture {
   void a_cut_watch_resumes_at_once() {
     ReflectorWorld world;
     world.list_once();
-    CPPUNIT_ASSERT_EQUAL(0L, watch(world, ReflectorWorld::event("ADDED", ReflectorWorld::object("b", "11")), 5s, cut()));
+    CPPUNIT_ASSERT_EQUAL(0L,
+                         watch(world, ReflectorWorld::event("ADDED", ReflectorWorld::object("b", "11")), 5s, cut()));
     watch(world, "");
     CPPUNIT_ASSERT(world.asked("watch=true&resourceVersion=11"));
   }
@@ -240,7 +249,8 @@ class ReflectorWatchTest : public CppUnit::TestFixture {
   void events_of_unknown_type_are_skipped() {
     ReflectorWorld world;
     world.list_once();
-    watch(world, ReflectorWorld::event("RENAMED", ReflectorWorld::object("x", "50")) + ReflectorWorld::event("RENAMED", ReflectorWorld::object("x", "51")) +
+    watch(world, ReflectorWorld::event("RENAMED", ReflectorWorld::object("x", "50")) +
+                     ReflectorWorld::event("RENAMED", ReflectorWorld::object("x", "51")) +
                      ReflectorWorld::event("ADDED", ReflectorWorld::object("b", "11")));
     CPPUNIT_ASSERT_EQUAL(std::string("upsert Service demo/b"), world.events.take_text());
     CPPUNIT_ASSERT_EQUAL(std::size_t(1), world.log.lines().size());
@@ -251,18 +261,21 @@ class ReflectorWatchTest : public CppUnit::TestFixture {
   void events_about_other_kinds_are_skipped() {
     ReflectorWorld world;
     world.list_once();
-    watch(world, ReflectorWorld::event("ADDED", R"({"kind":"Pod","metadata":{"name":"p","namespace":"demo","resourceVersion":"50"}})"));
+    watch(world, ReflectorWorld::event(
+                     "ADDED", R"({"kind":"Pod","metadata":{"name":"p","namespace":"demo","resourceVersion":"50"}})"));
     CPPUNIT_ASSERT_EQUAL(std::string(""), world.events.take_text());
     watch(world, "");
     CPPUNIT_ASSERT(world.asked("resourceVersion=10"));
   }
 
   void broken_text_lists_again() {
-    for (const std::string& text : {std::string("<html>"), std::string("{\"type\":\"ADDED\",\"object\":{\"a\":\"\xff\"}}"), std::string("{}}"),
-                                    std::string("{\"type\":\"ADDED\",\"object\":null}"), std::string("{\"type\":1}")}) {
+    for (const std::string& text :
+         {std::string("<html>"), std::string("{\"type\":\"ADDED\",\"object\":{\"a\":\"\xff\"}}"), std::string("{}}"),
+          std::string("{\"type\":\"ADDED\",\"object\":null}"), std::string("{\"type\":1}")}) {
       ReflectorWorld world;
       world.list_once();
-      CPPUNIT_ASSERT_EQUAL(800L, watch(world, ReflectorWorld::event("ADDED", ReflectorWorld::object("b", "11")) + text));
+      CPPUNIT_ASSERT_EQUAL(800L,
+                           watch(world, ReflectorWorld::event("ADDED", ReflectorWorld::object("b", "11")) + text));
       CPPUNIT_ASSERT_EQUAL(std::string("upsert Service demo/b"), world.events.take_text());
       world.transport.expect_list(ReflectorWorld::list("30", ""));
       world.step();

@@ -18,10 +18,12 @@ struct ReflectorWorld {
       : reflector(std::move(resource), {transport, events, clock, [this] { return random; }, failures}) {}
 
   static std::string object(const std::string& name, const std::string& version, const std::string& spec = "") {
-    return R"({"metadata":{"name":")" + name + R"(","namespace":"demo","resourceVersion":")" + version + R"("},"spec":{)" + spec + "}}";
+    return R"({"metadata":{"name":")" + name + R"(","namespace":"demo","resourceVersion":")" + version +
+           R"("},"spec":{)" + spec + "}}";
   }
   static std::string list(const std::string& version, const std::string& items, const std::string& token = "") {
-    return R"({"kind":"ServiceList","metadata":{"resourceVersion":")" + version + R"(","continue":")" + token + R"("},"items":[)" + items + "]}";
+    return R"({"kind":"ServiceList","metadata":{"resourceVersion":")" + version + R"(","continue":")" + token +
+           R"("},"items":[)" + items + "]}";
   }
   static std::string event(const std::string& type, const std::string& object) {
     return R"({"type":")" + type + R"(","object":)" + object + "}\n";
@@ -29,9 +31,10 @@ struct ReflectorWorld {
   static std::string bookmark(const std::string& version) {
     return event("BOOKMARK", R"({"kind":"Service","metadata":{"resourceVersion":")" + version + "\"}}");
   }
-  static std::string status(int code, const std::string& reason, const std::string& message = "m", const std::string& details = "{}") {
-    return R"({"kind":"Status","code":)" + std::to_string(code) + R"(,"reason":")" + reason + R"(","message":")" + message +
-           R"(","details":)" + details + "}";
+  static std::string status(int code, const std::string& reason, const std::string& message = "m",
+                            const std::string& details = "{}") {
+    return R"({"kind":"Status","code":)" + std::to_string(code) + R"(,"reason":")" + reason + R"(","message":")" +
+           message + R"(","details":)" + details + "}";
   }
 
   // A list of demo/a at version 10 is done, the next step watches.

@@ -38,10 +38,12 @@ class ScriptTransport final : public kube::Transport {
     answers_.pop_front();
     clock_.advance(answer.lasts);
     if (answer.status == 0) return answer.end;
-    if (auto status = sink.on_head({answer.status, answer.content_type, answer.retry_after}); !status.ok()) return status;
+    if (auto status = sink.on_head({answer.status, answer.content_type, answer.retry_after}); !status.ok())
+      return status;
     // In two pieces, as a network would.
     const std::size_t half = answer.body.size() / 2;
-    for (const auto part : {std::string_view(answer.body).substr(0, half), std::string_view(answer.body).substr(half)}) {
+    for (const auto part :
+         {std::string_view(answer.body).substr(0, half), std::string_view(answer.body).substr(half)}) {
       if (part.empty()) continue;
       if (auto status = sink.on_body(part); !status.ok()) return status;
     }

@@ -250,14 +250,16 @@ class Checks {
     repair("iptables -t nat -F", [this] { return call(tool_, {"-t", "nat", "-F"}).ok(); });
     repair("iptables -t filter -F", [this] { return call(tool_, {"-t", "filter", "-F"}).ok(); });
     repair("nft flush ruleset", [this] { return call("nft", {"flush", "ruleset"}).ok(); });
-    repair("the removal of one dispatch rule", [this] { return call(tool_, {"-t", "nat", "-D", "KUBE-SERVICES", "2"}).ok(); });
+    repair("the removal of one dispatch rule",
+           [this] { return call(tool_, {"-t", "nat", "-D", "KUBE-SERVICES", "2"}).ok(); });
     repair("the removal of one jump", [this] { return call(tool_, {"-t", "nat", "-D", "PREROUTING", "1"}).ok(); });
     repair("the removal of the node port rule", [this] {
       const std::string rules = call(tool_, {"-t", "nat", "-S", "KUBE-SERVICES"}).output;
       const auto lines = std::count(rules.begin(), rules.end(), '\n');
       return call(tool_, {"-t", "nat", "-D", "KUBE-SERVICES", std::to_string(lines - 1)}).ok();
     });
-    repair("a rule that was put in between", [this] { return call(tool_, {"-t", "nat", "-I", "KUBE-MARK-MASQ", "-j", "RETURN"}).ok(); });
+    repair("a rule that was put in between",
+           [this] { return call(tool_, {"-t", "nat", "-I", "KUBE-MARK-MASQ", "-j", "RETURN"}).ok(); });
   }
 
   void cleans_up() {
@@ -302,6 +304,7 @@ long resident_kib() {
 int bench(abi::Family family, std::size_t count, std::size_t endpoints) {
   Roundtrip trip(family);
   const auto time = [&](const char* what, const std::function<abi::Code()>& step) {
+    trip.result = {};
     const double before = processor_time();
     const auto begin = std::chrono::steady_clock::now();
     const abi::Code code = step();
@@ -314,7 +317,8 @@ int bench(abi::Family family, std::size_t count, std::size_t endpoints) {
   const std::vector<ServiceSpec> services = many_services(count, endpoints, family);
   ServiceSpec changed = services[count / 2];
   changed.endpoints.pop_back();
-  std::printf("%zu service ports, %zu endpoints each; the list of them takes %ld KiB\n", count, endpoints, resident_kib());
+  std::printf("%zu service ports, %zu endpoints each; the list of them takes %ld KiB\n", count, endpoints,
+              resident_kib());
   time("first load", [&] { return trip.full(services); });
   time("full without drift", [&] { return trip.full(services); });
   time("one endpoint less", [&] { return trip.delta({changed}); });

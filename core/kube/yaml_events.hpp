@@ -1,0 +1,38 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What the two readers of YAML events share; nobody else includes this.
+#pragma once
+
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/mark.h>
+
+#include <string>
+
+namespace sluice::kube {
+
+// Thrown through the parser, caught where it was called.
+struct YamlRefused {
+  YAML::Mark mark;
+  std::string problem;
+};
+
+// Ends the reading of text that yaml-cpp (seen with 0.7) never gets past: at a stray
+// "}" or "]" it reports one empty document after the other without taking it.
+class YamlEvents : public YAML::EventHandler {
+ public:
+  void OnDocumentStart(const YAML::Mark& mark) final {
+    if (mark.pos == last_start_) throw YamlRefused{mark, "there is a stray bracket or brace"};
+    last_start_ = mark.pos;
+    begin_document(mark);
+  }
+  void OnDocumentEnd() final {}
+
+ protected:
+  virtual void begin_document(const YAML::Mark& mark) = 0;
+
+ private:
+  int last_start_ = -1;
+};
+
+}  // namespace sluice::kube
