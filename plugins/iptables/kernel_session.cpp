@@ -22,7 +22,7 @@ void KernelSession::send(const netfilter::RestoreInput& input) {
   // One transaction per table. If the number has grown by more, somebody else was at
   // work at the same time and has to be looked at.
   const auto after = kernel_.generation();
-  const bool alone = known_ && before == known_ && after == *known_ + static_cast<std::uint32_t>(input.tables());
+  const bool alone = known_ && before == known_ && after == *known_ + static_cast<std::uint32_t>(input.commits());
   known_ = alone ? after : std::nullopt;
 }
 

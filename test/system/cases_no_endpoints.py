@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cases 13–18: Services that nobody can answer."""
 
-from lib.addresses import ALT_PORT, E1, E2, EXT_OTHER, NODE2, OUTSIDE, POD_PORT, V4
+from lib.addresses import ALT_PORT, E1, E2, EXT_OTHER, NODE2, POD_PORT, V4
 from lib.cases import EXT, NODE, POD, REJECTED, UNTOUCHED, case, kept
 from lib.objects import gone, not_ready, ready
 
@@ -44,7 +44,7 @@ def other_hosts_untouched(t):
     t.expect([POD, NODE], service.at(NODE2.ip(t.family)), kept(other))
 
 
-@case(16, "with its first endpoint a Service goes from rejected to served, never dropped")
+@case(16, "with its first endpoint a Service goes from rejected to served, with its last back, and nothing between")
 def first_endpoint(t):
     service = t.service()
     t.settle()
@@ -56,10 +56,15 @@ def first_endpoint(t):
     counts = hammer.stop()
     t.require(counts["ok"] > 0, "the hammer never connected")
     t.require(counts["failed"] == counts["outcomes"]["refused"], f"outcomes besides ok and refused: {counts['outcomes']}")
-    # iptables commits its tables one after the other: for an instant neither rule may be there, and a
-    # packet passes. Other backends have no such instant.
-    between = {OUTSIDE.name} if t.bench.backend == "iptables" else set()
-    t.require(set(counts["servers"]) - between == {E1.name}, f"answered by {sorted(counts['servers'])}")
+    t.require(set(counts["servers"]) == {E1.name}, f"answered by {sorted(counts['servers'])}")
+    # And the other way round: from served to rejected, and nothing between.
+    hammer = t.hammer(POD, service.cluster())
+    service.set_endpoints([])
+    t.settle()
+    t.expect(POD, service.cluster(), REJECTED)
+    counts = hammer.stop()
+    t.require(counts["failed"] == counts["outcomes"]["refused"], f"outcomes besides ok and refused: {counts['outcomes']}")
+    t.require(set(counts["servers"]) <= {E1.name}, f"answered by {sorted(counts['servers'])}")
 
 
 @case(17, "a Service port that no slice has is rejected while the other port works")

@@ -4,6 +4,7 @@
 #include "plugins/common/netfilter/restore.hpp"
 
 #include <charconv>
+#include <utility>
 
 namespace sluice::netfilter {
 
@@ -23,9 +24,7 @@ void RestoreInput::Lines::add(std::size_t owner, std::initializer_list<std::stri
 }
 
 std::size_t RestoreInput::Section::lines() const noexcept {
-  std::size_t count = 0;
-  for (const Lines* part : in_order()) count += part->owners.size();
-  return count;
+  return chains.owners.size() + removals.owners.size() + rules.owners.size() + chain_removals.owners.size();
 }
 
 void RestoreInput::set_owner(std::string_view owner) {
@@ -58,18 +57,34 @@ std::size_t RestoreInput::lines(Table table) const noexcept {
   return sections_[static_cast<std::size_t>(table)].lines();
 }
 
-std::size_t RestoreInput::tables() const noexcept {
-  std::size_t count = 0;
-  for (const Section& part : sections_) count += part.lines() == 0 ? 0 : 1;
-  return count;
+std::vector<RestoreInput::Block> RestoreInput::blocks() const {
+  std::vector<Block> out;
+  const auto add = [&out](Table table, std::vector<const Lines*> parts) {
+    std::erase_if(parts, [](const Lines* lines) { return lines->owners.empty(); });
+    if (!parts.empty()) out.push_back({table, std::move(parts)});
+  };
+  const bool filter_removals_last = lines(Table::kNat) != 0;
+  for (std::size_t i = 0; i < kTables; ++i) {
+    const Section& part = sections_[i];
+    const Table table = static_cast<Table>(i);
+    if (table == Table::kFilter && filter_removals_last) {
+      add(table, {&part.chains, &part.rules});
+    } else {
+      add(table, {&part.chains, &part.removals, &part.rules, &part.chain_removals});
+    }
+  }
+  if (filter_removals_last) {
+    const Section& filter = sections_[static_cast<std::size_t>(Table::kFilter)];
+    add(Table::kFilter, {&filter.removals, &filter.chain_removals});
+  }
+  return out;
 }
 
 std::string RestoreInput::text() const {
   std::string text;
-  for (std::size_t i = 0; i < kTables; ++i) {
-    if (sections_[i].lines() == 0) continue;
-    text.append("*").append(table_name(static_cast<Table>(i))).append("\n");
-    for (const Lines* part : sections_[i].in_order()) text.append(part->text);
+  for (const Block& block : blocks()) {
+    text.append("*").append(table_name(block.table)).append("\n");
+    for (const Lines* part : block.parts) text.append(part->text);
     text.append("COMMIT\n");
   }
   return text;
@@ -77,10 +92,9 @@ std::string RestoreInput::text() const {
 
 std::optional<RestoreInput::Line> RestoreInput::find_line(std::size_t number) const {
   std::size_t at = 1;
-  for (const Section& part : sections_) {
-    if (part.lines() == 0) continue;
+  for (const Block& block : blocks()) {
     ++at;  // the header
-    for (const Lines* lines : part.in_order()) {
+    for (const Lines* lines : block.parts) {
       if (number < at) return std::nullopt;
       if (number - at < lines->owners.size()) {
         const std::size_t index = number - at;

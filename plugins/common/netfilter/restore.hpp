@@ -37,8 +37,8 @@ class RestoreInput {
   // Lines that do something; headers and COMMIT do not count.
   std::size_t lines() const noexcept;
   std::size_t lines(Table table) const noexcept;
-  // Tables written to; each is one transaction in the kernel.
-  std::size_t tables() const noexcept;
+  // COMMITs of text(); each is one transaction in the kernel.
+  std::size_t commits() const { return blocks().size(); }
   std::string text() const;
 
   struct Line {
@@ -60,9 +60,17 @@ class RestoreInput {
     Lines removals;
     Lines rules;
     Lines chain_removals;
-    std::array<const Lines*, 4> in_order() const noexcept { return {&chains, &removals, &rules, &chain_removals}; }
     std::size_t lines() const noexcept;
   };
+  // What one COMMIT ends. Tables are committed one after the other, so when both filter
+  // and nat change, filter rules that go are taken away last: a Service that gains its
+  // first endpoint is translated before it stops being rejected, and one that loses its
+  // last is rejected before it stops being translated. No packet meets neither.
+  struct Block {
+    Table table;
+    std::vector<const Lines*> parts;
+  };
+  std::vector<Block> blocks() const;
   Section& section(Table table) noexcept { return sections_[static_cast<std::size_t>(table)]; }
 
   std::array<Section, kTables> sections_;
