@@ -78,6 +78,7 @@ base::Status Daemon::start() {
   control_ = std::make_unique<serve::ControlServer>(state_dir_.control_socket());
   control_->on("status", [this](const nlohmann::json&) { return status(); });
   if (auto status = control_->start(); !status.ok()) return status;
+  service_health_.start();
   store_->start();
   return source_->start();
 }
@@ -140,9 +141,13 @@ base::Status Daemon::start_loop(base::Family family) {
   options.intervals.retry = settings_.sync_period;
   options.intervals.max = std::max<base::Clock::Duration>(kFullSyncInterval, settings_.sync_period);
   options.verify_every = settings_.sync_period;
+  auto health = std::make_unique<ServiceHealthCounts>();
   auto loop = std::make_unique<sync::SyncLoop>(
-      options, clock_, [this, family](bool full) { return store_->take(family, full); },
-      [this, family](const std::vector<std::string>& claims) { record_claims(family, claims); });
+      options, clock_,
+      sync::SyncLoop::Callbacks{
+          [this, family](bool full) { return store_->take(family, full); },
+          [this, family](const std::vector<std::string>& claims) { record_claims(family, claims); },
+          [this, counts = health.get()](const snapshot::Transaction& t) { publish_health(*counts, t); }});
 
   const auto section = settings_.section();
   plugin::BackendSettings backend;
@@ -158,7 +163,7 @@ base::Status Daemon::start_loop(base::Family family) {
       !status.ok()) {
     return status;
   }
-  families_.push_back({family, std::move(loop)});
+  families_.push_back({family, std::move(health), std::move(loop)});
   return {};
 }
 
@@ -215,6 +220,26 @@ void Daemon::record_claims(base::Family family, const std::vector<std::string>& 
   if (!status.ok()) base::log_warning("app", status.message());
 }
 
+void Daemon::publish_health(ServiceHealthCounts& counts, const snapshot::Transaction& transaction) {
+  const snapshot::NodeFacts& node = *transaction.node;
+  service_health_.set_addresses(transaction.family, node.node_ports_match_all
+                                                        ? std::nullopt
+                                                        : std::optional(node.node_port_addresses));
+  for (auto& update : counts.update(transaction)) {
+    service_health_.set(transaction.family, std::move(update.name_space), std::move(update.name), update.port,
+                        update.local_endpoints);
+  }
+}
+
+// BEH 10.1: healthy while it starts, and unless something to be sent is late.
+bool Daemon::proxy_healthy() const {
+  const auto late = clock_.now() - 2 * settings_.sync_period;
+  return std::none_of(families_.begin(), families_.end(), [&](const FamilyRun& run) {
+    const auto behind_since = run.loop->status().behind_since;
+    return behind_since && *behind_since < late;
+  });
+}
+
 base::Status Daemon::run() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -266,6 +291,7 @@ nlohmann::json Daemon::status() {
 void Daemon::stop() {
   // Against the flow, from the outside in; nothing is called that has stopped.
   if (control_) control_->stop();
+  service_health_.stop();  // before the loops it asks; what they still tell it has no effect
   if (address_monitor_) address_monitor_->stop();  // before the store it tells
   // A source may wait for room in the store's queue; the store must still be taking.
   if (source_) source_->stop();

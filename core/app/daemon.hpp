@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "core/app/service_health_counts.hpp"
 #include "core/app/settings.hpp"
 #include "core/app/source.hpp"
 #include "core/app/state_dir.hpp"
@@ -19,6 +20,7 @@
 #include "core/node/addresses.hpp"
 #include "core/plugin/lookup.hpp"
 #include "core/serve/control_server.hpp"
+#include "core/serve/service_health_server.hpp"
 #include "core/snapshot/store_thread.hpp"
 #include "core/sync/sync_loop.hpp"
 
@@ -37,6 +39,7 @@ class Daemon {
  private:
   struct FamilyRun {
     base::Family family;
+    std::unique_ptr<ServiceHealthCounts> health;  // used on the apply thread only
     std::unique_ptr<sync::SyncLoop> loop;
   };
 
@@ -47,6 +50,8 @@ class Daemon {
   std::optional<snapshot::NodeFacts> node_facts(base::Family family, const std::optional<model::Node>& node);
   void warn_once(const std::string& warning);
   void record_claims(base::Family family, const std::vector<std::string>& claims);
+  void publish_health(ServiceHealthCounts& counts, const snapshot::Transaction& transaction);
+  bool proxy_healthy() const;
   nlohmann::json status();
   base::Status check_pod_cidrs();
   void stop();
@@ -67,6 +72,7 @@ class Daemon {
   std::unique_ptr<Source> source_;
   std::unique_ptr<node::AddressMonitor> address_monitor_;
   std::unique_ptr<serve::ControlServer> control_;
+  serve::ServiceHealthServer service_health_{[this] { return proxy_healthy(); }};
 };
 
 }  // namespace sluice::app

@@ -5,9 +5,11 @@
 
 #include <cpprest/http_client.h>
 #include <cpprest/streams.h>
+#include <fcntl.h>
 #include <netinet/tcp.h>
 #include <pplx/threadpool.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <condition_variable>
@@ -155,6 +157,7 @@ void tune_socket(void* handle, bool tls, base::Family family) {
     // A kernel without one of them only notices a dead peer later.
     static_cast<void>(::setsockopt(socket.native_handle(), level, option, &value, sizeof value));
   };
+  ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);  // not for the tools the daemon runs
   set(SOL_SOCKET, SO_KEEPALIVE, 1);
   set(IPPROTO_TCP, TCP_KEEPIDLE, 30);
   set(IPPROTO_TCP, TCP_KEEPINTVL, 10);

@@ -4,7 +4,6 @@
 #include "core/kube/credentials.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <utility>
 
@@ -85,7 +84,7 @@ base::Result<ServerUrl> parse_server_url(const std::string& text) {
   } else {
     out.host = authority;
   }
-  constexpr std::string_view kHost = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:%";
+  constexpr std::string_view kHost = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:";
   if (out.host.empty()) return wrong("the host is missing");
   if (out.host.find_first_not_of(kHost) != std::string::npos) return wrong("the host has characters no host has");
   if (!port.empty()) {

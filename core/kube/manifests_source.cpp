@@ -207,11 +207,10 @@ void ManifestsSource::stop() {
 
 void ManifestsSource::watch_folder() {
   if (!inotify_.valid()) return;
-  // Adding again is how a folder that was replaced gets a watch; for the same one it changes nothing.
+  // Adding again is how a folder that was replaced gets a watch; for the same one it changes
+  // nothing. While the folder is away its parent is watched for its return.
   const int watch = ::inotify_add_watch(inotify_.get(), watched_folder(path_).c_str(), kWatchMask);
-  if (watch < 0 && folder_watch_ >= 0) {
-    base::log_debug(kComponent, base::errno_status("cannot watch the folder of " + path_, errno).message());
-  }
+  if (watch != folder_watch_ && folder_watch_ >= 0) ::inotify_rm_watch(inotify_.get(), folder_watch_);
   folder_watch_ = watch;
 }
 
@@ -229,7 +228,7 @@ bool ManifestsSource::drain_events() {
       const std::string name = event->len > 0 ? event->name : "";
       // "..data" and its like: the links through which a mounted ConfigMap is swapped.
       concerned =
-          concerned || name.empty() || name.starts_with("..") || (folder ? is_manifest_name(name) : name == own_name);
+          concerned || name.empty() || name.starts_with("..") || name == own_name || (folder && is_manifest_name(name));
       at += static_cast<ssize_t>(sizeof(inotify_event) + event->len);
     }
   }

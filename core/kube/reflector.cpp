@@ -214,6 +214,7 @@ milliseconds Reflector::watch() {
   if (watch_error_) return watch_refused(*watch_error_, true);
   if (!reader.failure().ok()) {
     // Whatever that was, events may be lost behind it.
+    counters_.connected = false;
     count_error(reader.failure().message());
     context_.failures.failed("watch " + resource_.plural, reader.failure().message());
     restart_list(watch_version_);

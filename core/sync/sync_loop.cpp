@@ -29,12 +29,8 @@ double seconds(base::Clock::Duration duration) { return std::chrono::duration<do
 
 }  // namespace
 
-SyncLoop::SyncLoop(Options options, const base::Clock& clock, Take take, OnClaims on_claims)
-    : options_(options),
-      clock_(clock),
-      take_(std::move(take)),
-      on_claims_(std::move(on_claims)),
-      runner_(options.intervals, clock) {}
+SyncLoop::SyncLoop(Options options, const base::Clock& clock, Callbacks callbacks)
+    : options_(options), clock_(clock), callbacks_(std::move(callbacks)), runner_(options.intervals, clock) {}
 
 SyncLoop::~SyncLoop() { stop(); }
 
@@ -116,7 +112,7 @@ void SyncLoop::run_once() {
   // kernel and writes what is different, which is nothing when all is well.
   const bool full = need_full_ || !runner_.requested() || !delta_supported_;
   runner_.started();
-  const auto transaction = take_(full);
+  const auto transaction = callbacks_.take(full);
   if (!transaction) {  // stopping, or not everything is listed yet
     runner_.finished(RunOutcome::done);
     return;
@@ -133,6 +129,10 @@ void SyncLoop::run_once() {
 
 RunOutcome SyncLoop::apply(const snapshot::Transaction& transaction) {
   const auto begin = clock_.now();
+  {
+    const std::lock_guard lock(mutex_);
+    if (!status_.behind_since) status_.behind_since = begin;
+  }
   plugin::ApplyOutcome outcome;
   {
     const snapshot::FlatTransaction flat(transaction);
@@ -166,6 +166,7 @@ RunOutcome SyncLoop::apply(const snapshot::Transaction& transaction) {
     status_.last_apply = ApplyRecord{transaction.full, took, outcome.kernel_writes, std::string(code_name(outcome.code)), at};
     status_.failed_objects += outcome.failed.size();
     if (outcome.ok()) {
+      status_.behind_since.reset();
       status_.generation = transaction.generation;
       status_.objects_owned = outcome.objects_owned;
       if (!trigger_times_.empty()) {
@@ -179,6 +180,7 @@ RunOutcome SyncLoop::apply(const snapshot::Transaction& transaction) {
   }
   if (outcome.ok()) {
     trigger_times_.clear();
+    if (callbacks_.on_applied) callbacks_.on_applied(transaction);
     if (!applied_once_) report_claims();
     applied_once_ = true;
     return RunOutcome::done;
@@ -208,7 +210,7 @@ void SyncLoop::verify() {
 void SyncLoop::report_claims() {
   const plugin::ClaimsOutcome outcome = backend_->claims();
   if (outcome.ok()) {
-    on_claims_(outcome.claims);
+    callbacks_.on_claims(outcome.claims);
   } else {
     base::log_warning("sync", outcome.status(backend_->name(), "claims").message());
   }

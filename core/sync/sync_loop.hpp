@@ -43,6 +43,9 @@ struct LoopStatus {
   std::uint64_t failed_objects = 0;
   double last_programming_seconds = -1;  // from the trigger annotation to the kernel; < 0 = never
   std::optional<ApplyRecord> last_apply;
+  // Since when the kernel lacks something that was to be sent: an apply that runs, or
+  // that failed and has not succeeded since. Nothing when it lacks nothing.
+  std::optional<base::Clock::Time> behind_since;
   std::string last_error;
   std::string unwell;
 };
@@ -59,8 +62,15 @@ class SyncLoop {
       std::function<base::Result<std::unique_ptr<plugin::BackendHandle>>(plugin::HostCallbacks callbacks)>;
   // [apply thread] Artifacts the backend says it owns, after the first successful apply.
   using OnClaims = std::function<void(const std::vector<std::string>&)>;
+  // [apply thread] The kernel has what the transaction says. Must not wait.
+  using OnApplied = std::function<void(const snapshot::Transaction&)>;
+  struct Callbacks {
+    Take take;
+    OnClaims on_claims;
+    OnApplied on_applied{};  // may be empty
+  };
 
-  SyncLoop(Options options, const base::Clock& clock, Take take, OnClaims on_claims);
+  SyncLoop(Options options, const base::Clock& clock, Callbacks callbacks);
   ~SyncLoop();  // stops
 
   // Starts the thread, makes and probes the backend on it and waits for the result.
@@ -95,8 +105,7 @@ class SyncLoop {
 
   const Options options_;
   const base::Clock& clock_;
-  const Take take_;
-  const OnClaims on_claims_;
+  const Callbacks callbacks_;
   base::HandoverQueue<Message> queue_;
   std::thread thread_;
 

@@ -9,6 +9,7 @@ from . import shell
 
 PROBE_TABLE = "sluice_write_watch"
 WINDOW_SECONDS = 1.5
+QUIET_SECONDS = 0.3
 
 
 class WriteWatch:
@@ -18,6 +19,7 @@ class WriteWatch:
         self._topology = topology
         self._path = f"{topology.directory}/writes-{time.monotonic_ns()}"
         self._monitor = None
+        self._before = 0  # lines written before the watch began
 
     def __enter__(self):
         with open(self._path, "w", encoding="utf-8") as file:
@@ -29,6 +31,12 @@ class WriteWatch:
                 raise shell.CommandFailed("nft monitor reports nothing")
             self._topology.run("node", "nft", f"add table inet {PROBE_TABLE}; delete table inet {PROBE_TABLE}")
             time.sleep(0.1)
+        # One sync is several commits: what settled by the first is still being written.
+        seen = -1
+        while seen != len(self.lines()):
+            seen = len(self.lines())
+            time.sleep(QUIET_SECONDS)
+        self._before = seen
         return self
 
     def __exit__(self, *_):
@@ -45,7 +53,7 @@ class WriteWatch:
                 own = False
             elif line.strip():
                 found.append(line)
-        return found
+        return found[self._before:]
 
     def expect_none(self, trial, occasion):
         time.sleep(WINDOW_SECONDS)

@@ -46,7 +46,7 @@ class CredentialsTest : public CppUnit::TestFixture {
     for (const char* text :
          {"", "https://", "https:///path", "unix:///run/x", "https://a:0", "https://a:65536", "https://a:x",
           "https://a:", "https://fd00::1:6443", "https://[fd00::1", "https://[::1]x", "https://[::1]:", "https://a b",
-          "https://a?x=1", "https://a#b", "https://u:p@a", "https://a\n"}) {
+          "https://[fe80::1%eth0]", "https://a?x=1", "https://a#b", "https://u:p@a", "https://a\n"}) {
       CPPUNIT_ASSERT_MESSAGE(text, !parse_server_url(text).ok());
     }
   }

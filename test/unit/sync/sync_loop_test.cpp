@@ -95,6 +95,8 @@ class SyncLoopTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(backend_without_deltas_gets_full_ones);
   CPPUNIT_TEST(failing_probe_fails_the_start);
   CPPUNIT_TEST(claims_are_reported_after_the_first_success);
+  CPPUNIT_TEST(only_what_was_applied_is_passed_on);
+  CPPUNIT_TEST(behind_from_the_first_failure_to_the_next_success);
   CPPUNIT_TEST_SUITE_END();
 
   base::SteadyClock clock_;
@@ -104,6 +106,7 @@ class SyncLoopTest : public CppUnit::TestFixture {
   std::atomic<std::uint64_t> generation_{0};  // of the last transaction taken
   std::atomic<bool> nothing_new_{false};
   std::vector<std::string> claims_;
+  std::vector<std::uint64_t> applied_;  // generations
   std::unique_ptr<SyncLoop> loop_;
 
  public:
@@ -117,15 +120,16 @@ class SyncLoopTest : public CppUnit::TestFixture {
   base::Status start() {
     loop_ = std::make_unique<SyncLoop>(
         options_, clock_,
-        [this](bool full) {
-          auto out = std::make_shared<snapshot::Transaction>();
-          out->full = full;
-          out->base_generation = generation_;
-          out->generation = nothing_new_ ? generation_.load() : ++generation_;
-          out->node = std::make_shared<snapshot::NodeFacts>();
-          return out;
-        },
-        [this](const std::vector<std::string>& claims) { claims_ = claims; });
+        SyncLoop::Callbacks{[this](bool full) {
+                              auto out = std::make_shared<snapshot::Transaction>();
+                              out->full = full;
+                              out->base_generation = generation_;
+                              out->generation = nothing_new_ ? generation_.load() : ++generation_;
+                              out->node = std::make_shared<snapshot::NodeFacts>();
+                              return out;
+                            },
+                            [this](const std::vector<std::string>& claims) { claims_ = claims; },
+                            [this](const snapshot::Transaction& t) { applied_.push_back(t.generation); }});
     return loop_->start([this](plugin::HostCallbacks callbacks) {
       abi::PluginEntry entry{};
       entry.magic = abi::kMagic;
@@ -242,6 +246,38 @@ class SyncLoopTest : public CppUnit::TestFixture {
     loop_->stop();
     CPPUNIT_ASSERT_EQUAL(std::size_t(1), claims_.size());
     CPPUNIT_ASSERT_EQUAL(std::string("test/thing"), claims_[0]);
+  }
+
+  void only_what_was_applied_is_passed_on() {
+    script_.apply_answers = {abi::Code::kNeedFull};
+    CPPUNIT_ASSERT(start().ok());
+    loop_->request();
+    expect("full 1");
+    expect("full 2");
+    loop_->request();
+    expect("delta 2-3");
+    loop_->stop();
+    CPPUNIT_ASSERT(applied_ == std::vector<std::uint64_t>({2, 3}));
+  }
+
+  void behind_from_the_first_failure_to_the_next_success() {
+    script_.apply_answers = {abi::Code::kKernel};
+    CPPUNIT_ASSERT(start().ok());
+    CPPUNIT_ASSERT(!loop_->status().behind_since);
+    const auto before = clock_.now();
+    loop_->request();
+    expect("full 1");
+    loop_->stop();
+    CPPUNIT_ASSERT(loop_->status().behind_since);
+    CPPUNIT_ASSERT(*loop_->status().behind_since >= before);
+
+    script_.apply_answers = {abi::Code::kNeedFull};
+    CPPUNIT_ASSERT(start().ok());
+    loop_->request();
+    expect("full 2");
+    expect("full 3");
+    loop_->stop();
+    CPPUNIT_ASSERT(!loop_->status().behind_since);
   }
 };
 

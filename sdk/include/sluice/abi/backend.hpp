@@ -55,7 +55,8 @@ class Backend {
 
   // Names every artifact this backend owns now or may have left, one "kind/name" a
   // call: "iptables/nat/KUBE-SERVICES", "ipset/KUBE-CLUSTER-IP", "link/kube-ipvs0",
-  // "nft/ip/kube-proxy". A name ending in "*" stands for all that begin so. Limit: 1 s.
+  // "nft/ip/kube-proxy"; of IPv6 "ip6tables/nat/KUBE-SERVICES". A name ending in "*"
+  // stands for all that begin so. Limit: 1 s.
   virtual Code claims(StringSink* sink, Error* error) noexcept = 0;
 
   // A successor has taken over: removes what it did not claim. Limit: 60 s.
