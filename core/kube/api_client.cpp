@@ -434,6 +434,7 @@ ApiClient::ApiClient(ConnectionConfig config, ApiClientOptions options)
 ApiClient::~ApiClient() { stop(); }
 base::Status ApiClient::get(const Request& request, ResponseSink& sink) { return impl_->get(request, sink); }
 void ApiClient::stop() { impl_->stop(); }
+std::string ApiClient::server() const { return impl_->config().server.to_string(); }
 const ConnectionConfig& ApiClient::config() const { return impl_->config(); }
 
 }  // namespace sluice::kube

@@ -29,6 +29,7 @@ class ApiClient final : public Transport {
 
   base::Status get(const Request& request, ResponseSink& sink) override;
   void stop() override;
+  std::string server() const override;
 
   const ConnectionConfig& config() const;
 

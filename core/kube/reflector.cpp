@@ -23,8 +23,8 @@ constexpr double kMoreWatchSeconds = 300;
 constexpr std::string_view kComponent = "kube";
 constexpr const char* kConnection = "connection";  // the topic all reflectors share
 
-std::string said(const ApiStatus& refusal) {
-  std::string out = "the server answers " + std::to_string(refusal.code);
+std::string said(const std::string& server, const ApiStatus& refusal) {
+  std::string out = "the API server " + server + " answers " + std::to_string(refusal.code);
   if (!refusal.reason.empty()) out += " " + refusal.reason;
   if (!refusal.message.empty()) out += ": " + in_quotes(refusal.message);
   return out;
@@ -229,7 +229,7 @@ milliseconds Reflector::watch() {
 milliseconds Reflector::watch_refused(const ApiStatus& refusal, bool as_event) {
   counters_.connected = false;
   if (refusal.expired() || refusal.too_large_resource_version) {
-    base::log_debug(kComponent, "watch " + resource_.plural + ": " + said(refusal) + "; listing again");
+    base::log_debug(kComponent, "watch " + resource_.plural + ": " + said(context_.transport.server(), refusal) + "; listing again");
     // A version of the future comes from a server that was set back: only its newest helps.
     restart_list(refusal.too_large_resource_version ? std::string() : watch_version_);
     return std::exchange(expired_before_, true) ? backoff_.next() : kNow;
@@ -321,7 +321,7 @@ void Reflector::take_changed(Decoded decoded) {
 }
 
 void Reflector::report_refusal(const std::string& action, const ApiStatus& refusal) {
-  const std::string reason = said(refusal) + remedy(refusal, resource_);
+  const std::string reason = said(context_.transport.server(), refusal) + remedy(refusal, resource_);
   count_error(reason);
   // Wrong credentials are one failure for all reflectors, like a server that is away.
   context_.failures.failed(refusal.code == 401 ? kConnection : action + resource_.plural, reason);

@@ -49,6 +49,8 @@ class Transport {
   virtual base::Status get(const Request& request, ResponseSink& sink) = 0;
   // Ends all requests, also later ones; any thread.
   virtual void stop() = 0;
+  // The server's URL, for people.
+  virtual std::string server() const = 0;
 };
 
 }  // namespace sluice::kube

@@ -175,10 +175,10 @@ class ReflectorListTest : public CppUnit::TestFixture {
     const auto lines = world.log.lines();
     CPPUNIT_ASSERT_EQUAL(std::size_t(2), lines.size());
     CPPUNIT_ASSERT_EQUAL(
-        std::string("WARN sluice.kube list services: the server answers 403 Forbidden: \"no\\x0aentry\"; grant list "
+        std::string("WARN sluice.kube list services: the API server https://api answers 403 Forbidden: \"no\\x0aentry\"; grant list "
                     "and watch on services, as ClusterRole system:node-proxier does; trying again"),
         lines[0]);
-    CPPUNIT_ASSERT_EQUAL(std::string("WARN sluice.kube list services: the server answers 502; trying again"), lines[1]);
+    CPPUNIT_ASSERT_EQUAL(std::string("WARN sluice.kube list services: the API server https://api answers 502; trying again"), lines[1]);
     CPPUNIT_ASSERT_EQUAL(std::string(""), world.events.take_text());
   }
 

@@ -50,6 +50,7 @@ class ScriptTransport final : public kube::Transport {
     return answer.end;
   }
   void stop() override {}
+  std::string server() const override { return "https://api"; }
 
   std::string last_asked() const { return asked_.empty() ? "" : asked_.back(); }
   std::size_t requests() const { return asked_.size(); }
