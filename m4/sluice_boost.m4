@@ -1,11 +1,13 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# SLUICE_BOOST: Boost.DLL and Boost.Asio (headers), Boost.Program_options (library).
+# SLUICE_BOOST: Boost.DLL, Boost.Asio and Boost.Beast (headers), Boost.Program_options (library).
 AC_DEFUN([SLUICE_BOOST], [
   AC_CHECK_HEADER([boost/dll/shared_library.hpp], [],
     [AC_MSG_ERROR([Boost.DLL not found; install it (Debian: apt-get install libboost-dev)])],
     [[#define BOOST_DLL_USE_STD_FS]])
+  AC_CHECK_HEADER([boost/beast/version.hpp], [],
+    [AC_MSG_ERROR([Boost.Beast not found; install it (Debian: apt-get install libboost-dev)])])
   AC_MSG_CHECKING([for Boost.Program_options])
   sluice_saved_LIBS=$LIBS
   LIBS="-lboost_program_options $LIBS"

@@ -63,7 +63,7 @@ base::Status Daemon::start() {
   node::AddressMonitor::Options monitor;
   monitor.changed = [this](const node::InterfaceAddresses& addresses) {
     set_addresses(addresses);
-    if (store_) store_->refresh_node_facts();
+    if (snapshot::StoreThread* store = store_for_threads_) store->refresh_node_facts();
   };
   address_monitor_ = std::make_unique<node::AddressMonitor>(std::move(monitor));
   const auto addresses = address_monitor_->start();
@@ -124,6 +124,7 @@ base::Status Daemon::start_backend() {
             }
           },
           [this](base::Family family, const std::optional<model::Node>& node) { return node_facts(family, node); }});
+  store_for_threads_ = store_.get();
   return {};
 }
 
@@ -145,7 +146,11 @@ base::Status Daemon::start_loop(base::Family family) {
   auto loop = std::make_unique<sync::SyncLoop>(
       options, clock_,
       sync::SyncLoop::Callbacks{
-          [this, family](bool full) { return store_->take(family, full); },
+          // A plugin may ask for everything before there is a store to ask.
+          [this, family](bool full) {
+            snapshot::StoreThread* store = store_for_threads_;
+            return store == nullptr ? nullptr : store->take(family, full);
+          },
           [this, family](const std::vector<std::string>& claims) { record_claims(family, claims); },
           [this, counts = health.get()](const snapshot::Transaction& t) { publish_health(*counts, t); }});
 

@@ -5,6 +5,7 @@
 // socket; then waits for a signal. Owns everything, decides nothing about Services.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -69,6 +70,7 @@ class Daemon {
 
   std::vector<FamilyRun> families_;
   std::unique_ptr<snapshot::StoreThread> store_;
+  std::atomic<snapshot::StoreThread*> store_for_threads_{nullptr};  // store_, once it is there
   std::unique_ptr<Source> source_;
   std::unique_ptr<node::AddressMonitor> address_monitor_;
   std::unique_ptr<serve::ControlServer> control_;
