@@ -85,11 +85,9 @@ void SyncLoop::run(MakeBackend make, std::promise<base::Status> ready) {
   while (!queue_.closed()) {
     for (Message& message : queue_.take_all(std::min(runner_.next_run(), next_verify_))) handle(message);
     if (queue_.closed()) break;
-    if (runner_.due()) {
-      run_once();
-    } else if (clock_.now() >= next_verify_) {
-      verify();
-    }
+    // Looking first: what it finds is repaired by the run that follows.
+    if (clock_.now() >= next_verify_) verify();
+    if (runner_.due()) run_once();
   }
   observed_ = nullptr;
   backend_.reset();
@@ -124,7 +122,8 @@ void SyncLoop::run_once() {
     return;
   }
   runner_.finished(apply(*transaction));
-  next_verify_ = clock_.now() + options_.verify_every;
+  // A full transaction has been compared with the kernel; a delta says nothing of the rest.
+  if (transaction->full) next_verify_ = clock_.now() + options_.verify_every;
 }
 
 RunOutcome SyncLoop::apply(const snapshot::Transaction& transaction) {

@@ -90,6 +90,7 @@ class SyncLoopTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(need_full_is_answered_at_once);
   CPPUNIT_TEST(empty_delta_never_reaches_the_backend);
   CPPUNIT_TEST(damage_found_by_verify_is_repaired);
+  CPPUNIT_TEST(changes_without_end_do_not_keep_verify_away);
   CPPUNIT_TEST(resync_asked_by_the_plugin_is_full);
   CPPUNIT_TEST(maximum_interval_ends_in_a_full_one);
   CPPUNIT_TEST(backend_without_deltas_gets_full_ones);
@@ -205,6 +206,21 @@ class SyncLoopTest : public CppUnit::TestFixture {
     expect("full 2");
     loop_->stop();
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), loop_->status().repairs);
+  }
+
+  // Each apply used to put the next verify off, so that with a change every moment damage
+  // was never looked for.
+  void changes_without_end_do_not_keep_verify_away() {
+    options_.verify_every = 20ms;
+    CPPUNIT_ASSERT(start().ok());
+    loop_->request();
+    expect("full 1");
+    bool verified = false;
+    for (const auto end = clock_.now() + 2s; !verified && clock_.now() < end;) {
+      loop_->request();
+      verified = script_.next_call() == "verify";
+    }
+    CPPUNIT_ASSERT(verified);
   }
 
   void resync_asked_by_the_plugin_is_full() {
