@@ -184,8 +184,10 @@ RunOutcome SyncLoop::apply(const snapshot::Transaction& transaction) {
     applied_once_ = true;
     return RunOutcome::done;
   }
-  return outcome.code == abi::Code::kRetry || outcome.code == abi::Code::kNeedFull ? RunOutcome::retry_soon
-                                                                                  : RunOutcome::failed;
+  // Whatever stood in the way of a delta, everything at once may well succeed: rules
+  // somebody removed are there again, for one.
+  const bool passing = outcome.code == abi::Code::kRetry || outcome.code == abi::Code::kNeedFull;
+  return passing || !transaction.full ? RunOutcome::retry_soon : RunOutcome::failed;
 }
 
 void SyncLoop::verify() {
