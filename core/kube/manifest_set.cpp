@@ -3,7 +3,10 @@
 
 #include "core/kube/manifest_set.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
+#include <vector>
 
 namespace sluice::kube {
 
@@ -47,10 +50,12 @@ ManifestSet::Outcome ManifestSet::apply(const std::vector<ManifestFileChange>& c
     }
   }
 
+  // What goes is told last: an endpoint that moves to another slice is there all the time.
+  std::vector<model::Event> removals;
   for (const auto& [key, old] : before) {
     const Object* now = find(key);
     if (now == nullptr) {
-      if (old) out.events.push_back(model::Remove{key.kind, key.name});
+      if (old) removals.push_back(model::Remove{key.kind, key.name});
       continue;
     }
     if (!old || *old != *now) out.events.push_back(model::Upsert{*now});
@@ -63,6 +68,7 @@ ManifestSet::Outcome ManifestSet::apply(const std::vector<ManifestFileChange>& c
   for (const auto& key : unusable) {
     if (find(key) == nullptr) out.events.push_back(model::Unusable{key.kind, key.name});
   }
+  std::move(removals.begin(), removals.end(), std::back_inserter(out.events));
   return out;
 }
 

@@ -7,8 +7,10 @@
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -26,6 +28,8 @@ constexpr int kNoWatchPollMs = 1'000;
 // A change often comes as several events; reading waits until they stop.
 constexpr int kQuietMs = 100;
 constexpr int kMaxQuietRounds = 10;
+// A folder that is never the same twice is taken as it is.
+constexpr int kMaxLooks = 50;
 
 constexpr std::uint32_t kWatchMask = IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_CREATE | IN_DELETE | IN_ATTRIB |
                                      IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
@@ -97,6 +101,7 @@ std::vector<ManifestFileChange> ManifestsSource::read_changes(const std::map<std
     const auto known = files_.find(path);
     if (known != files_.end() && known->second.fingerprint == now) continue;
     const auto text = base::read_file(path, kMaxFileBytes);
+    if (!text && text.status().code() == base::StatusCode::not_found) continue;  // the next look knows it is gone
     if (!text) {
       // Without a fingerprint the next look tries again, but the same reason is not logged again.
       File& file = files_[path];
@@ -131,18 +136,27 @@ void ManifestsSource::report(const std::string& path, const ManifestContent& con
 }
 
 base::Status ManifestsSource::rescan() {
-  const auto found = list_files(path_);
-  if (!found) {
-    // Everything stays in force: a folder that is being replaced must not empty the node.
-    if (folder_error_ != found.status().message() && listed_) {
-      base::log_error(kComponent, found.status().message() + "; what was read before stays in force");
+  // Reading a folder takes time, and what changes meanwhile may be seen in another order
+  // than it happened: a file that went, and not yet the one that came before. So nothing
+  // is told until a look finds what the look before it found.
+  std::vector<ManifestFileChange> changes;
+  for (int look = 0; look < kMaxLooks; ++look) {
+    const auto found = list_files(path_);
+    if (!found && look == 0) {
+      // Everything stays in force: a folder that is being replaced must not empty the node.
+      if (folder_error_ != found.status().message() && listed_) {
+        base::log_error(kComponent, found.status().message() + "; what was read before stays in force");
+      }
+      folder_error_ = found.status().message();
+      publish_status(folder_error_);
+      return found.status();
     }
-    folder_error_ = found.status().message();
-    publish_status(folder_error_);
-    return found.status();
+    if (!found) break;  // gone after it was read; the next time says so
+    auto more = read_changes(*found);
+    if (more.empty()) break;
+    std::move(more.begin(), more.end(), std::back_inserter(changes));
   }
   folder_error_.clear();
-  const auto changes = read_changes(*found);
   const bool first = !std::exchange(listed_, true);
   deliver(set_.apply(changes), first);
   publish_status({});

@@ -7,9 +7,15 @@
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
+#include <string>
+#include <thread>
 
 #include "test/unit/app/temporary_folder.hpp"
 #include "test/unit/kube/event_recorder.hpp"
@@ -42,6 +48,7 @@ class ManifestsSourceTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_broken_file_keeps_what_it_said);
   CPPUNIT_TEST(a_file_broken_from_the_start_gives_the_rest);
   CPPUNIT_TEST(an_object_may_move_between_files);
+  CPPUNIT_TEST(what_moves_is_never_missing);
   CPPUNIT_TEST(of_duplicates_the_first_by_path_counts);
   CPPUNIT_TEST(a_vanished_folder_keeps_everything);
   CPPUNIT_TEST(a_vanished_single_file_keeps_everything);
@@ -109,7 +116,7 @@ class ManifestsSourceTest : public CppUnit::TestFixture {
     // a is as before but for a comment, b has another port, c is gone, d is new.
     replace("a.yaml",
             "# comment\n" + service("a", "10.0.0.1") + service("b", "10.0.0.2", "81") + service("d", "10.0.0.4"));
-    CPPUNIT_ASSERT_EQUAL(std::string("upsert Service default/b, remove Service default/c, upsert Service default/d"),
+    CPPUNIT_ASSERT_EQUAL(std::string("upsert Service default/b, upsert Service default/d, remove Service default/c"),
                          again());
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(3), source().status().changes);
   }
@@ -145,7 +152,7 @@ class ManifestsSourceTest : public CppUnit::TestFixture {
     fs::create_symlink("..2026_2", folder_.path("..data_tmp"));
     fs::rename(folder_.path("..data_tmp"), folder_.path("..data"));
     fs::remove_all(folder_.path("..2026_1"));
-    CPPUNIT_ASSERT_EQUAL(std::string("remove Service default/a, upsert Service default/c"), again());
+    CPPUNIT_ASSERT_EQUAL(std::string("upsert Service default/c, remove Service default/a"), again());
   }
 
   void a_removed_file_removes_its_objects() {
@@ -187,6 +194,40 @@ class ManifestsSourceTest : public CppUnit::TestFixture {
     replace("a.yaml", service("b", "10.0.0.2"));
     replace("b.yaml", service("a", "10.0.0.1"));
     CPPUNIT_ASSERT_EQUAL(std::string(""), again());
+  }
+
+  // A look at a folder takes time: it used to see that one file went and not yet that
+  // another had come before, and told of a moment that never was.
+  void what_moves_is_never_missing() {
+    replace("a.yaml", service("a", "10.0.0.1"));
+    first();
+    std::atomic<bool> moving{true};
+    std::thread mover([&] {
+      for (int i = 0; i < 1000; ++i) {
+        const bool to_b = i % 2 == 0;
+        // Whoever never stops cannot be seen whole.
+        std::this_thread::sleep_for(std::chrono::microseconds(500));
+        replace(to_b ? "b.yaml" : "a.yaml", to_b ? service("b", "10.0.0.2") : service("a", "10.0.0.1"));
+        fs::remove(folder_.path(to_b ? "a.yaml" : "b.yaml"));
+      }
+      moving = false;
+    });
+    int there = 1;
+    bool missing = false;
+    std::set<std::string> names{"default/a"};
+    while (moving) {
+      const auto status = source().rescan();
+      missing = missing || !status.ok();
+      for (const auto& line : events_.take()) {
+        const std::string name = line.substr(line.rfind(' ') + 1);
+        if (line.starts_with("upsert")) names.insert(name);
+        if (line.starts_with("remove")) names.erase(name);
+        there = std::min(there, static_cast<int>(names.size()));
+      }
+    }
+    mover.join();
+    CPPUNIT_ASSERT(!missing);
+    CPPUNIT_ASSERT_EQUAL(1, there);
   }
 
   void of_duplicates_the_first_by_path_counts() {
