@@ -15,11 +15,16 @@
 #include <memory>
 #include <string>
 
+#include "test/unit/skip.hpp"
+
 namespace {
 
 class TapListener : public CppUnit::TestListener {
  public:
-  void startTest(CppUnit::Test*) override { failure_.clear(); }
+  void startTest(CppUnit::Test*) override {
+    failure_.clear();
+    sluice::test::skip_reason.clear();
+  }
 
   void addFailure(const CppUnit::TestFailure& failure) override {
     failure_ = failure.sourceLine().fileName() + ":" + std::to_string(failure.sourceLine().lineNumber()) + ": " +
@@ -28,8 +33,10 @@ class TapListener : public CppUnit::TestListener {
 
   void endTest(CppUnit::Test* test) override {
     ++count_;
+    const std::string& skipped = sluice::test::skip_reason;
     if (failure_.empty()) {
-      std::printf("ok %d - %s\n", count_, test->getName().c_str());
+      std::printf("ok %d - %s%s%s\n", count_, test->getName().c_str(), skipped.empty() ? "" : " # SKIP ",
+                  skipped.c_str());
     } else {
       ++failed_;
       std::printf("not ok %d - %s\n", count_, test->getName().c_str());

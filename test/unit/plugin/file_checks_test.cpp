@@ -7,9 +7,9 @@
 #include <link.h>
 #include <unistd.h>
 
-#include <iostream>
 
 #include "test/unit/plugin/zoo_folder.hpp"
+#include "test/unit/skip.hpp"
 
 namespace sluice::plugin {
 namespace {
@@ -135,7 +135,7 @@ class FileChecksTest : public CppUnit::TestFixture {
 
   void file_of_another_user_is_refused_unless_relaxed() {
     if (geteuid() != 0) {
-      std::cerr << "# SKIP file_of_another_user_is_refused_unless_relaxed: only root may give files away\n";
+      test::skip("only root may give files away");
       return;
     }
     const ZooFolder folder;

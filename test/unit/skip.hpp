@@ -1,0 +1,17 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A test that cannot run here says why and returns: it is reported and counted as
+// skipped, never as passed. Read by test/unit/main.cpp after each test.
+#pragma once
+
+#include <string>
+#include <utility>
+
+namespace sluice::test {
+
+inline std::string skip_reason;
+
+inline void skip(std::string why) { skip_reason = std::move(why); }
+
+}  // namespace sluice::test
