@@ -14,7 +14,7 @@ cp -r "$SLUICE_SRCDIR/sdk/include/sluice" "$away/sluice"
 chmod -R u+w "$away"
 cflags=$(pkg-config --cflags cppunit) && libs=$(pkg-config --libs cppunit) || exit 99
 runner=$away/main.o
-$CXX -std=c++20 -O0 $cflags -c "$SLUICE_SRCDIR/test/unit/main.cpp" -o "$runner" || exit 99
+$CXX -std=c++20 -O0 $cflags -I"$SLUICE_SRCDIR" -c "$SLUICE_SRCDIR/test/unit/main.cpp" -o "$runner" || exit 99
 
 # passes: compiles and runs the tests of layout and slots on the headers in $away.
 passes() {
