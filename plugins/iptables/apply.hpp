@@ -18,6 +18,7 @@
 #include "plugins/iptables/kernel_session.hpp"
 #include "plugins/iptables/plan.hpp"
 #include "plugins/iptables/state.hpp"
+#include "plugins/iptables/submitter.hpp"
 #include "sluice/abi/transaction.hpp"
 #include "sluice/sdk/error.hpp"
 #include "sluice/sdk/logger.hpp"
@@ -32,21 +33,28 @@ inline constexpr std::size_t kOneBatch = ~std::size_t{0};
 
 struct ApplyContext {
   const PlanFacts& facts;
+  PlanChoices choices;
   std::size_t batch;  // lines per restore; a service port is never split
-  // Names of service ports the kernel refused last time: left out this time.
-  const std::set<std::string>& refused;
-  // Told of each service port that is left out.
+  Submitter& submitter;
+  // Names of service ports that are not even tried this time.
+  const std::set<std::string>& skipped;
+  // Told of each service port for which there are no rules to be written.
   std::function<void(const std::string& name, const sdk::Failure& why)> on_left_out;
   sdk::Logger log;
 };
 
+// How many there are once `transaction` has been applied to `state`, used or not.
+std::size_t count_endpoints(const abi::Transaction& transaction, const State& state);
+
 // Makes the kernel hold exactly `transaction` and `fixed`; returns what it holds then.
+// Whom the submitter refuses keeps what `before` knows of it, if all of that is still
+// there; else nothing of it stays.
 // Whatever throws has left the kernel in a state between.
 State apply_full(KernelSession& session, const ApplyContext& context, const abi::Transaction& transaction,
-                 StaticPlan fixed);
+                 StaticPlan fixed, State before);
 
-// Changes `state` and the kernel by `transaction`. After a throw `state` is not what the
-// kernel holds.
+// Changes `state` and the kernel by `transaction`. Whom the submitter refuses keeps what
+// it had. After a throw `state` is not what the kernel holds.
 void apply_delta(KernelSession& session, const ApplyContext& context, const abi::Transaction& transaction,
                  std::vector<std::string> tail, State& state);
 

@@ -21,13 +21,6 @@ namespace {
 // however often others change their rules.
 constexpr std::uint64_t kRestAfterLook = 20;
 
-constexpr std::string_view kTotal = "kubeproxy_sync_proxy_rules_iptables_total";
-constexpr std::string_view kLast = "kubeproxy_sync_proxy_rules_iptables_last";
-constexpr std::string_view kFailures = "kubeproxy_sync_proxy_rules_iptables_restore_failures_total";
-constexpr std::string_view kPartialFailures = "kubeproxy_sync_proxy_rules_iptables_partial_restore_failures_total";
-
-std::string_view family_label(abi::Family family) { return family == abi::Family::kIpv6 ? "IPv6" : "IPv4"; }
-
 bool claim_covers(std::string_view claim, std::string_view artifact) {
   if (claim.ends_with('*')) return artifact.starts_with(claim.substr(0, claim.size() - 1));
   return claim == artifact;
@@ -44,7 +37,7 @@ IptablesBackend::IptablesBackend(const abi::CreateArgs& args)
 }
 
 IptablesBackend::IptablesBackend(const abi::CreateArgs& args, std::unique_ptr<Kernel> kernel)
-    : BackendBase(args), kernel_(std::move(kernel)), session_(*kernel_) {}
+    : BackendBase(args), kernel_(std::move(kernel)), session_(*kernel_), reporter_(host(), family()) {}
 
 bool IptablesBackend::is_nft() { return kernel_->tools().variant == netfilter::Variant::kNft; }
 
@@ -67,14 +60,18 @@ abi::Code IptablesBackend::do_apply(const abi::Transaction& transaction, const a
   }
   session_.reset_counters();
   valid_ = false;
+  Submitter submitter(session_, [this] { return host().now(); });
   try {
-    write(transaction, node, facts, result);
+    write(transaction, node, facts, submitter, result);
   } catch (const sdk::Failure& failure) {
-    if (failure.code() == abi::Code::kKernel && !failure.object().empty()) refused_.insert(failure.object());
+    for (const auto& [name, why] : submitter.refused()) skipped_.insert(name);
     result.kernel_writes = session_.lines();
-    count_failure(full);
+    reporter_.failure(full);
+    reporter_.lock(session_, failure.code() == abi::Code::kRetry, log());
     throw;
   }
+  if (submitter.met_refusal()) reporter_.failure(full);
+  note_refused(transaction, submitter);
   valid_ = true;
   generation_ = transaction.generation;
   facts_ = facts;
@@ -82,35 +79,92 @@ abi::Code IptablesBackend::do_apply(const abi::Transaction& transaction, const a
   result.kernel_writes = session_.lines();
   const Totals totals = state_.totals();
   result.objects_owned = totals.filter_rules + totals.nat_rules + totals.chains;
-  set_metrics();
+  reporter_.rules(totals, session_);
+  reporter_.lock(session_, false, log());
+  if (full) counters_.report(*kernel_, host());
   return abi::Code::kOk;
 }
 
 void IptablesBackend::write(const abi::Transaction& transaction, const abi::NodeFacts& node, const Facts& facts,
-                            abi::ApplyResult& result) {
+                            Submitter& submitter, abi::ApplyResult& result) {
   const bool full = transaction.kind == abi::TransactionKind::kFull;
   if (full || node.version != node_version_) prepare_node(node);
-  const ApplyContext context{facts.plan, is_nft() ? kNftBatch : kOneBatch, refused_,
-                             [&](const std::string& name, const sdk::Failure& why) {
-                               ++result.failed_services;
-                               abi::Error reason = sdk::empty_error();
-                               sdk::set_error(&reason, name, why.what());
-                               host().object_failed(sdk::view(name), &reason);
-                             },
-                             log()};
+  if (full) counters_.ensure(*kernel_, log());
+  ApplyContext context{
+      facts.plan, choices(transaction, facts), is_nft() ? kNftBatch : kOneBatch,
+      submitter,  skipped_,
+      [&](const std::string& name, const sdk::Failure& why) { leave_out(name, why.what(), result); },
+      log()};
   if (full) {
-    state_ = State();  // its memory goes before the new one comes
-    state_ = apply_full(session_, context, transaction,
-                        plan_static(family(), node, kernel_->tools().has_random_fully()));
-    refused_.clear();
+    write_full(context, transaction, node, facts);
     next_look_ = 0;
   } else {
     apply_delta(session_, context, transaction, plan_tail(family(), node), state_);
   }
+  for (const auto& [name, why] : submitter.refused()) leave_out(name, why, result);
+}
+
+void IptablesBackend::write_full(ApplyContext& context, const abi::Transaction& transaction,
+                                 const abi::NodeFacts& node, const Facts& facts) {
+  for (;;) {
+    try {
+      write_full_once(context, transaction, node);
+      return;
+    } catch (const sdk::Failure& failure) {
+      if (context.submitter.starts_over()) continue;
+      // There may be counters and no way for rules to use them.
+      if (failure.code() != abi::Code::kKernel || !counters_.give_up_when_refused(*kernel_)) throw;
+      log().warning(std::string("rules that use counters (nfacct) are refused; they are written without: ") +
+                    failure.what());
+      context.choices = choices(transaction, facts);
+    }
+  }
+}
+
+void IptablesBackend::write_full_once(const ApplyContext& context, const abi::Transaction& transaction,
+                                      const abi::NodeFacts& node) {
+  state_ = apply_full(session_, context, transaction,
+                      plan_static(family(), node, kernel_->tools().has_random_fully(), counters_.invalid_dropped()),
+                      std::exchange(state_, State()));
+}
+
+PlanChoices IptablesBackend::choices(const abi::Transaction& transaction, const Facts& facts) const {
+  PlanChoices made;
+  made.endpoint_comments = count_endpoints(transaction, state_) <= kBigCluster;
+  if ((facts.flags & abi::kNodePortsOnLocalhost) != 0) made.localhost_counter = counters_.localhost_accepted();
+  return made;
+}
+
+void IptablesBackend::leave_out(const std::string& name, std::string_view why, abi::ApplyResult& result) {
+  ++result.failed_services;
+  abi::Error reason = sdk::empty_error();
+  sdk::set_error(&reason, name, why);
+  host().object_failed(sdk::view(name), &reason);
+}
+
+// A full transaction has tried all of them, a delta those it names.
+void IptablesBackend::note_refused(const abi::Transaction& transaction, const Submitter& submitter) {
+  std::set<std::string> now;
+  if (transaction.kind == abi::TransactionKind::kFull) {
+    now = std::exchange(skipped_, {});
+  } else {
+    now = refused_;
+    for (const auto& key : sdk::range<abi::ServicePortKey>(transaction.removed)) now.erase(sdk::service_port_name(key));
+    for (const auto& port : sdk::range<abi::ServicePort>(transaction.service_ports)) {
+      now.erase(sdk::service_port_name(port.key));
+    }
+  }
+  for (const auto& [name, why] : submitter.refused()) now.insert(name);
+  const bool others = !std::includes(refused_.begin(), refused_.end(), now.begin(), now.end());
+  refused_ = std::move(now);
+  retry_.set(!refused_.empty(), others, host().now());
 }
 
 void IptablesBackend::prepare_node(const abi::NodeFacts& node) {
-  if (!said_tools_) log().info("using " + netfilter::describe(kernel_->tools()));
+  if (!said_tools_) {
+    log().info("using " + netfilter::describe(kernel_->tools()));
+    if (!kernel_->tools().warning.empty()) log().warning(kernel_->tools().warning);
+  }
   said_tools_ = true;
   for (const std::string& address : unusable_node_port_addresses(family(), node)) {
     log().error("node ports cannot be served on the loopback address " + address +
@@ -128,15 +182,13 @@ void IptablesBackend::prepare_node(const abi::NodeFacts& node) {
 
 abi::Code IptablesBackend::do_verify(abi::Error* error) {
   if (!valid_) return sdk::fail(error, abi::Code::kNeedFull, {}, "nothing is in place yet");
-  if (is_nft()) {
-    if (session_.untouched()) return abi::Code::kOk;
-  } else if (has_canary()) {
-    // The old iptables tells nobody of a change. Who flushes tables takes this chain
-    // with him; a single rule that was removed comes back with the next full transaction.
-    return abi::Code::kOk;
-  }
   const std::uint64_t begin = host().now();
-  if (begin < next_look_) return abi::Code::kOk;
+  counters_.report(*kernel_, host());
+  if (retry_.due(begin)) {
+    host().request_resync(
+        sdk::view("service ports whose rules are refused are tried again: " + std::to_string(refused_.size())));
+  }
+  if (!may_be_damaged(begin)) return abi::Code::kOk;
   const Damage damage = find_damage(state_, session_.observe());
   const std::uint64_t end = host().now();
   next_look_ = end + kRestAfterLook * (end - begin);
@@ -148,12 +200,20 @@ abi::Code IptablesBackend::do_verify(abi::Error* error) {
   return sdk::fail(error, abi::Code::kNeedFull, {}, damage.describe());
 }
 
+bool IptablesBackend::may_be_damaged(std::uint64_t now) {
+  const bool rested = now >= next_look_;
+  if (is_nft()) return rested && !session_.untouched();
+  // The old iptables tells nobody of a change, so everything is looked at; in between, who
+  // flushes tables takes the canary with him.
+  return rested || !has_canary();
+}
+
 bool IptablesBackend::has_canary() {
   netfilter::Ruleset rules;
   netfilter::SaveParser parser(rules, {});
   const process::Outcome outcome =
       kernel_->save(Table::kMangle, [&parser](std::string_view piece) { parser.feed(piece); });
-  if (!outcome.ok()) throw_failure(kernel_->tools().save, outcome, nullptr);
+  if (!outcome.ok()) throw failure_of(kernel_->tools().save, outcome);
   parser.finish();
   return rules.chain("mangle", kCanary) != nullptr;
 }
@@ -203,28 +263,6 @@ abi::Code IptablesBackend::do_cleanup(abi::Error*) {
   }
   remove_everything(session_, [](Table, std::string_view) { return false; });
   return abi::Code::kOk;
-}
-
-void IptablesBackend::set_metrics() {
-  const Totals totals = state_.totals();
-  const auto set = [this](std::string_view metric, Table table, std::size_t value) {
-    const std::string labels = std::string("table=\"")
-                                   .append(netfilter::table_name(table))
-                                   .append("\",ip_family=\"")
-                                   .append(family_label(family()))
-                                   .append("\"");
-    host().metric(abi::MetricKind::kGaugeSet, sdk::view(metric), sdk::view(labels), static_cast<double>(value));
-  };
-  set(kTotal, Table::kFilter, totals.filter_rules);
-  set(kTotal, Table::kNat, totals.nat_rules);
-  set(kLast, Table::kFilter, session_.lines(Table::kFilter));
-  set(kLast, Table::kNat, session_.lines(Table::kNat));
-}
-
-void IptablesBackend::count_failure(bool full) {
-  const std::string labels = std::string("ip_family=\"").append(family_label(family())).append("\"");
-  host().metric(abi::MetricKind::kCounterAdd, sdk::view(kFailures), sdk::view(labels), 1);
-  if (!full) host().metric(abi::MetricKind::kCounterAdd, sdk::view(kPartialFailures), sdk::view(labels), 1);
 }
 
 }  // namespace sluice::iptables

@@ -13,9 +13,12 @@
 #include <string>
 
 #include "plugins/iptables/apply.hpp"
+#include "plugins/iptables/counters.hpp"
 #include "plugins/iptables/kernel.hpp"
 #include "plugins/iptables/kernel_session.hpp"
 #include "plugins/iptables/plan.hpp"
+#include "plugins/iptables/reporter.hpp"
+#include "plugins/iptables/retry_clock.hpp"
 #include "plugins/iptables/state.hpp"
 #include "sluice/sdk/backend_base.hpp"
 
@@ -45,24 +48,34 @@ class IptablesBackend final : public sdk::BackendBase {
   abi::Code do_cleanup(abi::Error* error) override;
 
   void write(const abi::Transaction& transaction, const abi::NodeFacts& node, const Facts& facts,
-             abi::ApplyResult& result);
+             Submitter& submitter, abi::ApplyResult& result);
+  void write_full(ApplyContext& context, const abi::Transaction& transaction, const abi::NodeFacts& node,
+                  const Facts& facts);
+  void write_full_once(const ApplyContext& context, const abi::Transaction& transaction, const abi::NodeFacts& node);
+  PlanChoices choices(const abi::Transaction& transaction, const Facts& facts) const;
+  void note_refused(const abi::Transaction& transaction, const Submitter& submitter);
+  void leave_out(const std::string& name, std::string_view why, abi::ApplyResult& result);
   void prepare_node(const abi::NodeFacts& node);
+  bool may_be_damaged(std::uint64_t now);
   bool is_nft();
   bool has_canary();
   std::string claim(Table table, std::string_view chain) const;
-  void set_metrics();
-  void count_failure(bool full);
 
   std::unique_ptr<Kernel> kernel_;
   KernelSession session_;
+  Reporter reporter_;
+  Counters counters_;
 
   bool valid_ = false;  // state_ is what the kernel holds, as far as it depends on us
   std::uint64_t generation_ = 0;
   Facts facts_;
   std::uint64_t node_version_ = 0;
   State state_;
-  // Service ports whose lines the kernel refused: left out of the next full transaction.
+  // Service ports whose rules the kernel refuses, by printed name.
   std::set<std::string> refused_;
+  RetryClock retry_;  // when they are tried again
+  // Those that were found in an apply that failed nevertheless: not tried in the next one.
+  std::set<std::string> skipped_;
 
   std::uint64_t next_look_ = 0;  // verify() does not read the kernel before this time
   bool said_tools_ = false;

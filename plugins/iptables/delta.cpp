@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "plugins/iptables/apply.hpp"
@@ -55,25 +56,27 @@ class DeltaSync {
       : session_(session), context_(context), state_(state) {}
 
   void remove(const abi::ServicePortKey& service_port) {
-    const std::string key = key_of(service_port);
-    if (!state_.services().contains(key)) return;
-    input_.set_owner(sdk::service_port_name(service_port));
-    PresentService(state_.take(key)).remove_rest(input_);
-    end_of_service();
+    Pending pending{key_of(service_port), sdk::service_port_name(service_port), std::nullopt};
+    const KnownService* known = state_.find(pending.key);
+    if (known == nullptr) return;
+    input_.set_owner(pending.name);
+    PresentService(*known).remove_rest(input_);
+    end_of_service(std::move(pending));
   }
 
   void change(const abi::ServicePort& port) {
-    const std::string key = key_of(port.key);
-    const std::string name = sdk::service_port_name(port.key);
-    input_.set_owner(name);
-    PresentService present(state_.take(key));
+    Pending pending{key_of(port.key), sdk::service_port_name(port.key), std::nullopt};
+    input_.set_owner(pending.name);
+    const KnownService* known = state_.find(pending.key);
+    PresentService present(known == nullptr ? KnownService() : *known);
     try {
-      state_.put(key, write_service(plan_service(port, context_.facts), present, canonicaliser_, input_));
+      pending.wanted =
+          write_service(plan_service(port, context_.facts, context_.choices), present, canonicaliser_, input_);
     } catch (const sdk::Failure& why) {
-      context_.on_left_out(name, why);
+      context_.on_left_out(pending.name, why);
     }
     present.remove_rest(input_);
-    end_of_service();
+    end_of_service(std::move(pending));
   }
 
   // The old rules go and the new ones come behind everything else, in one restore.
@@ -90,11 +93,36 @@ class DeltaSync {
     state_.tail = std::move(wanted);
   }
 
-  void send() { session_.send(std::exchange(input_, {})); }
+  void send() {
+    context_.submitter.send(std::exchange(input_, {}), [this](const Refusal& refusal) { explain(refusal); });
+    for (Pending& pending : std::exchange(pending_, {})) {
+      if (context_.submitter.is_refused(pending.name)) continue;
+      if (pending.wanted) {
+        state_.put(pending.key, std::move(*pending.wanted));
+      } else {
+        state_.take(pending.key);
+      }
+    }
+  }
 
  private:
-  void end_of_service() {
+  // A service port of the input that is being made.
+  struct Pending {
+    std::string key;
+    std::string name;
+    std::optional<KnownService> wanted;  // empty: nothing
+  };
+
+  void end_of_service(Pending pending) {
+    pending_.push_back(std::move(pending));
     if (input_.lines() >= context_.batch) send();
+  }
+
+  // Where somebody else has removed what our lines build on, no service port is to blame.
+  void explain(const Refusal& refusal) {
+    if (refusal.alone && !(refusal.line && refusal.line->removes())) return;
+    const Damage damage = find_damage(state_, session_.observe());
+    if (!damage.empty()) throw sdk::Failure(abi::Code::kNeedFull, {}, damage.describe());
   }
 
   KernelSession& session_;
@@ -102,9 +130,25 @@ class DeltaSync {
   State& state_;
   netfilter::Canonicaliser canonicaliser_;
   netfilter::RestoreInput input_;
+  std::vector<Pending> pending_;
 };
 
 }  // namespace
+
+std::size_t count_endpoints(const abi::Transaction& transaction, const State& state) {
+  const bool delta = transaction.kind == abi::TransactionKind::kDelta;
+  std::size_t count = delta ? state.totals().endpoints : 0;
+  const auto forget = [&](const abi::ServicePortKey& key) {
+    const KnownService* known = delta ? state.find(key_of(key)) : nullptr;
+    if (known != nullptr) count -= known->endpoints;
+  };
+  for (const abi::ServicePortKey& key : sdk::range<abi::ServicePortKey>(transaction.removed)) forget(key);
+  for (const abi::ServicePort& port : sdk::range<abi::ServicePort>(transaction.service_ports)) {
+    forget(port.key);
+    count += port.endpoints.count;
+  }
+  return count;
+}
 
 void apply_delta(KernelSession& session, const ApplyContext& context, const abi::Transaction& transaction,
                  std::vector<std::string> tail, State& state) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -34,28 +35,50 @@ class PresentRules final : public Present {
     const auto found = nat.find(name(chain));
     if (found == nat.end()) return std::nullopt;
     const std::uint64_t content = found->second.content;
-    nat.erase(found);
+    taken_.chains.push_back(nat.extract(found));
     return content;
   }
   bool take_rule(SharedChain chain, std::uint64_t hash) override {
     const auto found = rules(chain).find(hash);
     if (found == rules(chain).end()) return false;
-    rules(chain).erase(found);
+    taken_.rules.emplace_back(chain, rules(chain).extract(found));
     return true;
   }
 
   using Rules = std::unordered_multimap<std::uint64_t, const std::string*>;
   Rules& rules(SharedChain chain) { return rules_[static_cast<std::size_t>(chain)]; }
 
+  // What was taken since the last call, so that it can be given back.
+  struct Taken {
+    std::vector<netfilter::Ruleset::Chains::node_type> chains;
+    std::vector<std::pair<SharedChain, Rules::node_type>> rules;
+  };
+  Taken taken() { return std::exchange(taken_, {}); }
+  void give_back(Taken taken) {
+    for (auto& chain : taken.chains) seen_.rules.make_table("nat").insert(std::move(chain));
+    for (auto& [chain, rule] : taken.rules) rules(chain).insert(std::move(rule));
+  }
+
+  // Takes all of `service`, if all of it is there.
+  bool take_whole(const KnownService& service) {
+    bool whole = true;
+    for (const KnownChain& chain : service.chains) whole = whole && take_chain(chain.id) == chain.content;
+    for (const KnownRule& rule : service.shared) whole = whole && take_rule(rule.chain, rule.rule.hash);
+    Taken all = taken();
+    if (!whole) give_back(std::move(all));
+    return whole;
+  }
+
  private:
   Observed& seen_;
   std::array<Rules, kSharedChains.size()> rules_;
+  Taken taken_;
 };
 
 class FullSync {
  public:
-  FullSync(KernelSession& session, const ApplyContext& context, StaticPlan fixed)
-      : session_(session), context_(context), seen_(session.observe()), present_(seen_) {
+  FullSync(KernelSession& session, const ApplyContext& context, StaticPlan fixed, State before)
+      : session_(session), context_(context), seen_(session.observe()), present_(seen_), before_(std::move(before)) {
     session.accept();
     state_.fixed = std::move(fixed);
   }
@@ -73,37 +96,70 @@ class FullSync {
   }
 
   void write_service_port(const abi::ServicePort& port) {
-    const std::string name = sdk::service_port_name(port.key);
-    try {
-      add_service_port(port, name);
-    } catch (const sdk::Failure& why) {
-      context_.on_left_out(name, why);
+    Pending pending;
+    pending.name = sdk::service_port_name(port.key);
+    pending.key = hash_input(pending.name, sdk::protocol_name(port.key.protocol));
+    pending.before = before_.take(pending.key);
+    if (context_.skipped.contains(pending.name)) {
+      keep_before(pending);
+      context_.on_left_out(pending.name, {abi::Code::kKernel, {}, "its rules are refused; they are tried again later"});
+      return;
     }
+    try {
+      const ServicePlan plan = plan_service(port, context_.facts, context_.choices);
+      input_.set_owner(pending.name);
+      pending.wanted = write_service(plan, present_, canonicaliser_, input_);
+    } catch (const sdk::Failure& why) {
+      context_.on_left_out(pending.name, why);
+      return;
+    }
+    pending.taken = present_.taken();
+    pending_.push_back(std::move(pending));
     if (input_.lines() >= context_.batch) send();
   }
 
   State finish() {
     input_.set_owner({});
     write_jumps();
-    remove_rules();
-    remove_chains();
-    send();
+    if (has_few_leftovers()) {
+      remove_leftovers();  // in one restore with the last service ports
+      if (!send()) remove_leftovers();
+    } else {
+      send();  // first everything the chains are to point at
+      remove_leftovers();
+    }
+    session_.send(std::exchange(input_, {}));
     write_mangle_canary();
     return std::move(state_);
   }
 
  private:
-  void add_service_port(const abi::ServicePort& port, const std::string& name) {
-    if (context_.refused.contains(name)) {
-      throw sdk::Failure(abi::Code::kKernel, name, "the kernel refused its rules; they are tried again later");
+  // A service port of the input that is being made.
+  struct Pending {
+    std::string key;
+    std::string name;
+    KnownService wanted;
+    std::optional<KnownService> before;
+    PresentRules::Taken taken;
+  };
+
+  // Whether all of the input was taken, leftovers included.
+  bool send() {
+    const bool all = context_.submitter.send(std::exchange(input_, {}));
+    for (Pending& pending : std::exchange(pending_, {})) {
+      if (!context_.submitter.is_refused(pending.name)) {
+        state_.put(pending.key, std::move(pending.wanted));
+        continue;
+      }
+      present_.give_back(std::move(pending.taken));
+      keep_before(pending);
     }
-    const ServicePlan plan = plan_service(port, context_.facts);
-    input_.set_owner(name);
-    state_.put(hash_input(name, sdk::protocol_name(port.key.protocol)),
-               write_service(plan, present_, canonicaliser_, input_));
+    return all;
   }
 
-  void send() { session_.send(std::exchange(input_, {})); }
+  void keep_before(Pending& pending) {
+    if (pending.before && present_.take_whole(*pending.before)) state_.put(pending.key, std::move(*pending.before));
+  }
 
   void write_fixed_chain(const FixedChain& chain) {
     std::uint64_t content = 0;
@@ -147,6 +203,20 @@ class FullSync {
     }
   }
 
+  bool has_few_leftovers() {
+    return std::all_of(kSharedChains.begin(), kSharedChains.end(),
+                       [this](SharedChain chain) { return present_.rules(chain).size() <= kFewRemovals; }) &&
+           (!is_batched() || find_stale_chains().size() <= kChainsPerRemoval);
+  }
+  bool is_batched() const { return context_.batch != kOneBatch; }
+
+  // What nobody took of what was seen.
+  void remove_leftovers() {
+    input_.set_leftovers();
+    remove_rules();
+    remove_chains();
+  }
+
   void remove_rules() {
     std::vector<SharedChain> rewritten;
     for (const SharedChain chain : kSharedChains) {
@@ -161,7 +231,6 @@ class FullSync {
       for (const std::string& text : texts) input_.remove(table(chain), name(chain), text);
     }
     if (rewritten.empty()) return;
-    send();  // first everything the chains are to point at
     for (const SharedChain chain : rewritten) input_.declare(table(chain), name(chain));
     for (const auto& [key, service] : state_.services()) {
       for (const KnownRule& known : service.shared) {
@@ -177,26 +246,29 @@ class FullSync {
 
   // Chains of service ports that are no more, also those of an earlier process or of a
   // kube-proxy. Nothing of ours points at them now.
-  void remove_chains() {
-    std::vector<ChainId> stale;
-    if (const netfilter::Ruleset::Chains* nat = seen_.rules.table("nat")) {
-      for (const auto& [name, chain] : *nat) {
-        const auto id = parse_chain(name);
-        if (!id) continue;
-        if (!seen_.held.contains("nat " + name)) {
-          stale.push_back(*id);
-        } else if (chain.rule_count != 0) {
-          input_.declare(Table::kNat, name);  // somebody's rule points here: emptied at least
-        }
-      }
+  std::vector<std::pair<ChainId, const netfilter::Chain*>> find_stale_chains() const {
+    std::vector<std::pair<ChainId, const netfilter::Chain*>> stale;
+    const netfilter::Ruleset::Chains* nat = seen_.rules.table("nat");
+    if (nat == nullptr) return stale;
+    for (const auto& [name, chain] : *nat) {
+      if (const auto id = parse_chain(name)) stale.emplace_back(*id, &chain);
     }
     std::sort(stale.begin(), stale.end());
-    const bool batched = context_.batch != kOneBatch;
-    if (batched && stale.size() > kChainsPerRemoval) send();
+    return stale;
+  }
+
+  void remove_chains() {
+    const auto stale = find_stale_chains();
+    const bool many = is_batched() && stale.size() > kChainsPerRemoval;
+    if (many) session_.send(std::exchange(input_, {}));
     std::size_t count = 0;
-    for (const ChainId& chain : stale) {
-      remove_chain(chain, input_);
-      if (batched && ++count % kChainsPerRemoval == 0) send();
+    for (const auto& [id, chain] : stale) {
+      if (!seen_.held.contains("nat " + name(id))) {
+        remove_chain(id, input_);
+      } else if (chain->rule_count != 0) {
+        input_.declare(Table::kNat, name(id));  // somebody's rule points here: emptied at least
+      }
+      if (many && ++count % kChainsPerRemoval == 0) session_.send(std::exchange(input_, {}));
     }
   }
 
@@ -216,7 +288,9 @@ class FullSync {
   const ApplyContext& context_;
   Observed seen_;
   PresentRules present_;
+  State before_;
   State state_;
+  std::vector<Pending> pending_;
   netfilter::Canonicaliser canonicaliser_;
   netfilter::RestoreInput input_;
 };
@@ -224,8 +298,8 @@ class FullSync {
 }  // namespace
 
 State apply_full(KernelSession& session, const ApplyContext& context, const abi::Transaction& transaction,
-                 StaticPlan fixed) {
-  FullSync sync(session, context, std::move(fixed));
+                 StaticPlan fixed, State before) {
+  FullSync sync(session, context, std::move(fixed), std::move(before));
   sync.write_fixed();
   for (const abi::ServicePort& port : sdk::range<abi::ServicePort>(transaction.service_ports)) {
     sync.write_service_port(port);

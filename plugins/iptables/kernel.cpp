@@ -3,18 +3,30 @@
 
 #include "plugins/iptables/kernel.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <initializer_list>
 #include <system_error>
+#include <utility>
 
+#include "plugins/common/netfilter/xtables_lock.hpp"
 #include "plugins/common/sysctl/sysctl.hpp"
-#include "sluice/sdk/error.hpp"
 
 namespace sluice::iptables {
 namespace {
 
-// apply() as a whole has 60 s; a restore waits up to 5 s for the lock.
+// For a tool that hangs. An input of tens of thousands of lines takes its time, all the
+// more on a node that is busy: a second for each thousand on top.
 constexpr std::chrono::seconds kLimit(45);
+constexpr std::ptrdiff_t kLinesPerSecond = 1000;
+
+struct LockPatience {
+  std::chrono::milliseconds limit;
+  std::chrono::milliseconds pause;
+};
+constexpr LockPatience kBesideTheTool{std::chrono::seconds(5), std::chrono::milliseconds(50)};
+constexpr LockPatience kInsteadOfTheTool{std::chrono::seconds(2), std::chrono::milliseconds(200)};
 
 // Some complaints come on two lines, the first of which only names the program.
 std::string in_one_line(std::string_view complaint) {
@@ -31,6 +43,21 @@ std::string in_one_line(std::string_view complaint) {
   }
   const std::size_t hint = line.find(" Try `");
   return line.substr(0, hint);
+}
+
+bool contains_any(std::string_view text, std::initializer_list<std::string_view> parts) {
+  return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) { return text.find(part) != text.npos; });
+}
+
+// The one for nf_tables ends with the status of a lock problem whenever the kernel
+// refuses something, so the words count as well.
+bool is_lock_problem(const process::Outcome& outcome) {
+  return outcome.exit_code == netfilter::kResourceProblem &&
+         contains_any(outcome.complaint, {"xtables lock", "xtables.lock", "Resource temporarily unavailable"});
+}
+
+bool lacks_privilege(const process::Outcome& outcome) {
+  return contains_any(outcome.complaint, {"you must be root", "Permission denied", "Operation not permitted"});
 }
 
 }  // namespace
@@ -65,14 +92,43 @@ process::Outcome NodeKernel::run(const process::Command& command) {
 process::Command NodeKernel::restore_command(std::string_view input) {
   process::Command command;
   command.arguments = {tools().restore};
-  if (tools().restore_waits()) command.arguments.insert(command.arguments.end(), {"-w", "5"});
+  switch (tools().wait) {
+    case netfilter::RestoreWait::kSeconds:
+      command.arguments.insert(command.arguments.end(), {"-w", "5"});
+      break;
+    case netfilter::RestoreWait::kForever: command.arguments.emplace_back("-w"); break;
+    case netfilter::RestoreWait::kNot: break;
+  }
   command.arguments.emplace_back("--noflush");
   command.input = input;
-  command.limit = kLimit;
+  command.limit = kLimit + std::chrono::seconds(std::count(input.begin(), input.end(), '\n') / kLinesPerSecond);
   return command;
 }
 
-process::Outcome NodeKernel::restore(std::string_view input) { return run(restore_command(input)); }
+Restored NodeKernel::restore(std::string_view input) {
+  if (tools().variant == netfilter::Variant::kNft) return {run(restore_command(input))};
+  // A tool that waits by itself does not say how long. So we wait, and hand over; one that
+  // knows no lock runs under ours.
+  const bool instead = tools().wait == netfilter::RestoreWait::kNot;
+  netfilter::XtablesLock::Place place = netfilter::XtablesLock::usual_place();
+  if (!instead) place.socket.clear();
+  netfilter::XtablesLock lock(std::move(place));
+  const LockPatience& patience = instead ? kInsteadOfTheTool : kBesideTheTool;
+  bool held = !instead;
+  try {
+    held = lock.acquire(patience.limit, patience.pause);
+  } catch (const std::system_error& caught) {
+    if (instead) throw sdk::Failure(abi::Code::kKernel, {}, caught.what(), caught.code().value());
+  }
+  if (!held) {
+    process::Outcome busy;
+    busy.exit_code = netfilter::kResourceProblem;
+    busy.complaint = "another program holds the xtables lock; waited " + std::to_string(lock.waited().count()) + " ms";
+    return {std::move(busy), lock.waited()};
+  }
+  if (!instead) lock.release();
+  return {run(restore_command(input)), lock.waited()};
+}
 
 process::Outcome NodeKernel::try_restore(std::string_view input) {
   process::Command command = restore_command(input);
@@ -90,6 +146,11 @@ std::optional<std::uint32_t> NodeKernel::generation() {
   return tools().variant == netfilter::Variant::kNft ? generation_.read() : std::nullopt;
 }
 
+netfilter::ForeignChanges& NodeKernel::foreign_changes() {
+  static netfilter::ForeignChanges changes;  // the families of this process work on one node
+  return changes;
+}
+
 int NodeKernel::allow_localnet_routing() { return sysctl::ensure("net/ipv4/conf/all/route_localnet", "1"); }
 
 std::string explain(const std::string& program, const process::Outcome& outcome) {
@@ -101,23 +162,17 @@ std::string explain(const std::string& program, const process::Outcome& outcome)
   return complaint.starts_with(name) ? complaint : name + ": " + complaint;
 }
 
-void throw_failure(const std::string& program, const process::Outcome& outcome,
-                   const netfilter::RestoreInput* input) {
+sdk::Failure failure_of(const std::string& program, const process::Outcome& outcome) {
   abi::Code code = abi::Code::kKernel;
-  // iptables-nft ends with the status of a lock problem whenever the kernel refuses
-  // something, but then it names a line.
-  const auto line_number = netfilter::failed_line(outcome.complaint);
-  if (outcome.exit_code == netfilter::kResourceProblem && !line_number) code = abi::Code::kRetry;
-  if (outcome.complaint.find("you must be root") != std::string::npos) code = abi::Code::kDenied;
-  std::string object;
-  std::string refused;
-  if (input != nullptr && line_number) {
-    if (const auto line = input->find_line(*line_number)) {
-      object = line->owner;
-      refused = "the line \"" + line->text + "\": ";
-    }
-  }
-  throw sdk::Failure(code, object, refused + explain(program, outcome));
+  if (is_lock_problem(outcome)) code = abi::Code::kRetry;
+  if (lacks_privilege(outcome)) code = abi::Code::kDenied;
+  return {code, {}, explain(program, outcome)};
+}
+
+bool may_be_the_rules(const process::Outcome& outcome) {
+  if (outcome.timed_out || outcome.signal != 0 || outcome.exit_code <= 0) return false;
+  if (is_lock_problem(outcome) || lacks_privilege(outcome)) return false;
+  return !contains_any(outcome.complaint, {"Cannot allocate memory", "Memory allocation problem", "Out of memory"});
 }
 
 }  // namespace sluice::iptables

@@ -3,33 +3,71 @@
 
 #include "plugins/iptables/kernel_session.hpp"
 
+#include <algorithm>
+#include <string>
+#include <utility>
+
 namespace sluice::iptables {
+namespace {
+
+// How many COMMITs were carried out. One transaction each, so the generation counts them;
+// else the line tells, since the tool stops at the table it cannot write.
+std::optional<std::size_t> committed_of(const netfilter::RestoreInput& input, std::optional<std::uint32_t> transactions,
+                                        std::optional<std::size_t> line) {
+  const std::size_t commits = input.commits();
+  if (commits == 1) return 0;
+  if (transactions && *transactions < commits) return *transactions;
+  return line ? input.find_commit(*line) : std::nullopt;
+}
+
+}  // namespace
+
+std::string sentence(const Refusal& refusal) {
+  return (refusal.line ? "the line \"" + refusal.line->text + "\": " : "") + refusal.why.what();
+}
 
 Observed KernelSession::observe() {
-  looked_ = kernel_.generation();  // before: what comes in between shows up as a change
+  looked_ = changes_of_others();  // before: what comes in between shows up as a change
   return iptables::observe(kernel_);
 }
 
-void KernelSession::send(const netfilter::RestoreInput& input) {
-  if (input.empty()) return;
-  const auto before = kernel_.generation();
-  const process::Outcome outcome = kernel_.restore(input.text());
-  if (!outcome.ok()) {
-    known_.reset();
-    throw_failure(kernel_.tools().restore, outcome, &input);
-  }
-  for (std::size_t i = 0; i < lines_.size(); ++i) lines_[i] += input.lines(static_cast<Table>(i));
-  // One transaction per table. If the number has grown by more, somebody else was at
-  // work at the same time and has to be looked at.
-  const auto after = kernel_.generation();
-  const bool alone = known_ && before == known_ && after == *known_ + static_cast<std::uint32_t>(input.commits());
-  known_ = alone ? after : std::nullopt;
+std::optional<std::uint64_t> KernelSession::changes_of_others() {
+  return kernel_.foreign_changes().count([this] { return kernel_.generation(); });
 }
 
-bool KernelSession::untouched() {
-  if (!known_) return false;
-  const auto now = kernel_.generation();
-  return now && now == known_;
+void KernelSession::reset_counters() noexcept {
+  lines_ = {};
+  lock_wait_ = longest_wait_ = {};
 }
+
+std::optional<Refusal> KernelSession::try_send(const netfilter::RestoreInput& input) {
+  if (input.empty()) return std::nullopt;
+  Restored restored;
+  const auto written = kernel_.foreign_changes().write([this] { return kernel_.generation(); }, input.commits(), [&] {
+    restored = kernel_.restore(input.text());
+    return restored.outcome.ok();
+  });
+  lock_wait_ += restored.lock_wait;
+  longest_wait_ = std::max(longest_wait_, restored.lock_wait);
+  if (restored.outcome.ok()) {
+    for (std::size_t i = 0; i < lines_.size(); ++i) lines_[i] += input.lines(static_cast<Table>(i));
+    return std::nullopt;
+  }
+  const bool alone = known_ && written.before == known_;
+  known_.reset();
+  sdk::Failure why = failure_of(kernel_.tools().restore, restored.outcome);
+  if (!may_be_the_rules(restored.outcome)) throw why;
+  const auto number = netfilter::failed_line(restored.outcome.complaint);
+  return Refusal{std::move(why), number ? input.find_line(*number) : std::nullopt,
+                 committed_of(input, written.commits, number), alone};
+}
+
+void KernelSession::send(const netfilter::RestoreInput& input) {
+  const auto refusal = try_send(input);
+  if (!refusal) return;
+  throw sdk::Failure(refusal->why.code(), {}, sentence(*refusal));
+}
+
+bool KernelSession::untouched() { return known_ && changes_of_others() == known_; }
 
 }  // namespace sluice::iptables

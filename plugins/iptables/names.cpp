@@ -18,6 +18,10 @@ std::string_view prefix(ChainKind kind) noexcept {
   return {};
 }
 
+bool comments_are_optional(ChainKind kind) noexcept {
+  return kind == ChainKind::kCluster || kind == ChainKind::kLocal || kind == ChainKind::kEndpoint;
+}
+
 std::string name(const ChainId& chain) {
   return std::string(prefix(chain.kind)).append(chain.hash.data(), chain.hash.size());
 }

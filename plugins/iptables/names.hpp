@@ -32,6 +32,10 @@ inline constexpr std::array kChainKinds = {ChainKind::kFirewall, ChainKind::kExt
                                            ChainKind::kLocal, ChainKind::kEndpoint};
 std::string_view prefix(ChainKind kind) noexcept;
 
+// Rules of these chains mean the same to everybody with and without their comments:
+// kube-proxy leaves them out in big clusters.
+bool comments_are_optional(ChainKind kind) noexcept;
+
 struct ChainId {
   ChainKind kind;
   netfilter::ShortHash hash;

@@ -86,10 +86,15 @@ Observed observe(Kernel& kernel) {
       },
       [&](std::string_view table, std::string_view chain, std::string_view target, std::uint64_t hash) {
         references.look_at(table, chain, target, hash, seen);
+      },
+      [](std::string_view table, std::string_view chain) {
+        if (table != "nat") return false;
+        const auto id = parse_chain(chain);
+        return id && comments_are_optional(id->kind);
       });
   const process::Outcome outcome =
       kernel.save(std::nullopt, [&parser](std::string_view piece) { parser.feed(piece); });
-  if (!outcome.ok()) throw_failure(kernel.tools().save, outcome, nullptr);
+  if (!outcome.ok()) throw failure_of(kernel.tools().save, outcome);
   parser.finish();
   if (!parser.complete()) {
     throw sdk::Failure(abi::Code::kKernel, "", "read the rules: the output of " + kernel.tools().save + " is cut off");

@@ -15,6 +15,7 @@
 namespace sluice::iptables {
 namespace {
 
+constexpr std::string_view kDrop = "DROP";
 constexpr std::size_t kMaxName = 191;  // the longest comment around it ends below the 256 bytes of xt_comment
 
 // A restore input is made of lines and words: a name with a blank, a quote or a line
@@ -42,8 +43,8 @@ struct Refusal {
 
 class ServicePlanner {
  public:
-  ServicePlanner(const abi::ServicePort& port, const PlanFacts& facts)
-      : port_(port), facts_(facts), name_(sdk::service_port_name(port.key)),
+  ServicePlanner(const abi::ServicePort& port, const PlanFacts& facts, const PlanChoices& choices)
+      : port_(port), facts_(facts), choices_(choices), name_(sdk::service_port_name(port.key)),
         protocol_(sdk::protocol_name(port.key.protocol)) {
     check_names();
     input_ = hash_input(name_, protocol_);
@@ -106,12 +107,15 @@ class ServicePlanner {
     internal_refusal_ = refusal(internal_local, internal_local ? local_ : cluster_);
     external_refusal_ = refusal(external_local_, external_local_ ? local_ : cluster_);
     internal_over_local_ = internal_local;
+    plan_.endpoints = static_cast<std::uint32_t>(port_.endpoints.count);
+    plan_.no_local_internal = internal_refusal_ && internal_refusal_->target == kDrop;
+    plan_.no_local_external = external_refusal_ && external_refusal_->target == kDrop;
   }
 
   // REJECT: there is no endpoint anywhere. DROP: there is one, but not here.
   std::optional<Refusal> refusal(bool local_policy, const std::vector<std::size_t>& endpoints) const {
     if (!endpoints.empty()) return std::nullopt;
-    if (has_any_ && local_policy) return Refusal{quoted(name_ + " has no local endpoints"), "DROP"};
+    if (has_any_ && local_policy) return Refusal{quoted(name_ + " has no local endpoints"), kDrop};
     return Refusal{quoted(name_ + " has no endpoints"), "REJECT"};
   }
 
@@ -127,6 +131,9 @@ class ServicePlanner {
   }
 
   static std::string quoted(const std::string& comment) { return "-m comment --comment \"" + comment + "\""; }
+  std::string endpoint_comment(const std::string& comment) const {
+    return choices_.endpoint_comments ? "-m comment --comment " + comment + " " : std::string();
+  }
 
   std::string to_address(const abi::Frontend& frontend) const {
     return match_ + " -d " + sdk::to_string(frontend.address, facts_.family) + " --dport " +
@@ -194,7 +201,14 @@ class ServicePlanner {
 
   void write_node_port(const abi::Frontend& frontend) {
     const std::string to_port = match_ + " --dport " + std::to_string(frontend.port);
-    if (external_) add(SharedChain::kNatNodePorts, "-m comment --comment " + name_ + " " + to_port + jump_external());
+    const std::string comment = "-m comment --comment " + name_ + " ";
+    if (external_ && !choices_.localhost_counter.empty() && facts_.family == abi::Family::kIpv4) {
+      add(SharedChain::kNatNodePorts,
+          comment + match_ + " -d 127.0.0.0/8 --dport " + std::to_string(frontend.port) +
+              " -m nfacct --nfacct-name " + std::string(choices_.localhost_counter) + jump_external());
+      plan_.rules.back().before_next = true;
+    }
+    if (external_) add(SharedChain::kNatNodePorts, comment + to_port + jump_external());
     if (external_refusal_) {
       write_refusal(SharedChain::kFilterExternal, *external_refusal_, "-m addrtype --dst-type LOCAL " + to_port);
     }
@@ -251,11 +265,13 @@ class ServicePlanner {
   }
 
   void write_balancing(std::uint32_t chain, const std::vector<std::size_t>& endpoints) {
-    const auto comment = [this](const Reachable& endpoint) { return quoted(name_ + " -> " + endpoint.host_port); };
+    const auto comment = [this](const Reachable& endpoint) {
+      return endpoint_comment("\"" + name_ + " -> " + endpoint.host_port + "\"");
+    };
     if (sdk::has(port_, abi::kSessionAffinity)) {
       for (const std::size_t index : endpoints) {
         const Reachable& endpoint = reachable_[index];
-        add(chain, comment(endpoint) + " -m recent --name " + name(plan_.chains[endpoint.chain]) +
+        add(chain, comment(endpoint) + "-m recent --name " + name(plan_.chains[endpoint.chain]) +
                        " --rcheck --seconds " + std::to_string(port_.affinity_seconds) + " --reap" +
                        jump(endpoint.chain));
       }
@@ -267,27 +283,28 @@ class ServicePlanner {
       if (left > 1) {
         char probability[32];
         std::snprintf(probability, sizeof(probability), "%.10f", 1.0 / static_cast<double>(left));
-        text.append(" -m statistic --mode random --probability ").append(probability);
+        text.append("-m statistic --mode random --probability ").append(probability).append(" ");
       }
-      add(chain, text + jump(endpoint.chain));
+      add(chain, text + "-j " + name(plan_.chains[endpoint.chain]));
     }
   }
 
   void write_endpoints() {
-    const std::string comment = "-m comment --comment " + name_;
+    const std::string comment = endpoint_comment(name_);
     for (const Reachable& endpoint : reachable_) {
       // An endpoint that reaches itself through the service must not see its own address.
-      add(endpoint.chain, comment + " -s " + endpoint.host + " -j KUBE-MARK-MASQ");
+      add(endpoint.chain, comment + "-s " + endpoint.host + " -j KUBE-MARK-MASQ");
       std::string remember;
       if (sdk::has(port_, abi::kSessionAffinity)) {
-        remember = " -m recent --name " + name(plan_.chains[endpoint.chain]) + " --set";
+        remember = "-m recent --name " + name(plan_.chains[endpoint.chain]) + " --set ";
       }
-      add(endpoint.chain, comment + remember + " " + match_ + " -j DNAT --to-destination " + endpoint.host_port);
+      add(endpoint.chain, comment + remember + match_ + " -j DNAT --to-destination " + endpoint.host_port);
     }
   }
 
   const abi::ServicePort& port_;
   const PlanFacts& facts_;
+  const PlanChoices& choices_;
   std::string name_;
   std::string_view protocol_;
   std::string input_;
@@ -343,8 +360,8 @@ PlanFacts plan_facts(abi::Family family, const abi::NodeFacts& node) {
   return facts;
 }
 
-ServicePlan plan_service(const abi::ServicePort& port, const PlanFacts& facts) {
-  return ServicePlanner(port, facts).make();
+ServicePlan plan_service(const abi::ServicePort& port, const PlanFacts& facts, const PlanChoices& choices) {
+  return ServicePlanner(port, facts, choices).make();
 }
 
 }  // namespace sluice::iptables

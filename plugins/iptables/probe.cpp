@@ -67,7 +67,7 @@ void probe_kernel(Kernel& kernel, abi::Family family) {
   }
   // All of them at once is a matter of privilege or of the tool, which says so itself.
   if (missing.empty() || outcome.complaint.find("you must be root") != std::string::npos) {
-    throw_failure(kernel.tools().restore, outcome, nullptr);
+    throw failure_of(kernel.tools().restore, outcome);
   }
   throw sdk::Failure(abi::Code::kUnsupported, "kernel",
                      "the kernel refuses rules that need " + missing + ": enable or load these options (" +

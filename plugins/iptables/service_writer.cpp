@@ -7,24 +7,47 @@
 #include <vector>
 
 namespace sluice::iptables {
+namespace {
+
+// Each goes in at the top, so the last one first: they end up in the order of the plan.
+void insert_shared_rules(const ServicePlan& plan, const KnownService& known, Present& present,
+                         netfilter::RestoreInput& input) {
+  bool next_is_new = false;
+  auto of_plan = plan.rules.rbegin();
+  for (auto rule = known.shared.rbegin(); rule != known.shared.rend(); ++rule) {
+    while (of_plan->chain != PlannedRule::kShared) ++of_plan;
+    const bool above_new = of_plan++->before_next && next_is_new;
+    const bool is_there = present.take_rule(rule->chain, rule->rule.hash);
+    next_is_new = !is_there || above_new;
+    if (!next_is_new) continue;
+    if (is_there) input.remove(table(rule->chain), name(rule->chain), rule->rule.text);
+    input.insert(table(rule->chain), name(rule->chain), rule->rule.text);
+  }
+}
+
+}  // namespace
 
 KnownService write_service(const ServicePlan& plan, Present& present, netfilter::Canonicaliser& canonicaliser,
                            netfilter::RestoreInput& input) {
   KnownService known;
   known.chains.reserve(plan.chains.size());
   for (const ChainId& chain : plan.chains) known.chains.push_back({chain, 0});
+  known.endpoints = plan.endpoints & 0x3fffffffu;
+  known.no_local_internal = plan.no_local_internal;
+  known.no_local_external = plan.no_local_external;
   for (const PlannedRule& rule : plan.rules) {
-    const std::uint64_t hash = canonicaliser.hash(rule.text);
     if (rule.chain != PlannedRule::kShared) {
       KnownChain& chain = known.chains[rule.chain];
-      chain.content = netfilter::fold(chain.content, hash);
+      chain.content = netfilter::fold(chain.content, comments_are_optional(chain.id.kind)
+                                                         ? canonicaliser.hash_without_comments(rule.text)
+                                                         : canonicaliser.hash(rule.text));
       ++known.chain_rules;
       continue;
     }
-    if (!present.take_rule(rule.shared, hash)) input.insert(table(rule.shared), name(rule.shared), rule.text);
-    known.shared.push_back({rule.shared, {hash, rule.text}});
+    known.shared.push_back({rule.shared, {canonicaliser.hash(rule.text), rule.text}});
   }
   known.shared.shrink_to_fit();
+  insert_shared_rules(plan, known, present, input);
 
   std::vector<std::string> written(plan.chains.size());  // empty: as it is
   for (std::size_t i = 0; i < known.chains.size(); ++i) {

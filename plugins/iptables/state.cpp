@@ -7,14 +7,20 @@
 
 namespace sluice::iptables {
 
-void State::put(std::string key, KnownService service) {
-  count(service, true);
-  services_.emplace(std::move(key), std::move(service));
+const KnownService* State::find(std::string_view key) const {
+  const auto found = services_.find(key);
+  return found == services_.end() ? nullptr : &found->second;
 }
 
-KnownService State::take(std::string_view key) {
+void State::put(const std::string& key, KnownService service) {
+  take(key);
+  count(service, true);
+  services_.emplace(key, std::move(service));
+}
+
+std::optional<KnownService> State::take(std::string_view key) {
   const auto found = services_.find(key);
-  if (found == services_.end()) return {};
+  if (found == services_.end()) return std::nullopt;
   KnownService service = std::move(found->second);
   services_.erase(found);
   count(service, false);
@@ -25,6 +31,9 @@ void State::count(const KnownService& service, bool more) {
   const auto add = [more](std::size_t& total, std::size_t number) { total = more ? total + number : total - number; };
   add(of_services_.chains, service.chains.size());
   add(of_services_.nat_rules, service.chain_rules);
+  add(of_services_.endpoints, service.endpoints);
+  add(of_services_.no_local_internal, service.no_local_internal);
+  add(of_services_.no_local_external, service.no_local_external);
   for (const KnownRule& known : service.shared) {
     add(table(known.chain) == Table::kNat ? of_services_.nat_rules : of_services_.filter_rules, 1);
   }

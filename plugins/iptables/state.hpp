@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -33,6 +34,9 @@ struct KnownRule {
 
 struct KnownService {
   std::uint32_t chain_rules = 0;
+  std::uint32_t endpoints : 30 = 0;  // used or not
+  std::uint32_t no_local_internal : 1 = 0;
+  std::uint32_t no_local_external : 1 = 0;
   std::vector<KnownChain> chains;
   std::vector<KnownRule> shared;
 };
@@ -48,6 +52,9 @@ struct Totals {
   std::size_t filter_rules = 0;
   std::size_t nat_rules = 0;
   std::size_t chains = 0;
+  std::size_t endpoints = 0;
+  std::size_t no_local_internal = 0;  // service ports
+  std::size_t no_local_external = 0;
 };
 
 class State {
@@ -56,10 +63,12 @@ class State {
   using Services = std::unordered_map<std::string, KnownService, netfilter::TextHash, std::equal_to<>>;
 
   const Services& services() const noexcept { return services_; }
-  // REQUIRES: nothing is known under `key`.
-  void put(std::string key, KnownService service);
-  // Takes it out; an empty one when it is not known.
-  KnownService take(std::string_view key);
+  // Null when it is not known.
+  const KnownService* find(std::string_view key) const;
+  // Instead of what was known under `key`.
+  void put(const std::string& key, KnownService service);
+  // Takes it out; empty when it is not known.
+  std::optional<KnownService> take(std::string_view key);
 
   Totals totals() const;
 

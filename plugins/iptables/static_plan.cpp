@@ -28,13 +28,15 @@ std::string mark_text(std::uint32_t mark) {
   return text;
 }
 
-FixedChain plan_forward(const abi::NodeFacts& node) {
+FixedChain plan_forward(const abi::NodeFacts& node, std::string_view invalid_counter) {
   const std::string mark = mark_text(node.masquerade_mark);
   FixedChain forward{Table::kFilter, std::string(kForward), {}};
   // A packet conntrack calls invalid would pass with its addresses untranslated and
   // make the client reset the connection; with be_liberal there are no such packets.
   if ((node.flags & abi::kConntrackTcpLiberal) == 0) {
-    forward.rules.emplace_back("-m conntrack --ctstate INVALID -j DROP");
+    std::string count;
+    if (!invalid_counter.empty()) count.append("-m nfacct --nfacct-name ").append(invalid_counter).append(" ");
+    forward.rules.push_back("-m conntrack --ctstate INVALID " + count + "-j DROP");
   }
   forward.rules.push_back(commented("kubernetes forwarding rules") + " -m mark --mark " + mark + "/" + mark +
                           " -j ACCEPT");
@@ -117,10 +119,11 @@ std::vector<std::string> plan_tail(abi::Family family, const abi::NodeFacts& nod
   return tail;
 }
 
-StaticPlan plan_static(abi::Family family, const abi::NodeFacts& node, bool random_fully) {
+StaticPlan plan_static(abi::Family family, const abi::NodeFacts& node, bool random_fully,
+                       std::string_view invalid_counter) {
   StaticPlan plan;
   plan.jumps = plan_jumps();
-  plan.chains.push_back(plan_forward(node));
+  plan.chains.push_back(plan_forward(node, invalid_counter));
   plan.chains.push_back(plan_postrouting(node, random_fully));
   plan.chains.push_back(
       {Table::kNat, std::string(kMarkMasquerade), {"-j MARK --or-mark " + mark_text(node.masquerade_mark)}});

@@ -43,7 +43,9 @@ std::vector<Jump> plan_jumps();
 std::vector<std::string> plan_tail(abi::Family family, const abi::NodeFacts& node);
 // Node port addresses that cannot work: loopback where the kernel does not route it.
 std::vector<std::string> unusable_node_port_addresses(abi::Family family, const abi::NodeFacts& node);
-StaticPlan plan_static(abi::Family family, const abi::NodeFacts& node, bool random_fully);
+// `invalid_counter` counts INVALID packets that are dropped; empty: they are not counted.
+StaticPlan plan_static(abi::Family family, const abi::NodeFacts& node, bool random_fully,
+                       std::string_view invalid_counter = {});
 
 // Node ports answer on 127.0.0.0/8, which takes the sysctl route_localnet.
 bool serves_localhost(abi::Family family, const abi::NodeFacts& node) noexcept;

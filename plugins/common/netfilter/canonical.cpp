@@ -194,6 +194,13 @@ std::uint64_t hash_text(std::string_view text) noexcept {
 
 std::uint64_t Canonicaliser::hash(std::string_view rule) { return hash_text(canonical(rule)); }
 
+std::uint64_t Canonicaliser::hash_without_comments(std::string_view rule) {
+  skip_comments_ = true;
+  const std::uint64_t hashed = hash(rule);
+  skip_comments_ = false;
+  return hashed;
+}
+
 // Words as iptables-restore splits them: blanks separate, double quotes hold together,
 // a backslash inside quotes takes the next character as it is.
 void Canonicaliser::split(std::string_view rule) {
@@ -351,6 +358,7 @@ void Canonicaliser::print_option(std::string& out, std::string_view part, const 
 void Canonicaliser::print_part(Part& part, bool target) {
   std::sort(part.options.begin(), part.options.end(), [](const Option& a, const Option& b) { return a.name < b.name; });
   part.text.clear();
+  if (skip_comments_ && !target && part.name == "comment") return;
   bool any = false;
   part.text.append(target ? (goto_ ? " -g" : " -j") : " -m");
   append_word(part.text, part.name);

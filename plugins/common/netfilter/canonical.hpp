@@ -24,6 +24,8 @@ class Canonicaliser {
 
   // A 64-bit hash of the canonical form.
   std::uint64_t hash(std::string_view rule);
+  // The same for rules that only differ in their comments.
+  std::uint64_t hash_without_comments(std::string_view rule);
 
   // The chain or target of the rule given last; empty for a rule without.
   std::string_view target() const noexcept { return target_; }
@@ -65,6 +67,7 @@ class Canonicaliser {
   std::string_view target_;
   bool has_target_ = false;
   bool goto_ = false;
+  bool skip_comments_ = false;
   std::string result_;
 };
 

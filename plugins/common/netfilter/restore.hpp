@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,8 +25,18 @@ std::string_view table_name(Table table) noexcept;
 
 class RestoreInput {
  public:
-  // Whom the lines added from now on are for; named when one of them is refused.
+  // Whom a line is for: a number from 2 up for each owner in the order they came.
+  using Owner = std::size_t;
+  static constexpr Owner kCommon = 0;     // for nobody in particular
+  static constexpr Owner kLeftovers = 1;  // takes away what nobody wants any more
+  static constexpr Owner kFirstOwner = 2;
+  using Chosen = std::function<bool(Owner)>;
+
+  // Whom the lines added from now on are for; empty: kCommon.
   void set_owner(std::string_view owner);
+  void set_leftovers() noexcept { current_ = kLeftovers; }
+  Owner owners_end() const noexcept { return owners_.size(); }
+  const std::string& owner_name(Owner owner) const { return owners_[owner]; }
 
   void declare(Table table, std::string_view chain);
   void append(Table table, std::string_view chain, std::string_view rule);
@@ -43,17 +54,28 @@ class RestoreInput {
 
   struct Line {
     std::string text;
-    std::string owner;
+    Owner owner;
+    bool removes() const { return text.starts_with("-D") || text.starts_with("-X"); }
   };
   // Line `number` of text(), counted from 1; empty when it is no line of ours.
   std::optional<Line> find_line(std::size_t number) const;
+  // Which COMMIT line `number` belongs to, counted from 0.
+  std::optional<std::size_t> find_commit(std::size_t number) const;
+
+  // What COMMIT number `commit` ends, as far as it is for a chosen owner: one COMMIT, so
+  // the kernel takes all of it or nothing.
+  RestoreInput part(std::size_t commit, const Chosen& chosen) const;
+  // Takes back the rules that were inserted for the owners chosen in the COMMITs chosen.
+  RestoreInput undo_insertions(const std::function<bool(Owner, std::size_t commit)>& chosen) const;
 
  private:
   // A run of lines in one buffer, with the owner of each.
   struct Lines {
     std::string text;
-    std::vector<std::size_t> owners;
-    void add(std::size_t owner, std::initializer_list<std::string_view> words);
+    std::vector<Owner> owners;
+    void add(Owner owner, std::initializer_list<std::string_view> words);
+    template <class Visit>
+    void each(Visit visit) const;
   };
   struct Section {
     Lines chains;
@@ -62,19 +84,22 @@ class RestoreInput {
     Lines chain_removals;
     std::size_t lines() const noexcept;
   };
+  using SectionPart = Lines Section::*;
   // What one COMMIT ends. Tables are committed one after the other, so when both filter
   // and nat change, filter rules that go are taken away last: a Service that gains its
   // first endpoint is translated before it stops being rejected, and one that loses its
   // last is rejected before it stops being translated. No packet meets neither.
   struct Block {
     Table table;
-    std::vector<const Lines*> parts;
+    std::vector<SectionPart> parts;
   };
   std::vector<Block> blocks() const;
   Section& section(Table table) noexcept { return sections_[static_cast<std::size_t>(table)]; }
+  const Section& section(Table table) const noexcept { return sections_[static_cast<std::size_t>(table)]; }
 
   std::array<Section, kTables> sections_;
-  std::vector<std::string> owners_{std::string()};
+  std::vector<std::string> owners_ = std::vector<std::string>(kFirstOwner);  // the two above have no name
+  Owner current_ = kCommon;
 };
 
 // The line a failed restore complains about; empty when it names none. Knows the forms

@@ -20,8 +20,9 @@ std::string_view next_word(std::string_view& text) {
 
 }  // namespace
 
-SaveParser::SaveParser(Ruleset& into, KeepText keep_text, OnRule on_rule)
-    : into_(into), keep_text_(std::move(keep_text)), on_rule_(std::move(on_rule)) {}
+SaveParser::SaveParser(Ruleset& into, KeepText keep_text, OnRule on_rule, IgnoreComments ignore_comments)
+    : into_(into), keep_text_(std::move(keep_text)), on_rule_(std::move(on_rule)),
+      ignore_comments_(std::move(ignore_comments)) {}
 
 void SaveParser::feed(std::string_view piece) {
   while (!piece.empty()) {
@@ -101,8 +102,9 @@ void SaveParser::rule_line(std::string_view text) {
     chain_ = &find_or_make(name, false);
     chain_name_ = name;
     keep_ = keep_text_ && keep_text_(table_name_, chain_name_, chain_->built_in);
+    without_comments_ = ignore_comments_ && ignore_comments_(table_name_, chain_name_);
   }
-  const std::uint64_t hash = canonicaliser_.hash(text);
+  const std::uint64_t hash = without_comments_ ? canonicaliser_.hash_without_comments(text) : canonicaliser_.hash(text);
   chain_->content = fold(chain_->content, hash);
   ++chain_->rule_count;
   if (keep_) chain_->rules.push_back({hash, std::string(text)});

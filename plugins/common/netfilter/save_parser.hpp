@@ -24,8 +24,11 @@ class SaveParser {
   using OnRule = std::function<void(std::string_view table, std::string_view chain, std::string_view target,
                                     std::uint64_t hash)>;
 
+  // Whether rules of this chain count as equal whatever their comments say.
+  using IgnoreComments = std::function<bool(std::string_view table, std::string_view chain)>;
+
   // `into` outlives the parser.
-  SaveParser(Ruleset& into, KeepText keep_text, OnRule on_rule = {});
+  SaveParser(Ruleset& into, KeepText keep_text, OnRule on_rule = {}, IgnoreComments ignore_comments = {});
 
   void feed(std::string_view piece);
   // Call once at the end: takes a last line without line feed.
@@ -47,6 +50,7 @@ class SaveParser {
   Ruleset& into_;
   KeepText keep_text_;
   OnRule on_rule_;
+  IgnoreComments ignore_comments_;
   Canonicaliser canonicaliser_;
   Ruleset::Chains* table_ = nullptr;
   std::string table_name_;
@@ -54,6 +58,7 @@ class SaveParser {
   Chain* chain_ = nullptr;
   std::string chain_name_;
   bool keep_ = false;
+  bool without_comments_ = false;
   std::string partial_;
   bool skipping_ = false;
   bool cut_ = false;

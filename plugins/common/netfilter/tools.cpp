@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 #include <system_error>
+#include <utility>
 
 #include "sluice/sdk/error.hpp"
 
@@ -31,18 +32,139 @@ std::optional<VersionLine> version_of(const std::string& program, const Surround
   }
 }
 
-bool has_hint(const std::string& save, const Surroundings& node) {
-  if (save.empty()) return false;
-  try {
+// What a variant has in the kernel, as far as it matters for the choice. Counts lines as
+// they come: the rules of a big cluster are no text to keep.
+class Content {
+ public:
+  Content(const std::string& save, const char* table, const Surroundings& node) {
     process::Command command;
-    command.arguments = {save, "-t", "mangle"};
-    const process::Outcome outcome = node.run(command);
-    return outcome.output.find(":KUBE-IPTABLES-HINT ") != std::string::npos ||
-           outcome.output.find(":KUBE-KUBELET-CANARY ") != std::string::npos;
-  } catch (const std::system_error&) {
-    return false;
+    command.arguments = {save};
+    if (table != nullptr) command.arguments.insert(command.arguments.end(), {"-t", table});
+    command.on_output = [this](std::string_view piece) { feed(piece); };
+    try {
+      node.run(command);
+    } catch (const std::system_error&) {
+      return;  // cannot be asked: as good as empty
+    }
+    line();
   }
+
+  std::size_t rules() const noexcept { return rules_; }
+  bool has_hint() const noexcept { return hint_; }
+  bool has_services() const noexcept { return services_; }
+
+ private:
+  static constexpr std::size_t kBegin = 32;  // of a line; more says nothing here
+
+  void feed(std::string_view piece) {
+    for (const char c : piece) {
+      if (c == '\n') {
+        line();
+      } else if (line_.size() < kBegin) {
+        line_.push_back(c);
+      }
+    }
+  }
+  void line() {
+    if (line_.starts_with("-A ")) ++rules_;
+    hint_ = hint_ || line_.starts_with(":KUBE-IPTABLES-HINT ") || line_.starts_with(":KUBE-KUBELET-CANARY ");
+    services_ = services_ || line_.starts_with(":KUBE-SERVICES ");
+    line_.clear();
+  }
+
+  std::string line_;
+  std::size_t rules_ = 0;
+  bool hint_ = false;
+  bool services_ = false;
+};
+
+RestoreWait wait_of(const Tools& tools, const Surroundings& node) {
+  if (tools.version >= Version{1, 6, 2}) return RestoreWait::kSeconds;
+  // In between, the patch that brought the wait brought --version as well.
+  return version_of(tools.restore, node) ? RestoreWait::kForever : RestoreWait::kNot;
 }
+
+// The candidates of one family, and who of them is in use.
+class Choice {
+ public:
+  Choice(abi::Family family, const Surroundings& node)
+      : node_(node), plain_(family == abi::Family::kIpv6 ? "ip6tables" : "iptables"), common_(find(plain_)),
+        nft_(find(plain_ + "-nft")), legacy_tables_(node.legacy_tables(family)) {
+    // Asking the old tools would load modules of the kernel that nobody may want.
+    if (!legacy_tables_.empty() || !common_) legacy_ = find(plain_ + "-legacy");
+    if (common_ && common_->variant == Variant::kNft && !nft_) nft_ = common_;
+    if (common_ && common_->variant == Variant::kLegacy && !legacy_) legacy_ = common_;
+  }
+
+  Tools make() {
+    Tools tools = choose();
+    tools.wait = wait_of(tools, node_);
+    warn(tools);
+    return tools;
+  }
+
+ private:
+  std::optional<Tools> find(const std::string& name) const {
+    Tools tools;
+    tools.restore = node_.find_program(name + "-restore");
+    tools.save = node_.find_program(name + "-save");
+    const auto version = version_of(node_.find_program(name), node_);
+    if (tools.restore.empty() || tools.save.empty() || !version) return std::nullopt;
+    tools.variant = version->variant;
+    tools.version = version->version;
+    return tools;
+  }
+
+  bool legacy_is_live() const { return legacy_ && !legacy_tables_.empty(); }
+
+  Tools choose() const {
+    if (nft_ && Content(nft_->save, "mangle", node_).has_hint()) return because(*nft_, "kubelet's hint is there");
+    if (legacy_is_live() && legacy_tables_.find("mangle") != std::string::npos &&
+        Content(legacy_->save, "mangle", node_).has_hint()) {
+      return because(*legacy_, "kubelet's hint is there");
+    }
+    const bool legacy_is_usual = common_ && common_->variant == Variant::kLegacy;
+    if (nft_ && legacy_ && (legacy_is_live() || legacy_is_usual)) {
+      const std::size_t in_nft = Content(nft_->save, nullptr, node_).rules();
+      const std::size_t in_legacy = legacy_is_live() ? Content(legacy_->save, nullptr, node_).rules() : 0;
+      const std::string counts = std::to_string(in_nft) + " rules in nf_tables, " + std::to_string(in_legacy) +
+                                 " in the legacy tables";
+      if (in_nft > in_legacy) return because(*nft_, counts);
+      if (in_legacy > in_nft) return because(*legacy_, counts);
+    }
+    // The name with the variant says which it is, even when an alternative is switched while we run.
+    if (common_ && common_->variant == Variant::kNft) return because(*nft_, "it is the usual one here");
+    if (common_) return because(*common_, "it is the usual one here");
+    if (nft_) return because(*nft_, "there is no other");
+    if (legacy_) return because(*legacy_, "there is no other");
+    throw sdk::Failure(abi::Code::kUnsupported, plain_,
+                       "find " + plain_ + ", " + plain_ + "-save and " + plain_ +
+                           "-restore: not in PATH; install the package iptables");
+  }
+
+  static Tools because(Tools tools, std::string why) {
+    tools.why = std::move(why);
+    return tools;
+  }
+
+  // Packets pass the rules of both: whoever is translated by one is not by the other.
+  void warn(Tools& tools) const {
+    const bool nft = tools.variant == Variant::kNft;
+    const std::optional<Tools>& other = nft ? legacy_ : nft_;
+    if (!other || (nft && !legacy_is_live()) || !Content(other->save, "nat", node_).has_services()) return;
+    const std::string chosen = nft ? "nf_tables" : "the legacy tables";
+    const std::string rest = nft ? "the legacy tables" : "nf_tables";
+    tools.warning = "chains of a service proxy are in " + rest + " too, while rules are written to " + chosen +
+                    ": packets pass both; remove those that " + other->save + " shows, or restart the node";
+  }
+
+  const Surroundings& node_;
+  std::string plain_;
+  std::optional<Tools> common_;
+  std::optional<Tools> nft_;
+  std::optional<Tools> legacy_;
+  std::string legacy_tables_;
+};
 
 }  // namespace
 
@@ -65,40 +187,13 @@ std::optional<VersionLine> parse_version(std::string_view text) {
 
 Surroundings Surroundings::of_this_node() { return {&process::find_program, &process::run, &read_legacy_tables}; }
 
-Tools find_tools(abi::Family family, const Surroundings& node) {
-  const std::string plain = family == abi::Family::kIpv6 ? "ip6tables" : "iptables";
-  const auto find = [&](const std::string& name) -> std::optional<Tools> {
-    Tools tools{node.find_program(name + "-restore"), node.find_program(name + "-save"), {}, {}};
-    const auto version = version_of(node.find_program(name), node);
-    if (tools.restore.empty() || tools.save.empty() || !version) return std::nullopt;
-    tools.variant = version->variant;
-    tools.version = version->version;
-    return tools;
-  };
-  const auto common = find(plain);
-  const auto nft = find(plain + "-nft");
-  const bool legacy_in_use = !node.legacy_tables(family).empty();
-  const auto legacy = legacy_in_use || !common ? find(plain + "-legacy") : std::nullopt;
-
-  if (nft && has_hint(nft->save, node)) return *nft;
-  if (legacy_in_use && legacy && node.legacy_tables(family).find("mangle") != std::string::npos &&
-      has_hint(legacy->save, node)) {
-    return *legacy;
-  }
-  // The name says which it is, even when an alternative is switched while we run.
-  if (common && common->variant == Variant::kNft) return nft ? *nft : *common;
-  if (common) return *common;
-  if (nft) return *nft;
-  if (legacy) return *legacy;
-  throw sdk::Failure(abi::Code::kUnsupported, plain,
-                     "find " + plain + ", " + plain + "-save and " + plain +
-                         "-restore: not in PATH; install the package iptables");
-}
+Tools find_tools(abi::Family family, const Surroundings& node) { return Choice(family, node).make(); }
 
 std::string describe(const Tools& tools) {
   const Version& v = tools.version;
   return "iptables " + std::to_string(v.major) + "." + std::to_string(v.minor) + "." + std::to_string(v.patch) +
-         (tools.variant == Variant::kNft ? " (nf_tables), " : " (legacy), ") + tools.restore;
+         (tools.variant == Variant::kNft ? " (nf_tables), " : " (legacy), ") + tools.restore +
+         (tools.why.empty() ? "" : ", because " + tools.why);
 }
 
 }  // namespace sluice::netfilter

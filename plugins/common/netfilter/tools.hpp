@@ -3,7 +3,8 @@
 
 // Which iptables to call. A node may have two of them: one that speaks to nf_tables and
 // the old one with tables of its own. Rules in both are a mess, so we follow whoever
-// was there first: kubelet, which leaves a chain as a hint; then the distribution.
+// was there first: kubelet, which leaves a chain as a hint in table mangle; then whoever
+// has written more rules; then the distribution, which says what plain "iptables" is.
 #pragma once
 
 #include <compare>
@@ -26,15 +27,23 @@ struct Version {
   auto operator<=>(const Version&) const = default;
 };
 
+// What iptables-restore does about a lock that somebody else holds.
+enum class RestoreWait {
+  kSeconds,  // from 1.6.2: waits as long as it is told
+  kForever,  // between: waits for it
+  kNot,      // older: knows no lock, so whoever calls it holds the lock
+};
+
 struct Tools {
   std::string restore;  // absolute paths
   std::string save;
   Variant variant = Variant::kNft;
   Version version;
+  RestoreWait wait = RestoreWait::kSeconds;
+  std::string why;      // these were chosen: "kubelet uses them"
+  std::string warning;  // empty when all is well
 
-  // iptables 1.6.2 brought both.
   bool has_random_fully() const noexcept { return version >= Version{1, 6, 2}; }
-  bool restore_waits() const noexcept { return version >= Version{1, 6, 2}; }
 };
 
 struct VersionLine {
@@ -59,7 +68,7 @@ struct Surroundings {
 // Throws sdk::Failure (kUnsupported) that names what to install.
 Tools find_tools(abi::Family family, const Surroundings& node);
 
-// "iptables 1.8.9 (nf_tables), /usr/sbin/iptables-nft-restore": for the log.
+// "iptables 1.8.9 (nf_tables), /usr/sbin/iptables-nft-restore, because …": for the log.
 std::string describe(const Tools& tools);
 
 }  // namespace sluice::netfilter

@@ -94,10 +94,15 @@ class Bench {
                           const std::function<void(std::string_view)>& sink) override {
       return kernel_.save(only, sink);
     }
-    process::Outcome restore(std::string_view input) override { return kernel_.restore(input); }
+    iptables::Restored restore(std::string_view input) override { return kernel_.restore(input); }
     process::Outcome try_restore(std::string_view input) override { return kernel_.try_restore(input); }
     std::optional<std::uint32_t> generation() override { return kernel_.generation(); }
+    netfilter::ForeignChanges& foreign_changes() override { return kernel_.foreign_changes(); }
     int allow_localnet_routing() override { return kernel_.allow_localnet_routing(); }
+    int ensure_counter(const std::string& name) override { return kernel_.ensure_counter(name); }
+    std::optional<std::uint64_t> counted_packets(const std::string& name) override {
+      return kernel_.counted_packets(name);
+    }
 
    private:
     FakeKernel& kernel_;

@@ -9,6 +9,7 @@
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
 
+#include <cstdint>
 #include <string>
 
 namespace sluice::netfilter {
@@ -24,6 +25,7 @@ class CanonicalTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(nonsense_keeps_its_words);
   CPPUNIT_TEST(hash_follows_the_canonical_form);
   CPPUNIT_TEST(order_of_rules_counts_in_a_chain);
+  CPPUNIT_TEST(comments_can_be_left_out_of_the_hash);
   CPPUNIT_TEST_SUITE_END();
 
   static std::string canonical(const std::string& rule) { return std::string(Canonicaliser().canonical(rule)); }
@@ -182,6 +184,16 @@ class CanonicalTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(fold(fold(0, a), b) != fold(fold(0, b), a));
     CPPUNIT_ASSERT(fold(fold(0, a), a) != fold(0, a));
     CPPUNIT_ASSERT(fold(0, a) != 0);
+  }
+
+  void comments_can_be_left_out_of_the_hash() {
+    Canonicaliser canonicaliser;
+    const std::uint64_t bare = canonicaliser.hash("-s 10.0.0.1 -j KUBE-MARK-MASQ");
+    const std::string commented = "-s 10.0.0.1/32 -m comment --comment \"ns/a:p b\" -j KUBE-MARK-MASQ";
+    CPPUNIT_ASSERT_EQUAL(bare, canonicaliser.hash_without_comments(commented));
+    CPPUNIT_ASSERT_EQUAL(bare, canonicaliser.hash_without_comments("-s 10.0.0.1 -j KUBE-MARK-MASQ"));
+    CPPUNIT_ASSERT(bare != canonicaliser.hash(commented));
+    CPPUNIT_ASSERT(bare != canonicaliser.hash_without_comments("-s 10.0.0.2 -m comment --comment x -j KUBE-MARK-MASQ"));
   }
 };
 

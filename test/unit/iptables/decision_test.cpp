@@ -78,7 +78,7 @@ class DecisionTest : public CppUnit::TestFixture {
     Bench bench;
   };
 
-  void case_1_to_3_cluster_ip() {
+  void case_1_to_3_cluster_ip() {  // cases 1-3
     ServiceSpec spec;
     spec.endpoints = {e1(), e2()};
     Scene scene({spec});
@@ -96,7 +96,7 @@ class DecisionTest : public CppUnit::TestFixture {
     without.expect("10.180.0.1:80 10.180.2.1:80", node(kClusterIp));
   }
 
-  void case_4_hairpin() {
+  void case_4_hairpin() {  // case 4
     ServiceSpec spec;
     spec.endpoints = {e1(), e2()};
     Packet own = pod(kClusterIp);
@@ -104,7 +104,7 @@ class DecisionTest : public CppUnit::TestFixture {
     Scene({spec}).expect("10.180.0.1:80* 10.180.2.1:80", own);
   }
 
-  void case_5_to_7_ports_and_protocols() {
+  void case_5_to_7_ports_and_protocols() {  // cases 5, 6
     ServiceSpec http;
     http.endpoints = {{"10.180.0.1", 8080, true, Condition::kReady}};
     ServiceSpec https = http;
@@ -124,7 +124,7 @@ class DecisionTest : public CppUnit::TestFixture {
     scene.expect("10.180.0.1:5353", packet);
   }
 
-  void case_9_ipv6() {
+  void case_9_ipv6() {  // case 9
     ServiceSpec spec;
     spec.cluster_ip = "fd00:10::41";
     spec.endpoints = {{"fd00:2::1", 80, true, Condition::kReady}};
@@ -138,7 +138,7 @@ class DecisionTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("[fd00:2::1]:80*"), tracer.outcomes({"2001:db8::7", "fd00:10::41"}));
   }
 
-  void case_11_even_shares() {
+  void case_11_even_shares() {  // case 11
     ServiceSpec spec;
     spec.endpoints = {e1(), e2(), {"10.180.3.1", 80, false, Condition::kReady}};
     Scene scene({spec});
@@ -147,7 +147,7 @@ class DecisionTest : public CppUnit::TestFixture {
     }
   }
 
-  void case_12_interface_detectors() {
+  void case_12_interface_detectors() {  // case 12
     ServiceSpec spec;
     spec.endpoints = {e1()};
     NodeSpec facts;
@@ -159,7 +159,7 @@ class DecisionTest : public CppUnit::TestFixture {
     scene.expect("10.180.0.1:80*", node(kClusterIp));
   }
 
-  void case_13_to_15_no_endpoints() {
+  void case_13_to_15_no_endpoints() {  // cases 13-15
     for (const std::vector<EndpointSpec>& endpoints :
          {std::vector<EndpointSpec>{}, std::vector<EndpointSpec>{e1(Condition::kGone)}}) {
       Scene scene({everything(endpoints)});
@@ -171,12 +171,12 @@ class DecisionTest : public CppUnit::TestFixture {
     }
   }
 
-  void case_19_external_policy_cluster() {
+  void case_19_external_policy_cluster() {  // case 19
     Scene scene({everything({e1(), e2()})});
     for (const auto from : {pod, node, outside}) scene.expect_external("10.180.0.1:80* 10.180.2.1:80*", from);
   }
 
-  void case_20_to_22_external_policy_local() {
+  void case_20_to_22_external_policy_local() {  // cases 20-22
     ServiceSpec spec = everything({e1(), e2()});
     spec.external_local = true;
     Scene scene({spec});
@@ -185,7 +185,7 @@ class DecisionTest : public CppUnit::TestFixture {
     scene.expect_external("10.180.0.1:80* 10.180.2.1:80*", node);
   }
 
-  void case_23_no_local_endpoint() {
+  void case_23_no_local_endpoint() {  // case 23
     ServiceSpec spec = everything({e2()});
     spec.external_local = true;
     Scene scene({spec});
@@ -195,7 +195,7 @@ class DecisionTest : public CppUnit::TestFixture {
     scene.expect("10.180.2.1:80", pod(kClusterIp));
   }
 
-  void case_24_no_endpoint_anywhere() {
+  void case_24_no_endpoint_anywhere() {  // case 24
     ServiceSpec spec = everything({});
     spec.external_local = true;
     Scene scene({spec});
@@ -204,7 +204,7 @@ class DecisionTest : public CppUnit::TestFixture {
     scene.expect("REJ", pod(kClusterIp));
   }
 
-  void case_25_no_detector() {
+  void case_25_no_detector() {  // case 25
     ServiceSpec spec = everything({e1(), e2()});
     spec.external_local = true;
     NodeSpec facts;
@@ -215,7 +215,7 @@ class DecisionTest : public CppUnit::TestFixture {
     Scene({spec}, facts).expect("DROP", pod(kVip));
   }
 
-  void case_27_to_30_internal_policy_local() {
+  void case_27_to_30_internal_policy_local() {  // cases 27, 28, 30
     ServiceSpec spec = everything({e1(), e2()});
     spec.internal_local = true;
     Scene scene({spec});
@@ -230,7 +230,7 @@ class DecisionTest : public CppUnit::TestFixture {
     Scene({spec}).expect("REJ", pod(kClusterIp));
   }
 
-  void case_31_one_local_of_two() {
+  void case_31_one_local_of_two() {  // case 31
     ServiceSpec spec = everything({e1(), e2()});
     spec.external_local = true;
     Scene scene({spec});
@@ -239,7 +239,7 @@ class DecisionTest : public CppUnit::TestFixture {
     scene.expect("10.180.0.1:80 10.180.2.1:80", pod(kClusterIp));
   }
 
-  void case_32_health_check_port() {
+  void case_32_health_check_port() {  // case 32
     ServiceSpec spec = everything({});
     spec.external_local = true;
     spec.health_check_node_port = 30000;
@@ -249,7 +249,7 @@ class DecisionTest : public CppUnit::TestFixture {
     scene.expect("DROP", outside("192.168.0.2", 30002));
   }
 
-  void case_33_to_35_terminating_with_policy_cluster() {
+  void case_33_to_35_terminating_with_policy_cluster() {  // cases 33-35
     const EndpointSpec terminating = {"10.180.0.9", 80, true, Condition::kTerminating};
     Scene({everything({e1(), terminating})}).expect_external("10.180.0.1:80*", outside);
     Scene({everything({terminating, e2(Condition::kTerminating)})})
@@ -257,7 +257,7 @@ class DecisionTest : public CppUnit::TestFixture {
     Scene({everything({e1(Condition::kGone)})}).expect_external("REJ", outside);
   }
 
-  void case_36_to_39_terminating_with_policy_local() {
+  void case_36_to_39_terminating_with_policy_local() {  // cases 36-39
     ServiceSpec spec = everything({e1(Condition::kTerminating), e2()});
     spec.external_local = true;
     Scene draining({spec});
@@ -275,7 +275,7 @@ class DecisionTest : public CppUnit::TestFixture {
     remote.expect("10.180.2.1:80", pod(kClusterIp));
   }
 
-  void case_56_to_61_source_ranges() {
+  void case_56_to_61_source_ranges() {  // cases 56-58, 61
     ServiceSpec spec = everything({e1(), e2()});
     spec.source_ranges = {"203.0.113.0/25"};
     Packet blocked = outside(kVip);
@@ -310,7 +310,7 @@ class DecisionTest : public CppUnit::TestFixture {
     local.expect("10.180.2.1:80", pod(kVip));
   }
 
-  void case_63_to_66_node_port_addresses() {
+  void case_63_to_66_node_port_addresses() {  // cases 63-66
     const ServiceSpec spec = everything({e1()});
     Packet loopback = node("127.0.0.1", 30001);
     loopback.source = "127.0.0.1";
@@ -335,7 +335,7 @@ class DecisionTest : public CppUnit::TestFixture {
     two.expect("PASS", outside("192.168.1.2", 30001));
   }
 
-  void case_71_service_address_wins_over_node_port() {
+  void case_71_service_address_wins_over_node_port() {  // case 71
     ServiceSpec by_port = everything({e1()});
     ServiceSpec by_address;
     by_address.name = "svc2";
@@ -352,7 +352,7 @@ class DecisionTest : public CppUnit::TestFixture {
     scene.expect("10.180.2.1:80*", outside("192.168.0.2", 30001));
   }
 
-  void case_72_loopback_stays_closed() {
+  void case_72_loopback_stays_closed() {  // case 72
     Scene scene({everything({e1()})});
     scene.expect("DROP", outside("127.0.0.1", 9999));
     Packet own = node("127.0.0.1", 9999);
@@ -360,7 +360,7 @@ class DecisionTest : public CppUnit::TestFixture {
     scene.expect("PASS", own);
   }
 
-  void case_73_to_76_affinity() {
+  void case_73_to_76_affinity() {  // cases 73, 74, 76
     ServiceSpec spec = everything({e1(), e2()});
     spec.affinity_seconds = 10800;
     spec.external_local = true;

@@ -57,7 +57,7 @@ class DeltaTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(bench.kernel.restores.empty());
   }
 
-  void endpoint_change_writes_the_chains_of_its_service_only() {
+  void endpoint_change_writes_the_chains_of_its_service_only() {  // cases 95, 97
     Bench bench;
     ServiceSpec other = with({e1(), e2()});
     other.name = "svc2";
@@ -82,7 +82,7 @@ COMMIT
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{9}, bench.result.kernel_writes);
   }
 
-  void first_endpoint_replaces_the_reject_in_one_restore() {
+  void first_endpoint_replaces_the_reject_in_one_restore() {  // case 16
     Bench bench;
     ok(bench.full({with({})}));
     ok(bench.delta({with({e1()})}));
@@ -130,7 +130,7 @@ COMMIT
     CPPUNIT_ASSERT(written(bench).find("svc1") == std::string::npos);
   }
 
-  void removed_service_leaves_nothing() {
+  void removed_service_leaves_nothing() {  // case 96
     Bench bench;
     ok(bench.full({}));
     const std::string before = bench.kernel.text();
@@ -148,7 +148,7 @@ COMMIT
     CPPUNIT_ASSERT(bench.kernel.restores.empty());
   }
 
-  void renamed_port_takes_its_rules_along() {
+  void renamed_port_takes_its_rules_along() {  // case 90
     Bench bench;
     ok(bench.full({with({e1()})}));
     ServiceSpec renamed = with({e1()});
@@ -160,7 +160,7 @@ COMMIT
     CPPUNIT_ASSERT_EQUAL(fresh.kernel.text(), bench.kernel.text());
   }
 
-  void affinity_rewrites_chains() {
+  void affinity_rewrites_chains() {  // case 78
     Bench bench;
     ok(bench.full({with({e1()})}));
     ServiceSpec sticky = with({e1()});

@@ -18,8 +18,9 @@ class FakeHost final : public abi::Host {
   void log(abi::Severity severity, abi::StringView text) noexcept override {
     lines.emplace_back(severity, sdk::text(text));
   }
-  void metric(abi::MetricKind, abi::StringView name, abi::StringView labels, double value) noexcept override {
-    metrics[std::string(sdk::text(name)) + "{" + std::string(sdk::text(labels)) + "}"] = value;
+  void metric(abi::MetricKind kind, abi::StringView name, abi::StringView labels, double value) noexcept override {
+    double& held = metrics[std::string(sdk::text(name)) + "{" + std::string(sdk::text(labels)) + "}"];
+    held = kind == abi::MetricKind::kCounterAdd ? held + value : value;
   }
   void event(abi::Severity, abi::StringView reason, abi::StringView) noexcept override {
     events.emplace_back(sdk::text(reason));
@@ -28,7 +29,7 @@ class FakeHost final : public abi::Host {
     clock += step;
     return clock;
   }
-  void request_resync(abi::StringView) noexcept override {}
+  void request_resync(abi::StringView reason) noexcept override { resyncs.emplace_back(sdk::text(reason)); }
   void report_unwell(abi::StringView) noexcept override {}
   void object_failed(abi::StringView object, const abi::Error* error) noexcept override {
     failed.emplace_back(std::string(sdk::text(object)) + ": " + error->message);
@@ -39,6 +40,7 @@ class FakeHost final : public abi::Host {
   std::map<std::string, double> metrics;
   std::vector<std::string> events;
   std::vector<std::string> failed;
+  std::vector<std::string> resyncs;
   std::uint64_t clock = 0;
   std::uint64_t step = 1;  // time passes with each look at the clock
 };

@@ -54,10 +54,10 @@ process::Outcome FakeKernel::ok() {
   return outcome;
 }
 
-process::Outcome FakeKernel::fail(int code, const std::string& complaint) const {
+process::Outcome FakeKernel::fail(int code, const std::string& why) const {
   process::Outcome outcome;
   outcome.exit_code = code;
-  outcome.complaint = complaint;
+  outcome.complaint = why;
   return outcome;
 }
 
@@ -82,7 +82,14 @@ process::Outcome FakeKernel::save(std::optional<netfilter::Table> only,
 }
 
 std::string FakeKernel::carry_out(Chains& chains, const std::string& line) const {
-  if (!refuse.empty() && line.find(refuse) != std::string::npos) return "RULE_APPEND failed (Invalid argument)";
+  for (const std::string& part : refuse) {
+    if (line.find(part) != std::string::npos) return "RULE_APPEND failed (Invalid argument)";
+  }
+  const std::size_t counter = line.find("--nfacct-name ");
+  if (counter != std::string::npos && line[1] != 'D') {
+    const std::string rest = line.substr(counter + 14);
+    if (!counters.contains(rest.substr(0, rest.find(' ')))) return "RULE_APPEND failed (No such file or directory)";
+  }
   if (line[0] == ':') {
     chains[line.substr(1, line.find(' ') - 1)].clear();
     return {};
@@ -101,6 +108,10 @@ std::string FakeKernel::carry_out(Chains& chains, const std::string& line) const
       }
     }
     chains.erase(found);
+    return {};
+  }
+  if (verb == "-F") {
+    found->second.clear();
     return {};
   }
   if (verb == "-D") {
@@ -122,9 +133,37 @@ std::string FakeKernel::carry_out(Chains& chains, const std::string& line) const
   return {};
 }
 
-process::Outcome FakeKernel::restore(std::string_view input) {
+iptables::Restored FakeKernel::restore(std::string_view input) {
   restores.emplace_back(input);
-  if (fail_next != 0) return fail(std::exchange(fail_next, 0), "Another app is currently holding the xtables lock.");
+  return {run(input), std::exchange(lock_wait, std::chrono::milliseconds(0))};
+}
+
+std::string FakeKernel::name_line(std::string_view input, std::size_t number) const {
+  if (naming == Naming::kNone) return "something went wrong";
+  if (naming == Naming::kNextLine) ++number;
+  if (naming == Naming::kCommit) {
+    std::istringstream lines{std::string(input)};
+    std::string line;
+    std::size_t at = 0;
+    while (std::getline(lines, line) && (++at < number || line != "COMMIT")) {
+    }
+    return "line " + std::to_string(at) + " failed";
+  }
+  return "\nline " + std::to_string(number) + ": ";
+}
+
+int FakeKernel::ensure_counter(const std::string& name) {
+  if (counter_error == 0) counters.try_emplace(name);
+  return counter_error;
+}
+
+std::optional<std::uint64_t> FakeKernel::counted_packets(const std::string& name) {
+  const auto found = counters.find(name);
+  return found == counters.end() ? std::nullopt : std::optional(found->second);
+}
+
+process::Outcome FakeKernel::run(std::string_view input) {
+  if (fail_next != 0) return fail(std::exchange(fail_next, 0), complaint);
   std::istringstream lines{std::string(input)};
   std::string line;
   std::string table;
@@ -135,17 +174,17 @@ process::Outcome FakeKernel::restore(std::string_view input) {
       changed = tables.at(table);
     } else if (line == "COMMIT") {
       tables[table] = changed;
-      ++generation_;
+      ++*generation_;
     } else if (const std::string why = carry_out(changed, line); !why.empty()) {
-      return fail(4, "iptables-nft-restore v1.8.9 (nf_tables): \nline " + std::to_string(number) + ": " + why + "\n");
+      const std::string what = naming == Naming::kLine || naming == Naming::kNextLine ? why : "";
+      return fail(refusal_status, "iptables-nft-restore v1.8.9 (nf_tables): " + name_line(input, number) + what + "\n");
     }
   }
   return ok();
 }
 
 void FakeKernel::foreign(const std::string& input) {
-  const process::Outcome outcome = restore(input);
-  restores.pop_back();
+  const process::Outcome outcome = run(input);
   if (!outcome.ok()) throw std::logic_error(outcome.complaint);
 }
 

@@ -21,12 +21,15 @@ class FakeKernel final : public iptables::Kernel {
   const netfilter::Tools& tools() override { return tools_; }
   process::Outcome save(std::optional<netfilter::Table> only,
                         const std::function<void(std::string_view)>& sink) override;
-  process::Outcome restore(std::string_view input) override;
+  iptables::Restored restore(std::string_view input) override;
   process::Outcome try_restore(std::string_view) override { return ok(); }
   std::optional<std::uint32_t> generation() override {
-    return tools_.variant == netfilter::Variant::kNft ? std::optional(generation_) : std::nullopt;
+    return tools_.variant == netfilter::Variant::kNft ? std::optional(*generation_) : std::nullopt;
   }
+  netfilter::ForeignChanges& foreign_changes() override { return *foreign_changes_; }
   int allow_localnet_routing() override { return sysctl_error; }
+  int ensure_counter(const std::string& name) override;
+  std::optional<std::uint64_t> counted_packets(const std::string& name) override;
 
   using Rules = std::vector<std::string>;
   using Chains = std::map<std::string, Rules>;
@@ -37,26 +40,49 @@ class FakeKernel final : public iptables::Kernel {
   bool has(const std::string& table, const std::string& chain) const;
   std::string text() const;
   std::size_t count_rules(const std::string& table) const;
+  // The two are families of one node from now on.
+  void join(FakeKernel& other) {
+    generation_ = other.generation_;
+    foreign_changes_ = other.foreign_changes_;
+  }
   void use_legacy() { tools_.variant = netfilter::Variant::kLegacy; }
+  void use_version(netfilter::Version version) { tools_.version = version; }
 
   std::map<std::string, Chains> tables;
   std::vector<std::string> restores;  // inputs, in their order, also of those that failed
   std::size_t saves = 0;
   int sysctl_error = 0;
-  // A line that contains this is refused.
-  std::string refuse;
+  // A line that contains one of these is refused.
+  std::vector<std::string> refuse;
+  // How the line is named then: the right one; the COMMIT, as where the kernel refuses
+  // what the old iptables hands over; the one behind; none.
+  enum class Naming { kLine, kCommit, kNextLine, kNone };
+  Naming naming = Naming::kLine;
+  // The status a refusal ends with.
+  int refusal_status = 4;
   // The next restore ends with this status and nothing done.
   int fail_next = 0;
+  std::string complaint = "Another app is currently holding the xtables lock.";
+  // What the next restore has to wait for the lock.
+  std::chrono::milliseconds lock_wait{0};
+  // 0, or why there are no counters; counters with what they have counted.
+  int counter_error = 95;  // EOPNOTSUPP
+  std::map<std::string, std::uint64_t> counters;
   bool cut_save = false;
 
  private:
   static process::Outcome ok();
-  process::Outcome fail(int code, const std::string& complaint) const;
+  process::Outcome fail(int code, const std::string& why) const;
   // The complaint, empty when the line was carried out.
   std::string carry_out(Chains& chains, const std::string& line) const;
+  process::Outcome run(std::string_view input);
+  std::string name_line(std::string_view input, std::size_t number) const;
 
   netfilter::Tools tools_;
-  std::uint32_t generation_ = 7;
+  std::uint32_t own_generation_ = 7;
+  netfilter::ForeignChanges own_foreign_changes_;
+  std::uint32_t* generation_ = &own_generation_;
+  netfilter::ForeignChanges* foreign_changes_ = &own_foreign_changes_;
 };
 
 }  // namespace sluice::test

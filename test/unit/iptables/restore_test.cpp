@@ -17,6 +17,9 @@ class RestoreTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(orders_tables_and_what_is_in_them);
   CPPUNIT_TEST(leaves_out_tables_without_lines);
   CPPUNIT_TEST(finds_the_line_and_whom_it_was_for);
+  CPPUNIT_TEST(tells_which_commit_a_line_belongs_to);
+  CPPUNIT_TEST(a_part_is_one_commit_of_some_owners);
+  CPPUNIT_TEST(insertions_can_be_taken_back);
   CPPUNIT_TEST(reads_the_number_of_the_failed_line);
   CPPUNIT_TEST_SUITE_END();
 
@@ -55,7 +58,7 @@ class RestoreTest : public CppUnit::TestFixture {
     const RestoreInput input = example();
     const auto is = [&](std::size_t number, const std::string& text, const std::string& owner) {
       const auto line = input.find_line(number);
-      return line && line->text == text && line->owner == owner;
+      return line && line->text == text && input.owner_name(line->owner) == owner;
     };
     CPPUNIT_ASSERT(!input.find_line(0) && !input.find_line(1));
     CPPUNIT_ASSERT(is(2, ":NEW - [0:0]", "ns/a"));
@@ -66,6 +69,43 @@ class RestoreTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!input.find_line(7) && !input.find_line(8));
     CPPUNIT_ASSERT(is(9, "-D SHARED -j REJECT", "ns/a"));
     CPPUNIT_ASSERT(!input.find_line(10) && !input.find_line(11) && !input.find_line(999));
+  }
+
+  void tells_which_commit_a_line_belongs_to() {
+    const RestoreInput input = example();
+    CPPUNIT_ASSERT(!input.find_commit(0));
+    for (std::size_t line = 1; line <= 7; ++line) CPPUNIT_ASSERT(input.find_commit(line) == std::size_t{0});
+    for (std::size_t line = 8; line <= 10; ++line) CPPUNIT_ASSERT(input.find_commit(line) == std::size_t{1});
+    CPPUNIT_ASSERT(!input.find_commit(11));
+  }
+
+  void a_part_is_one_commit_of_some_owners() {
+    RestoreInput input;
+    input.declare(Table::kFilter, "COMMON");
+    input.set_owner("ns/a");
+    input.insert(Table::kFilter, "COMMON", "-j REJECT");
+    input.append(Table::kNat, "A", "-j ACCEPT");
+    input.set_owner("ns/b");
+    input.declare(Table::kNat, "B");
+    input.set_owner({});
+    input.append(Table::kNat, "COMMON", "-j A");
+    input.set_leftovers();
+    input.remove(Table::kNat, "COMMON", "-j OLD");
+    const auto part = [&](std::size_t commit, RestoreInput::Owner owner) {
+      return input.part(commit, [&](RestoreInput::Owner given) { return given == owner; }).text();
+    };
+    CPPUNIT_ASSERT_EQUAL(std::string("ns/b"), input.owner_name(input.owners_end() - 1));
+    CPPUNIT_ASSERT_EQUAL(std::string("*filter\n:COMMON - [0:0]\nCOMMIT\n"), part(0, RestoreInput::kCommon));
+    CPPUNIT_ASSERT_EQUAL(std::string("*nat\n-A COMMON -j A\nCOMMIT\n"), part(1, RestoreInput::kCommon));
+    CPPUNIT_ASSERT_EQUAL(std::string("*nat\n-D COMMON -j OLD\nCOMMIT\n"), part(1, RestoreInput::kLeftovers));
+    CPPUNIT_ASSERT_EQUAL(std::string("*nat\n-A A -j ACCEPT\nCOMMIT\n"), part(1, RestoreInput::kFirstOwner));
+    CPPUNIT_ASSERT_EQUAL(std::string(), part(0, RestoreInput::kFirstOwner + 1));
+  }
+
+  void insertions_can_be_taken_back() {
+    const RestoreInput undo = example().undo_insertions(
+        [](RestoreInput::Owner owner, std::size_t commit) { return owner == RestoreInput::kFirstOwner && commit == 0; });
+    CPPUNIT_ASSERT_EQUAL(std::string("*nat\n-D SHARED -j NEW\nCOMMIT\n"), undo.text());
   }
 
   void reads_the_number_of_the_failed_line() {

@@ -6,83 +6,15 @@
 // Run in a network namespace that nobody else uses (test/system/iptables_kernel_test.sh).
 //   iptables_roundtrip 4|6 nft|legacy      TAP
 //   iptables_roundtrip 4|6 bench N M       times with N service ports of M endpoints
-#include <sys/resource.h>
-
 #include <algorithm>
-#include <chrono>
-#include <cstdio>
-#include <cstdlib>
-#include <fstream>
 #include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "plugins/common/process/command.hpp"
-#include "plugins/iptables/backend.hpp"
-#include "test/unit/iptables/fake_host.hpp"
-#include "test/unit/iptables/world.hpp"
+#include "test/unit/iptables/roundtrip.hpp"
 
 namespace sluice::test {
 namespace {
-
-class Roundtrip {
- public:
-  explicit Roundtrip(abi::Family family) : family_(family) { restart(); }
-  ~Roundtrip() { backend_->release(); }
-  Roundtrip(const Roundtrip&) = delete;
-  Roundtrip& operator=(const Roundtrip&) = delete;
-
-  void restart() {
-    if (backend_ != nullptr) backend_->release();
-    abi::CreateArgs args{};
-    args.struct_size = sizeof(args);
-    args.family = family_;
-    args.host = &host;
-    backend_ = new iptables::IptablesBackend(args);
-  }
-
-  abi::Code full(const std::vector<ServiceSpec>& services) {
-    World world(family_);
-    return apply(world.full(services, ++generation_, node()));
-  }
-  abi::Code delta(const std::vector<ServiceSpec>& changed, const std::vector<ServiceSpec>& removed = {}) {
-    World world(family_);
-    return apply(world.delta(changed, removed, ++generation_, node()));
-  }
-  abi::Code apply(const abi::Transaction& transaction) {
-    clear();
-    result = {};
-    result.struct_size = sizeof(result);
-    return backend_->apply(&transaction, &result, &error);
-  }
-  abi::Code probe() { return clear(), backend_->probe(&error); }
-  abi::Code verify() { return clear(), backend_->verify(&error); }
-  abi::Code cleanup() { return clear(), backend_->cleanup(&error); }
-
-  NodeSpec node() const {
-    NodeSpec spec;
-    if (family_ == abi::Family::kIpv6) {
-      spec.ip = "fd00::2";
-      spec.detector_cidr = "fd00::/16";
-    }
-    return spec;
-  }
-
-  FakeHost host;
-  abi::ApplyResult result{};
-  abi::Error error{};
-
- private:
-  void clear() {
-    error = {};
-    error.struct_size = sizeof(error);
-  }
-
-  abi::Family family_;
-  abi::Backend* backend_ = nullptr;
-  std::uint64_t generation_ = 0;
-};
 
 // One service port of each kind of rules.
 std::vector<ServiceSpec> variants(abi::Family family) {
@@ -116,31 +48,10 @@ std::vector<ServiceSpec> variants(abi::Family family) {
   return made;
 }
 
-class Tap {
- public:
-  void check(bool good, const std::string& what, const Roundtrip& trip) {
-    std::printf("%s %d - %s\n", good ? "ok" : "not ok", ++count_, what.c_str());
-    if (!good) {
-      failed_ = true;
-      std::printf("# %s %s (%llu lines written)\n", trip.error.object, trip.error.message,
-                  static_cast<unsigned long long>(trip.result.kernel_writes));
-    }
-    std::fflush(stdout);
-  }
-  int finish() const {
-    std::printf("1..%d\n", count_);
-    return failed_ ? 1 : 0;
-  }
-
- private:
-  int count_ = 0;
-  bool failed_ = false;
-};
-
 class Checks {
  public:
   Checks(abi::Family family, bool legacy)
-      : legacy_(legacy), services_(variants(family)), trip_(family),
+      : family_(family), legacy_(legacy), services_(variants(family)), trip_(family),
         tool_(family == abi::Family::kIpv6 ? "ip6tables" : "iptables") {}
 
   int run() {
@@ -150,6 +61,8 @@ class Checks {
     takes_every_path();
     repairs_damage();
     cleans_up();
+    check_refusals(family_, legacy_, tap_);
+    check_counters(family_, tap_);
     return tap_.finish();
   }
 
@@ -158,12 +71,6 @@ class Checks {
   bool written(abi::Code code) { return code == abi::Code::kOk && trip_.result.kernel_writes > 0; }
   bool nothing_to_do(abi::Code code) { return code == abi::Code::kOk && trip_.result.kernel_writes == 0; }
 
-  process::Outcome call(const std::string& program, std::vector<std::string> arguments) {
-    process::Command command;
-    command.arguments = std::move(arguments);
-    command.arguments.insert(command.arguments.begin(), process::find_program(program));
-    return process::run(command);
-  }
   std::string saved() {
     std::string rules;
     std::string text = call(tool_ + "-save", {}).output;
@@ -238,18 +145,15 @@ class Checks {
   }
 
   void repairs_damage() {
-    if (legacy_) {
-      repair("a flush of all tables", [this] {
-        for (const char* table : {"mangle", "nat", "filter"}) {
-          if (!call(tool_, {"-t", table, "-F"}).ok() || !call(tool_, {"-t", table, "-X"}).ok()) return false;
-        }
-        return true;
-      });
-      return;
-    }
     repair("iptables -t nat -F", [this] { return call(tool_, {"-t", "nat", "-F"}).ok(); });
     repair("iptables -t filter -F", [this] { return call(tool_, {"-t", "filter", "-F"}).ok(); });
-    repair("nft flush ruleset", [this] { return call("nft", {"flush", "ruleset"}).ok(); });
+    repair("a flush of all tables", [this] {
+      for (const char* table : {"mangle", "nat", "filter"}) {
+        if (!call(tool_, {"-t", table, "-F"}).ok() || !call(tool_, {"-t", table, "-X"}).ok()) return false;
+      }
+      return true;
+    });
+    if (!legacy_) repair("nft flush ruleset", [this] { return call("nft", {"flush", "ruleset"}).ok(); });
     repair("the removal of one dispatch rule",
            [this] { return call(tool_, {"-t", "nat", "-D", "KUBE-SERVICES", "2"}).ok(); });
     repair("the removal of one jump", [this] { return call(tool_, {"-t", "nat", "-D", "PREROUTING", "1"}).ok(); });
@@ -274,62 +178,13 @@ class Checks {
     check(trip_.cleanup() == abi::Code::kOk, "cleanup of nothing");
   }
 
+  abi::Family family_;
   bool legacy_;
   std::vector<ServiceSpec> services_;
   Roundtrip trip_;
   std::string tool_;
   Tap tap_;
 };
-
-double processor_time() {
-  double sum = 0;
-  for (const int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
-    rusage usage{};
-    getrusage(who, &usage);
-    for (const timeval& part : {usage.ru_utime, usage.ru_stime}) {
-      sum += static_cast<double>(part.tv_sec) + static_cast<double>(part.tv_usec) / 1e6;
-    }
-  }
-  return sum;
-}
-
-long resident_kib() {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with("VmRSS:")) return std::atol(line.c_str() + 6);
-  }
-  return 0;
-}
-
-int bench(abi::Family family, std::size_t count, std::size_t endpoints) {
-  Roundtrip trip(family);
-  const auto time = [&](const char* what, const std::function<abi::Code()>& step) {
-    trip.result = {};
-    const double before = processor_time();
-    const auto begin = std::chrono::steady_clock::now();
-    const abi::Code code = step();
-    const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begin;
-    std::printf("%-28s %8.4f s  cpu %8.4f s  lines %7llu  rss %6ld KiB%s%s\n", what, wall.count(),
-                processor_time() - before, static_cast<unsigned long long>(trip.result.kernel_writes), resident_kib(),
-                code == abi::Code::kOk ? "" : "  FAILED ", trip.error.message);
-    std::fflush(stdout);
-  };
-  const std::vector<ServiceSpec> services = many_services(count, endpoints, family);
-  ServiceSpec changed = services[count / 2];
-  changed.endpoints.pop_back();
-  std::printf("%zu service ports, %zu endpoints each; the list of them takes %ld KiB\n", count, endpoints,
-              resident_kib());
-  time("first load", [&] { return trip.full(services); });
-  time("full without drift", [&] { return trip.full(services); });
-  time("one endpoint less", [&] { return trip.delta({changed}); });
-  time("one endpoint more", [&] { return trip.delta({services[count / 2]}); });
-  time("nothing changed", [&] { return trip.delta({services[count / 2]}); });
-  time("one service port less", [&] { return trip.delta({}, {services[count / 2]}); });
-  time("one service port more", [&] { return trip.delta({services[count / 2]}); });
-  time("verify", [&] { return trip.verify(); });
-  time("cleanup", [&] { return trip.cleanup(); });
-  return 0;
-}
 
 }  // namespace
 }  // namespace sluice::test

@@ -87,7 +87,7 @@ filter OUTPUT -j KUBE-FIREWALL
     CPPUNIT_ASSERT_EQUAL(std::string("-j MARK --or-mark 0x80000000\n"), chain(plan(node), "KUBE-MARK-MASQ"));
   }
 
-  void postrouting_without_random_fully() {
+  void postrouting_without_random_fully() {  // case 102
     CPPUNIT_ASSERT(chain(plan({}, abi::Family::kIpv4, false), "KUBE-POSTROUTING").ends_with("-j MASQUERADE\n"));
   }
 
@@ -100,7 +100,7 @@ filter OUTPUT -j KUBE-FIREWALL
         chain(plan({}), "KUBE-FORWARD"));
   }
 
-  void liberal_conntrack_does_not_drop_invalid_packets() {
+  void liberal_conntrack_does_not_drop_invalid_packets() {  // case 101
     NodeSpec node;
     node.flags |= abi::kConntrackTcpLiberal;
     CPPUNIT_ASSERT(chain(plan(node), "KUBE-FORWARD").find("INVALID") == std::string::npos);

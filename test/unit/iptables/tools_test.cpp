@@ -7,8 +7,10 @@
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "sluice/sdk/error.hpp"
 
@@ -20,6 +22,7 @@ class FakeNode {
  public:
   std::map<std::string, std::string> programs;
   std::string legacy_tables;
+  mutable std::vector<std::string> asked;
 
   void install(const std::string& name, const std::string& version) {
     programs[name] = version;
@@ -33,7 +36,11 @@ class FakeNode {
             [this](const process::Command& command) {
               process::Outcome outcome;
               outcome.exit_code = 0;
-              outcome.output = programs.at(command.arguments[0].substr(6));
+              const std::string name = command.arguments[0].substr(6);
+              if (name.ends_with("-restore") && !programs.at(name).starts_with("iptables")) outcome.exit_code = 1;
+              outcome.output = programs.at(name);
+              asked.push_back(name);
+              if (command.on_output) command.on_output(outcome.output);
               return outcome;
             },
             [this](abi::Family) { return legacy_tables; }};
@@ -49,10 +56,13 @@ class ToolsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(reads_versions);
   CPPUNIT_TEST(follows_the_default_of_the_distribution);
   CPPUNIT_TEST(follows_the_hint_of_kubelet);
+  CPPUNIT_TEST(without_a_hint_the_one_with_more_rules_is_live);
+  CPPUNIT_TEST(warns_of_a_proxy_in_the_other_variant);
   CPPUNIT_TEST(plain_names_are_enough);
   CPPUNIT_TEST(each_family_has_its_own);
   CPPUNIT_TEST(says_what_to_install);
   CPPUNIT_TEST(old_versions_lack_random_fully);
+  CPPUNIT_TEST(each_version_waits_for_the_lock_in_its_way);
   CPPUNIT_TEST_SUITE_END();
 
   void reads_versions() {
@@ -91,6 +101,52 @@ class ToolsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("/sbin/iptables-legacy-restore"), node.find().restore);
   }
 
+  void without_a_hint_the_one_with_more_rules_is_live() {
+    FakeNode node;
+    node.install("iptables", kNftVersion);
+    node.install("iptables-nft", kNftVersion);
+    node.install("iptables-legacy", kLegacyVersion);
+    node.programs["iptables-legacy-save"] = "*nat\n:PREROUTING ACCEPT [0:0]\n-A PREROUTING -j X\n-A X -j Y\nCOMMIT\n";
+    CPPUNIT_ASSERT(node.find().variant == Variant::kNft);  // its tables are not even loaded, so it is not asked
+    CPPUNIT_ASSERT(std::find(node.asked.begin(), node.asked.end(), "iptables-legacy-save") == node.asked.end());
+    node.legacy_tables = "nat\n";
+    CPPUNIT_ASSERT(node.find().variant == Variant::kLegacy);
+    CPPUNIT_ASSERT_EQUAL(std::string("0 rules in nf_tables, 2 in the legacy tables"), node.find().why);
+    node.programs["iptables-nft-save"] = "*nat\n-A PREROUTING -j X\n-A X -j Y\nCOMMIT\n";
+    CPPUNIT_ASSERT(node.find().variant == Variant::kNft);  // as many: the usual one
+    CPPUNIT_ASSERT_EQUAL(std::string("it is the usual one here"), node.find().why);
+
+    node.install("iptables", kLegacyVersion);
+    node.programs["iptables-nft-save"] = "*nat\n-A PREROUTING -j X\nCOMMIT\n";
+    node.legacy_tables = "";
+    CPPUNIT_ASSERT_EQUAL(std::string("/sbin/iptables-nft-restore"), node.find().restore);
+    // Both live, and kubelet uses the one with fewer rules.
+    node.legacy_tables = "mangle\nnat\n";
+    node.programs["iptables-legacy-save"] = "*mangle\n:KUBE-KUBELET-CANARY - [0:0]\nCOMMIT\n";
+    CPPUNIT_ASSERT(node.find().variant == Variant::kLegacy);
+    CPPUNIT_ASSERT_EQUAL(std::string("kubelet's hint is there"), node.find().why);
+  }
+
+  void warns_of_a_proxy_in_the_other_variant() {
+    FakeNode node;
+    node.install("iptables", kNftVersion);
+    node.install("iptables-nft", kNftVersion);
+    node.install("iptables-legacy", kLegacyVersion);
+    node.legacy_tables = "nat\n";
+    node.programs["iptables-legacy-save"] = "*nat\n:DOCKER - [0:0]\nCOMMIT\n";
+    CPPUNIT_ASSERT_EQUAL(std::string(), node.find().warning);
+    node.programs["iptables-legacy-save"] = "*nat\n:KUBE-SERVICES - [0:0]\nCOMMIT\n";
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("chains of a service proxy are in the legacy tables too, while rules are written to nf_tables: "
+                    "packets pass both; remove those that /sbin/iptables-legacy-save shows, or restart the node"),
+        node.find().warning);
+    node.programs["iptables-nft-save"] = "*nat\n:KUBE-SERVICES - [0:0]\nCOMMIT\n";
+    node.programs["iptables-legacy-save"] = "*nat\n-A PREROUTING -j X\nCOMMIT\n";
+    CPPUNIT_ASSERT(node.find().variant == Variant::kLegacy);
+    CPPUNIT_ASSERT(node.find().warning.starts_with("chains of a service proxy are in nf_tables too, while rules are "
+                                                   "written to the legacy tables: "));
+  }
+
   void plain_names_are_enough() {
     FakeNode node;
     node.install("iptables", kNftVersion);
@@ -120,9 +176,19 @@ class ToolsTest : public CppUnit::TestFixture {
   void old_versions_lack_random_fully() {
     Tools tools;
     tools.version = {1, 6, 1};
-    CPPUNIT_ASSERT(!tools.has_random_fully() && !tools.restore_waits());
+    CPPUNIT_ASSERT(!tools.has_random_fully());
     tools.version = {1, 6, 2};
-    CPPUNIT_ASSERT(tools.has_random_fully() && tools.restore_waits());
+    CPPUNIT_ASSERT(tools.has_random_fully());
+  }
+
+  void each_version_waits_for_the_lock_in_its_way() {
+    FakeNode node;
+    node.install("iptables", "iptables v1.6.2");
+    CPPUNIT_ASSERT(node.find().wait == RestoreWait::kSeconds);
+    node.install("iptables", "iptables v1.6.1");
+    CPPUNIT_ASSERT(node.find().wait == RestoreWait::kNot);  // iptables-restore knows no --version
+    node.programs["iptables-restore"] = "iptables-restore v1.6.1\n";
+    CPPUNIT_ASSERT(node.find().wait == RestoreWait::kForever);
   }
 };
 

@@ -20,10 +20,12 @@ class VerifyTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(without_a_change_nothing_is_read);
   CPPUNIT_TEST(own_writes_are_known);
   CPPUNIT_TEST(changes_of_others_are_looked_at_once);
+  CPPUNIT_TEST(the_other_family_is_no_other);
   CPPUNIT_TEST(each_kind_of_damage_is_named);
   CPPUNIT_TEST(a_flush_is_described_in_short);
   CPPUNIT_TEST(a_look_is_not_repeated_too_soon);
   CPPUNIT_TEST(legacy_looks_at_the_canary);
+  CPPUNIT_TEST(legacy_notices_a_single_rule_after_a_rest);
   CPPUNIT_TEST(a_change_during_our_write_is_noticed);
   CPPUNIT_TEST(cleanup_leaves_what_others_made);
   CPPUNIT_TEST(cleanup_of_nothing_writes_nothing);
@@ -70,6 +72,25 @@ class VerifyTest : public CppUnit::TestFixture {
     ok(bench.verify());
     ok(bench.verify());
     CPPUNIT_ASSERT_EQUAL(saves + 1, bench.kernel.saves);
+  }
+
+  void the_other_family_is_no_other() {
+    Bench ipv4;
+    Bench ipv6(abi::Family::kIpv6);
+    ipv6.kernel.join(ipv4.kernel);
+    NodeSpec node;
+    node.ip = "fd00::2";
+    node.detector_cidr = "fd00:10::/64";
+    ok(ipv4.full(services()));
+    ok(ipv6.full({}, node));
+    ok(ipv4.delta({}, {services()[0]}));
+    const std::size_t saves = ipv4.kernel.saves + ipv6.kernel.saves;
+    ok(ipv4.verify());
+    ok(ipv6.verify());
+    CPPUNIT_ASSERT_EQUAL(saves, ipv4.kernel.saves + ipv6.kernel.saves);
+    ipv6.kernel.foreign("*filter\n:FOREIGN - [0:0]\nCOMMIT\n");
+    ok(ipv4.verify());
+    CPPUNIT_ASSERT_EQUAL(saves + 1, ipv4.kernel.saves + ipv6.kernel.saves);
   }
 
   void each_kind_of_damage_is_named() {
@@ -144,6 +165,26 @@ class VerifyTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(bench.verify() == abi::Code::kNeedFull);
     ok(bench.full(services()));
     ok(bench.verify());
+  }
+
+  void legacy_notices_a_single_rule_after_a_rest() {
+    Bench bench;
+    bench.kernel.use_legacy();
+    ok(bench.full(services()));
+    bench.host.step = 1000;  // each look takes this long
+    ok(bench.verify());
+    bench.kernel.tables["nat"]["KUBE-NODEPORTS"].clear();
+    const std::size_t looks = bench.kernel.saves;
+    ok(bench.verify());
+    CPPUNIT_ASSERT_EQUAL(looks + 1, bench.kernel.saves);  // at the canary
+    bench.host.clock += 20 * 1000;
+    CPPUNIT_ASSERT(bench.verify() == abi::Code::kNeedFull);
+    CPPUNIT_ASSERT(std::string(bench.error.message).ends_with("in nat KUBE-NODEPORTS is gone"));
+    ok(bench.full(services()));
+    // A flush does not wait for the end of the rest.
+    ok(bench.verify());
+    bench.kernel.tables = FakeKernel().tables;
+    CPPUNIT_ASSERT(bench.verify() == abi::Code::kNeedFull);
   }
 
   void a_change_during_our_write_is_noticed() {

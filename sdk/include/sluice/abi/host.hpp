@@ -9,7 +9,12 @@
 namespace sluice::abi {
 
 enum class Severity : std::int32_t { kError = 0, kWarning = 1, kInfo = 2, kDebug = 3 };
-enum class MetricKind : std::uint32_t { kCounterAdd = 0, kGaugeSet = 1, kHistogramObserve = 2 };
+enum class MetricKind : std::uint32_t {
+  kCounterAdd = 0,
+  kGaugeSet = 1,
+  kHistogramObserve = 2,
+  kCounterSet = 3,  // a counter that somebody else keeps, such as the kernel: its whole value
+};
 
 // "sluice.host/0". Valid from create() until release() returns. Every method may be
 // called from any thread, does not block, and never calls the backend back on the

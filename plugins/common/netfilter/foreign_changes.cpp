@@ -1,0 +1,55 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/common/netfilter/foreign_changes.hpp"
+
+#include <chrono>
+
+namespace sluice::netfilter {
+namespace {
+
+constexpr std::chrono::seconds kPatience(3);
+
+}  // namespace
+
+void ForeignChanges::note(std::optional<std::uint32_t> now) {
+  if (now != generation_) ++count_;
+  generation_ = now;
+}
+
+std::optional<std::uint64_t> ForeignChanges::count(const Read& read) {
+  const auto told = read();
+  if (!told) return std::nullopt;
+  const std::lock_guard lock(mutex_);
+  // Read again: while we waited, a writer of ours may have counted his.
+  note(read());
+  return count_;
+}
+
+ForeignChanges::Written ForeignChanges::write(const Read& read, std::size_t commits,
+                                              const std::function<bool()>& restore) {
+  if (!read()) {
+    restore();
+    return {};
+  }
+  std::unique_lock lock(mutex_, kPatience);
+  if (!lock.owns_lock()) {
+    restore();  // counted as a change of others, and looked at by all
+    return {};
+  }
+  note(read());
+  const std::uint64_t before = count_;
+  const bool done = restore();
+  const auto after = read();
+  if (!after || !generation_) {
+    note(after);
+    return {before, std::nullopt};
+  }
+  const std::uint32_t grown = *after - *generation_;
+  const bool only_ours = done ? grown == commits : grown <= commits;
+  if (only_ours) generation_ = after;
+  note(after);
+  return {before, grown};
+}
+
+}  // namespace sluice::netfilter

@@ -1,0 +1,45 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The lock under which the old iptables rewrites its tables: a file that is held with
+// flock(), and before iptables 1.6 an abstract socket. The one for nf_tables needs none.
+// One thread at a time.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+namespace sluice::netfilter {
+
+class XtablesLock {
+ public:
+  struct Place {
+    std::string file;    // "/run/xtables.lock", or what XTABLES_LOCKFILE says
+    std::string socket;  // abstract name; empty: the socket is not asked for
+  };
+  static Place usual_place();
+
+  explicit XtablesLock(Place place) : place_(std::move(place)) {}
+  ~XtablesLock() { release(); }
+  XtablesLock(const XtablesLock&) = delete;
+  XtablesLock& operator=(const XtablesLock&) = delete;
+
+  // Tries until `limit` has passed, each `pause`; whether the lock is held then. Throws
+  // std::system_error when there can be no lock here at all.
+  bool acquire(std::chrono::milliseconds limit, std::chrono::milliseconds pause);
+  void release() noexcept;
+
+  // How long the last acquire() took.
+  std::chrono::milliseconds waited() const noexcept { return waited_; }
+
+ private:
+  bool try_file();
+  bool try_socket();
+
+  Place place_;
+  int file_ = -1;
+  int socket_ = -1;
+  std::chrono::milliseconds waited_{0};
+};
+
+}  // namespace sluice::netfilter

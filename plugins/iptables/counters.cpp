@@ -1,0 +1,48 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/iptables/counters.hpp"
+
+#include <cstring>
+
+#include "sluice/sdk/views.hpp"
+
+namespace sluice::iptables {
+
+void Counters::ensure(Kernel& kernel, const sdk::Logger& log) {
+  if (given_up_) return;
+  for (Counter& counter : counters_) {
+    const int failure = kernel.ensure_counter(std::string(counter.name));
+    counter.usable = failure == 0;
+    if (failure == 0 || counter.lamented) continue;
+    counter.lamented = true;
+    log.info("the kernel has no counter " + std::string(counter.name) + " (nfacct): " + std::strerror(failure) +
+             "; rules do without it");
+  }
+}
+
+bool Counters::give_up_when_refused(Kernel& kernel) {
+  std::string rules;
+  for (const Counter& counter : counters_) {
+    if (counter.usable) rules.append("-A SLUICE-PROBE -m nfacct --nfacct-name ").append(counter.name).append("\n");
+  }
+  if (rules.empty()) return false;
+  // In one transaction: the kernel judges the rules and keeps nothing.
+  const std::string input =
+      "*filter\n:SLUICE-PROBE - [0:0]\n" + rules + "-F SLUICE-PROBE\n-X SLUICE-PROBE\nCOMMIT\n";
+  if (kernel.restore(input).outcome.ok()) return false;
+  given_up_ = true;
+  for (Counter& counter : counters_) counter.usable = false;
+  return true;
+}
+
+void Counters::report(Kernel& kernel, abi::Host& host) const {
+  for (const Counter& counter : counters_) {
+    if (!counter.usable) continue;
+    const auto packets = kernel.counted_packets(std::string(counter.name));
+    if (!packets) continue;
+    host.metric(abi::MetricKind::kCounterSet, sdk::view(counter.metric), {}, static_cast<double>(*packets));
+  }
+}
+
+}  // namespace sluice::iptables

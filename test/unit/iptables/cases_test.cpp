@@ -1,0 +1,289 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Conformance cases of the load balancer, of affinity and of the sync engine, as far as
+// rules alone decide them. Numbers are those of the behaviour reference, 12 F, H and J.
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "test/unit/iptables/bench.hpp"
+#include "test/unit/iptables/plan_text.hpp"
+
+namespace sluice::test {
+namespace {
+
+std::string all_restores(const Bench& bench) {
+  std::string text;
+  for (const std::string& restore : bench.kernel.restores) text += restore;
+  return text;
+}
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+ServiceSpec balanced(std::vector<EndpointSpec> endpoints) {
+  ServiceSpec spec;
+  spec.node_port = 30001;
+  spec.endpoints = std::move(endpoints);
+  return spec;
+}
+
+class CasesTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(CasesTest);
+  CPPUNIT_TEST(without_an_address_of_its_own_the_node_port_works);
+  CPPUNIT_TEST(two_load_balancer_addresses);
+  CPPUNIT_TEST(without_ranges_there_is_no_firewall);
+  CPPUNIT_TEST(an_address_that_goes_takes_its_rules_along);
+  CPPUNIT_TEST(affinity_rules_come_before_balancing_rules);
+  CPPUNIT_TEST(remembered_endpoint_that_goes);
+  CPPUNIT_TEST(big_clusters_do_without_comments_on_endpoints);
+  CPPUNIT_TEST(comments_are_no_difference);
+  CPPUNIT_TEST(a_delta_across_the_threshold_writes_what_it_touches);
+  CPPUNIT_TEST(endpoints_are_counted_used_or_not);
+  CPPUNIT_TEST(liberal_conntrack_of_the_start_stays);
+  CPPUNIT_TEST(old_iptables_has_no_random_fully);
+  CPPUNIT_TEST(no_local_endpoints_are_counted);
+  CPPUNIT_TEST(flush_of_one_table);
+  CPPUNIT_TEST_SUITE_END();
+
+  static void ok(abi::Code code) { CPPUNIT_ASSERT_EQUAL(std::int32_t{0}, static_cast<std::int32_t>(code)); }
+  static std::string outcomes(const Bench& bench, const Packet& packet) { return bench.tracer().outcomes(packet); }
+
+  // The core hands over no frontend for a status address of mode Proxy.
+  void without_an_address_of_its_own_the_node_port_works() {  // case 54
+    Bench bench;
+    ok(bench.full({balanced({e1()})}));
+    CPPUNIT_ASSERT_EQUAL(std::string("PASS"), outcomes(bench, {"203.0.113.2", "1.2.3.4"}));
+    CPPUNIT_ASSERT_EQUAL(std::string("10.180.0.1:80*"), outcomes(bench, {"203.0.113.2", "192.168.0.2", "tcp", 30001}));
+  }
+
+  void two_load_balancer_addresses() {  // case 55
+    ServiceSpec spec = balanced({e1()});
+    spec.vips = {"1.2.3.4", "1.2.3.5"};
+    Bench bench;
+    ok(bench.full({spec}));
+    for (const std::string& vip : spec.vips) {
+      CPPUNIT_ASSERT_EQUAL(std::string("10.180.0.1:80*"), outcomes(bench, {"203.0.113.2", vip}));
+    }
+  }
+
+  // The core hands over no range where one covers everything, or none is of this family.
+  void without_ranges_there_is_no_firewall() {  // case 59
+    ServiceSpec spec = balanced({e1()});
+    spec.vips = {"1.2.3.4"};
+    Bench bench;
+    ok(bench.full({spec}));
+    CPPUNIT_ASSERT(bench.kernel.text().find("KUBE-FW-") == std::string::npos);
+    CPPUNIT_ASSERT_EQUAL(std::string("10.180.0.1:80*"), outcomes(bench, {"198.51.100.1", "1.2.3.4"}));
+  }
+
+  void an_address_that_goes_takes_its_rules_along() {  // case 62
+    ServiceSpec spec = balanced({e1()});
+    spec.vips = {"1.2.3.4"};
+    spec.source_ranges = {"203.0.113.0/25"};
+    Bench bench;
+    ok(bench.full({spec}));
+    spec.vips.clear();
+    ok(bench.delta({spec}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.kernel.restores.size());
+    CPPUNIT_ASSERT(bench.kernel.text().find("1.2.3.4") == std::string::npos);
+    CPPUNIT_ASSERT(bench.kernel.text().find("KUBE-FW-") == std::string::npos);
+    CPPUNIT_ASSERT_EQUAL(std::string("10.180.0.1:80*"), outcomes(bench, {"203.0.113.2", "192.168.0.2", "tcp", 30001}));
+  }
+
+  void affinity_rules_come_before_balancing_rules() {  // case 73
+    ServiceSpec spec = balanced({e1(), e2()});
+    spec.affinity_seconds = 10800;
+    const std::string rules = lines_of(plan(spec), "KUBE-SVC-");
+    const std::size_t last_memory = rules.rfind("--rcheck --seconds 10800 --reap");
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, count(rules, "--rcheck --seconds 10800 --reap"));
+    CPPUNIT_ASSERT(last_memory < rules.find("--probability"));
+    const std::string endpoints = lines_of(plan(spec), "KUBE-SEP-");
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, count(endpoints, " --set -m tcp -p tcp -j DNAT "));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, count(endpoints, "--set"));
+  }
+
+  void remembered_endpoint_that_goes() {  // case 75
+    ServiceSpec spec = balanced({e1(), e2()});
+    spec.affinity_seconds = 10800;
+    ServiceSpec other = spec;
+    other.name = "svc2";
+    other.cluster_ip = "172.30.0.42";
+    other.node_port = 0;
+    Bench bench;
+    ok(bench.full({spec, other}));
+    const Packet first{"10.0.0.2", spec.cluster_ip, "tcp", 80, "cni0"};
+    const Packet second{"10.0.0.2", other.cluster_ip, "tcp", 80, "cni0"};
+    const auto remembering = [&](const Packet& packet) {
+      Tracer tracer = bench.tracer();
+      tracer.remember("KUBE-SEP-ZX7GRIZKSNUQ3LAJ", "10.0.0.2");
+      return tracer.outcomes(packet);
+    };
+    CPPUNIT_ASSERT_EQUAL(std::string("10.180.2.1:80"), remembering(first));
+    CPPUNIT_ASSERT_EQUAL(std::string("10.180.0.1:80 10.180.2.1:80"), remembering(second));  // a memory of its own
+    spec.endpoints = {e1()};
+    ok(bench.delta({spec}));
+    CPPUNIT_ASSERT_EQUAL(std::string("10.180.0.1:80"), remembering(first));
+  }
+
+  // 1,000 endpoints and 1,001, two of them with affinity and external addresses.
+  static std::vector<ServiceSpec> cluster_of(std::size_t endpoints) {
+    std::vector<ServiceSpec> services = many_services(100, 10);
+    services[0].node_port = 30001;
+    services[1].affinity_seconds = 60;
+    services[1].external_local = true;
+    services[1].external_ips = {"192.168.99.11"};
+    for (std::size_t i = 1000; i < endpoints; ++i) {
+      services[2].endpoints.push_back({"10.99.0." + std::to_string(i - 999), 8080, false, Condition::kReady});
+    }
+    return services;
+  }
+
+  void big_clusters_do_without_comments_on_endpoints() {  // case 99
+    Bench small;
+    ok(small.full(cluster_of(1000)));
+    Bench big;
+    ok(big.full(cluster_of(1001)));
+    std::size_t bare = 0;
+    for (const auto& [chain, rules] : big.kernel.tables.at("nat")) {
+      const auto id = iptables::parse_chain(chain);
+      const bool of_endpoints = id && iptables::comments_are_optional(id->kind);
+      for (const std::string& rule : rules) {
+        const bool cluster_ip = rule.find(" cluster IP\"") != std::string::npos;  // first in its SVC chain
+        const bool comment = rule.find("--comment") != std::string::npos;
+        if (of_endpoints) CPPUNIT_ASSERT_EQUAL_MESSAGE(rule, cluster_ip, comment);
+        bare += of_endpoints && !comment ? 1 : 0;
+      }
+      const auto before = small.kernel.tables.at("nat").find(chain);
+      if (!of_endpoints && before != small.kernel.tables.at("nat").end()) CPPUNIT_ASSERT(before->second == rules);
+    }
+    // A share and two rules for each endpoint; the second service has an affinity rule and one local endpoint twice.
+    CPPUNIT_ASSERT_EQUAL(std::size_t{3 * 1001 + 10 + 2}, bare);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, count(small.kernel.text(), "  -s 10.0.0.1 -j KUBE-MARK-MASQ"));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, count(big.kernel.text(), "  -s 10.0.0.1 -j KUBE-MARK-MASQ"));
+  }
+
+  void comments_are_no_difference() {  // case 99
+    for (const std::size_t first : {1000u, 1001u}) {
+      Bench bench;
+      ok(bench.full(cluster_of(first)));
+      bench.restart();
+      // The same rules in the other form: nothing to write, nothing damaged.
+      for (auto& [chain, rules] : bench.kernel.tables["nat"]) {
+        const auto id = iptables::parse_chain(chain);
+        if (!id || !iptables::comments_are_optional(id->kind)) continue;
+        for (std::string& rule : rules) {
+          const std::size_t end = rule.find(rule.find('"') == 21 ? "\" " : " ", 22);
+          rule = rule.starts_with("-m comment") ? rule.substr(end + (rule[end] == '"' ? 2 : 1))
+                                                : "-m comment --comment \"something else\" " + rule;
+        }
+      }
+      ok(bench.full(cluster_of(first)));
+      CPPUNIT_ASSERT(bench.kernel.restores.empty());
+      bench.kernel.foreign("*filter\n:FOREIGN - [0:0]\nCOMMIT\n");
+      ok(bench.verify());
+    }
+  }
+
+  void a_delta_across_the_threshold_writes_what_it_touches() {  // case 99
+    Bench bench;
+    ok(bench.full(cluster_of(1000)));
+    const auto grown = cluster_of(1001);
+    ok(bench.delta({grown[2]}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.kernel.restores.size());
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{1 + 1 + 1 + 11 + 2}, bench.result.kernel_writes);  // SVC and the new SEP
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, count(all_restores(bench), "--comment"));         // the cluster IP
+    ok(bench.full(grown));
+    CPPUNIT_ASSERT(bench.kernel.restores.empty());
+    ok(bench.delta({cluster_of(1000)[2]}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{11}, count(all_restores(bench), "--comment"));
+    ok(bench.full(cluster_of(1000)));
+    CPPUNIT_ASSERT(bench.kernel.restores.empty());
+  }
+
+  void endpoints_are_counted_used_or_not() {  // case 99
+    std::vector<ServiceSpec> services = cluster_of(1000);
+    services[3].endpoints.push_back({"10.99.1.1", 8080, false, Condition::kGone});
+    Bench bench;
+    ok(bench.full(services));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, count(all_restores(bench), " -> "));
+    ok(bench.delta({}, {services[4]}));
+    services[5].endpoints.pop_back();
+    ok(bench.delta({services[5]}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{9}, count(all_restores(bench), " -> "));
+  }
+
+  void liberal_conntrack_of_the_start_stays() {  // case 101
+    NodeSpec facts;
+    facts.flags |= abi::kConntrackTcpLiberal;
+    Bench bench;
+    ok(bench.full({}, facts));
+    CPPUNIT_ASSERT(bench.kernel.text().find("INVALID") == std::string::npos);
+    ok(bench.full({}, facts));
+    CPPUNIT_ASSERT(bench.kernel.restores.empty());
+  }
+
+  void old_iptables_has_no_random_fully() {  // case 102
+    Bench bench;
+    bench.kernel.use_version({1, 6, 1});
+    ok(bench.full({}));
+    CPPUNIT_ASSERT(bench.kernel.rules("nat", "KUBE-POSTROUTING").back().ends_with("-j MASQUERADE"));
+    bench.kernel.use_version({1, 6, 2});
+    ok(bench.full({}));
+    CPPUNIT_ASSERT(bench.kernel.rules("nat", "KUBE-POSTROUTING").back().ends_with("-j MASQUERADE --random-fully"));
+  }
+
+  void no_local_endpoints_are_counted() {  // case 103
+    const std::string metric = "kubeproxy_sync_proxy_rules_no_local_endpoints_total{traffic_policy=\"";
+    Bench bench;
+    const auto counted = [&](const char* policy) {
+      return bench.host.metrics.at(metric + policy + "\",ip_family=\"IPv4\"}");
+    };
+    ServiceSpec spec = balanced({e2()});
+    spec.internal_local = true;
+    ok(bench.full({spec}));
+    CPPUNIT_ASSERT_EQUAL(1.0, counted("internal"));
+    CPPUNIT_ASSERT_EQUAL(0.0, counted("external"));
+    spec.internal_local = false;
+    spec.external_local = true;
+    ok(bench.delta({spec}));
+    CPPUNIT_ASSERT_EQUAL(0.0, counted("internal"));
+    CPPUNIT_ASSERT_EQUAL(1.0, counted("external"));
+    spec.internal_local = true;
+    ok(bench.full({spec}));
+    CPPUNIT_ASSERT_EQUAL(1.0, counted("internal"));
+    CPPUNIT_ASSERT_EQUAL(1.0, counted("external"));
+    spec.endpoints.clear();
+    ok(bench.delta({spec}));
+    CPPUNIT_ASSERT_EQUAL(0.0, counted("internal"));
+    CPPUNIT_ASSERT_EQUAL(0.0, counted("external"));
+  }
+
+  // A flush of filter leaves the canary of mangle; it is noticed all the same.
+  void flush_of_one_table() {  // case 100
+    for (const bool legacy : {false, true}) {
+      Bench bench;
+      if (legacy) bench.kernel.use_legacy();
+      ok(bench.full({balanced({e1()})}));
+      bench.kernel.foreign("*nat\n:FOREIGN - [0:0]\nCOMMIT\n");
+      bench.kernel.tables["filter"] = FakeKernel().tables["filter"];
+      bench.host.clock += 1000ull * 1000 * 1000;
+      CPPUNIT_ASSERT(bench.verify() == abi::Code::kNeedFull);
+      ok(bench.full({balanced({e1()})}));
+      ok(bench.verify());
+    }
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(CasesTest);
+
+}  // namespace
+}  // namespace sluice::test

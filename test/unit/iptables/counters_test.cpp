@@ -1,0 +1,189 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Counters of packets: what is asked of the kernel, which rules use them, what becomes
+// of the figures.
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "plugins/common/netfilter/accounting.hpp"
+#include "test/unit/iptables/bench.hpp"
+#include "test/unit/iptables/plan_text.hpp"
+
+namespace sluice::test {
+namespace {
+
+constexpr char kInvalidMetric[] = "kubeproxy_iptables_ct_state_invalid_dropped_packets_total{}";
+constexpr char kLocalhostMetric[] = "kubeproxy_iptables_localhost_nodeports_accepted_packets_total{}";
+
+class CountersTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(CountersTest);
+  CPPUNIT_TEST(requests_are_those_of_the_kernel_interface);
+  CPPUNIT_TEST(rules_use_the_counters_the_kernel_has);
+  CPPUNIT_TEST(rules_do_without_the_counters_the_kernel_lacks);
+  CPPUNIT_TEST(the_counting_rule_stands_above_the_plain_one);
+  CPPUNIT_TEST(only_loopback_node_ports_are_counted);
+  CPPUNIT_TEST(counters_that_rules_cannot_use_are_given_up);
+  CPPUNIT_TEST(figures_become_metrics);
+  CPPUNIT_TEST(counters_stay_at_cleanup);
+  CPPUNIT_TEST_SUITE_END();
+
+  static void ok(abi::Code code) { CPPUNIT_ASSERT_EQUAL(std::int32_t{0}, static_cast<std::int32_t>(code)); }
+  static ServiceSpec node_port() {
+    ServiceSpec spec;
+    spec.node_port = 30001;
+    spec.endpoints = {e1()};
+    return spec;
+  }
+  static std::string first_rule(const Bench& bench) { return bench.kernel.rules("filter", "KUBE-FORWARD").at(0); }
+
+  void requests_are_those_of_the_kernel_interface() {
+    const auto bytes = [](const netfilter::Message& message) {
+      std::vector<unsigned> made;
+      for (const char byte : netfilter::bytes(message)) made.push_back(static_cast<unsigned char>(byte));
+      std::fill(made.begin() + 8, made.begin() + 16, 0u);  // sequence and port are set when it is sent
+      return made;
+    };
+    // length; type: subsystem 7, message; flags; then the family, the version, and the name as attribute 1.
+    const std::vector<unsigned> get = {28, 0, 0, 0, 1, 7, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+                                       0,  0, 0, 0, 7, 0, 1, 0, 'a', 'b', 0, 0};
+    std::vector<unsigned> make = get;
+    make[4] = 0;
+    make[6] = 5;
+    make[7] = 6;  // create, exclusive
+    std::vector<unsigned> asked = bytes(netfilter::ask_for_counter("ab"));
+    std::vector<unsigned> made = bytes(netfilter::make_counter("ab"));
+    asked.resize(get.size());
+    made.resize(make.size());
+    CPPUNIT_ASSERT(get == asked);
+    CPPUNIT_ASSERT(make == made);
+  }
+
+  void rules_use_the_counters_the_kernel_has() {
+    Bench bench;
+    bench.kernel.counter_error = 0;
+    ok(bench.full({node_port()}));
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("-m conntrack --ctstate INVALID -m nfacct --nfacct-name ct_state_invalid_dropped_pkts -j DROP"),
+        first_rule(bench));
+    ok(bench.full({node_port()}));
+    CPPUNIT_ASSERT(bench.kernel.restores.empty());
+    bench.restart();
+    ok(bench.full({node_port()}));
+    CPPUNIT_ASSERT(bench.kernel.restores.empty());
+    ok(bench.verify());
+  }
+
+  void rules_do_without_the_counters_the_kernel_lacks() {
+    Bench bench;
+    ok(bench.full({node_port()}));
+    ok(bench.full({node_port()}));
+    CPPUNIT_ASSERT_EQUAL(std::string("-m conntrack --ctstate INVALID -j DROP"), first_rule(bench));
+    CPPUNIT_ASSERT(bench.kernel.text().find("nfacct") == std::string::npos);
+    const auto lines = std::count_if(bench.host.lines.begin(), bench.host.lines.end(), [](const auto& line) {
+      return line.second == "the kernel has no counter localhost_nps_accepted_pkts (nfacct): Operation not supported; "
+                            "rules do without it";
+    });
+    CPPUNIT_ASSERT_EQUAL(std::ptrdiff_t{1}, lines);
+    CPPUNIT_ASSERT(!bench.host.metrics.contains(kInvalidMetric));
+    // A kernel that learns it in the meantime is used at the next full transaction.
+    bench.kernel.counter_error = 0;
+    ok(bench.full({node_port()}));
+    CPPUNIT_ASSERT(first_rule(bench).find("nfacct") != std::string::npos);
+  }
+
+  void the_counting_rule_stands_above_the_plain_one() {
+    Bench bench;
+    bench.kernel.counter_error = 0;
+    ok(bench.full({}));
+    ok(bench.delta({node_port()}));
+    const auto& rules = bench.kernel.rules("nat", "KUBE-NODEPORTS");
+    const FakeKernel::Rules expected = {
+        "-m comment --comment ns1/svc1:p80 -m tcp -p tcp -d 127.0.0.0/8 --dport 30001 -m nfacct --nfacct-name "
+        "localhost_nps_accepted_pkts -j KUBE-EXT-XPGD46QRK7WJZT7O",
+        "-m comment --comment ns1/svc1:p80 -m tcp -p tcp --dport 30001 -j KUBE-EXT-XPGD46QRK7WJZT7O"};
+    CPPUNIT_ASSERT(expected == rules);
+    // Also where only the plain one was lost.
+    bench.kernel.tables["nat"]["KUBE-NODEPORTS"].pop_back();
+    ok(bench.full({node_port()}));
+    CPPUNIT_ASSERT(expected == bench.kernel.rules("nat", "KUBE-NODEPORTS"));
+    bench.kernel.tables["nat"]["KUBE-NODEPORTS"].erase(bench.kernel.tables["nat"]["KUBE-NODEPORTS"].begin());
+    ok(bench.full({node_port()}));
+    CPPUNIT_ASSERT(expected == bench.kernel.rules("nat", "KUBE-NODEPORTS"));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{1}, bench.result.kernel_writes);
+  }
+
+  void only_loopback_node_ports_are_counted() {
+    Bench bench;
+    bench.kernel.counter_error = 0;
+    NodeSpec facts;
+    facts.flags = abi::kNodePortsMatchAll;
+    ok(bench.full({node_port()}, facts));
+    CPPUNIT_ASSERT(bench.kernel.text().find("localhost_nps") == std::string::npos);
+    Bench ipv6(abi::Family::kIpv6);
+    ipv6.kernel.counter_error = 0;
+    ServiceSpec spec = many_services(1, 1, abi::Family::kIpv6)[0];
+    spec.node_port = 30001;
+    facts.flags |= abi::kNodePortsOnLocalhost;
+    facts.ip = "fd00::2";
+    facts.detector_cidr = "fd00::/16";
+    ok(ipv6.full({spec}, facts));
+    CPPUNIT_ASSERT(ipv6.kernel.text().find("localhost_nps") == std::string::npos);
+    CPPUNIT_ASSERT(ipv6.kernel.text().find("ct_state_invalid_dropped_pkts") != std::string::npos);
+  }
+
+  void counters_that_rules_cannot_use_are_given_up() {
+    Bench bench;
+    bench.kernel.counter_error = 0;
+    bench.kernel.refuse = {"-m nfacct"};
+    bench.kernel.naming = FakeKernel::Naming::kCommit;
+    ok(bench.full({node_port()}));
+    CPPUNIT_ASSERT_EQUAL(std::string("-m conntrack --ctstate INVALID -j DROP"), first_rule(bench));
+    CPPUNIT_ASSERT_EQUAL(std::uint32_t{0}, bench.result.failed_services);
+    CPPUNIT_ASSERT(!bench.kernel.has("filter", "SLUICE-PROBE"));
+    const std::size_t writes = bench.kernel.restores.size();
+    ok(bench.full({node_port()}));
+    CPPUNIT_ASSERT(writes > 0 && bench.kernel.restores.empty());
+    // Another refusal does not turn them off.
+    Bench other;
+    other.kernel.counter_error = 0;
+    other.kernel.refuse = {"-A KUBE-MARK-MASQ"};
+    CPPUNIT_ASSERT(other.full({node_port()}) == abi::Code::kKernel);
+    other.kernel.refuse.clear();
+    ok(other.full({node_port()}));
+    CPPUNIT_ASSERT(first_rule(other).find("nfacct") != std::string::npos);
+  }
+
+  void figures_become_metrics() {
+    Bench bench;
+    bench.kernel.counter_error = 0;
+    bench.kernel.counters["ct_state_invalid_dropped_pkts"] = 5;  // from before a restart
+    ok(bench.full({}));
+    CPPUNIT_ASSERT_EQUAL(5.0, bench.host.metrics.at(kInvalidMetric));
+    bench.kernel.counters["ct_state_invalid_dropped_pkts"] = 7;
+    bench.kernel.counters["localhost_nps_accepted_pkts"] = 2;
+    ok(bench.delta({node_port()}));
+    CPPUNIT_ASSERT_EQUAL(5.0, bench.host.metrics.at(kInvalidMetric));  // not on the way of a change
+    ok(bench.verify());
+    CPPUNIT_ASSERT_EQUAL(7.0, bench.host.metrics.at(kInvalidMetric));
+    CPPUNIT_ASSERT_EQUAL(2.0, bench.host.metrics.at(kLocalhostMetric));
+  }
+
+  void counters_stay_at_cleanup() {
+    Bench bench;
+    bench.kernel.counter_error = 0;
+    ok(bench.full({node_port()}));
+    ok(bench.cleanup());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, bench.kernel.counters.size());
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(CountersTest);
+
+}  // namespace
+}  // namespace sluice::test

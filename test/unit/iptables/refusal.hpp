@@ -1,0 +1,58 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What tests of refused service ports share.
+#pragma once
+
+#include <cppunit/TestAssert.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "plugins/iptables/names.hpp"
+#include "test/unit/iptables/bench.hpp"
+
+namespace sluice::test {
+
+inline std::string name_of(std::size_t i) { return "bench/svc-" + std::to_string(i) + ":p80"; }
+inline std::string own_rule(std::size_t i) { return "--comment " + name_of(i) + " -s "; }
+
+inline std::vector<ServiceSpec> without(std::vector<ServiceSpec> services, std::size_t index) {
+  services.erase(services.begin() + static_cast<std::ptrdiff_t>(index));
+  return services;
+}
+
+// Rules and chains, without regard to the order in shared chains.
+inline std::string content(const Bench& bench) {
+  std::string text;
+  for (const auto& [table, chains] : bench.kernel.tables) {
+    for (auto [chain, rules] : chains) {
+      if (!iptables::parse_chain(chain)) std::sort(rules.begin(), rules.end());
+      text += table + " " + chain + "\n";
+      for (const std::string& rule : rules) text += "  " + rule + "\n";
+    }
+  }
+  return text;
+}
+
+inline std::string content_of(const std::vector<ServiceSpec>& services) {
+  Bench fresh;
+  if (fresh.full(services) != abi::Code::kOk) return fresh.error.message;
+  return content(fresh);
+}
+
+// `now`: so many in the last call; the others before.
+inline void is_left_out(const Bench& bench, const std::vector<std::size_t>& indexes, std::size_t now) {
+  CPPUNIT_ASSERT_EQUAL(static_cast<std::uint32_t>(now), bench.result.failed_services);
+  for (const std::size_t i : indexes) {
+    const std::string begin = name_of(i) + ": ";
+    CPPUNIT_ASSERT_MESSAGE(begin, std::any_of(bench.host.failed.begin(), bench.host.failed.end(),
+                                              [&](const auto& line) { return line.starts_with(begin); }));
+  }
+}
+inline void is_left_out(const Bench& bench, const std::vector<std::size_t>& indexes) {
+  is_left_out(bench, indexes, indexes.size());
+}
+
+}  // namespace sluice::test

@@ -1,0 +1,130 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What follows when service ports were refused or the lock was held: when they are tried
+// again, what is counted.
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+
+#include <string>
+#include <vector>
+
+#include "test/unit/iptables/refusal.hpp"
+
+namespace sluice::test {
+namespace {
+
+constexpr char kFailures[] = "kubeproxy_sync_proxy_rules_iptables_restore_failures_total{ip_family=\"IPv4\"}";
+constexpr char kPartial[] = "kubeproxy_sync_proxy_rules_iptables_partial_restore_failures_total{ip_family=\"IPv4\"}";
+constexpr std::uint64_t kMinute = 60ull * 1000 * 1000 * 1000;
+
+class RefusalPaceTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(RefusalPaceTest);
+  CPPUNIT_TEST(it_is_tried_again_with_patience);
+  CPPUNIT_TEST(it_is_tried_again_when_it_changes);
+  CPPUNIT_TEST(removed_it_is_forgotten);
+  CPPUNIT_TEST(failed_restores_are_counted);
+  CPPUNIT_TEST(lock_waits_are_counted_and_told);
+  CPPUNIT_TEST_SUITE_END();
+
+  static void ok(abi::Code code) { CPPUNIT_ASSERT_EQUAL(std::int32_t{0}, static_cast<std::int32_t>(code)); }
+
+  void it_is_tried_again_with_patience() {
+    Bench bench;
+    const auto services = many_services(3, 1);
+    bench.kernel.refuse = {own_rule(1)};
+    ok(bench.full(services));
+    const auto asks_after = [&](std::uint64_t time) {
+      bench.host.resyncs.clear();
+      bench.host.clock += time - kMinute / 2;
+      ok(bench.verify());
+      CPPUNIT_ASSERT(bench.host.resyncs.empty());
+      bench.host.clock += kMinute / 2;
+      ok(bench.verify());
+      ok(bench.verify());
+      CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.resyncs.size());
+      ok(bench.full(services));
+    };
+    for (const unsigned minutes : {1u, 2u, 4u, 8u, 16u, 32u, 60u, 60u}) asks_after(minutes * kMinute);
+    CPPUNIT_ASSERT_EQUAL(std::string("service ports whose rules are refused are tried again: 1"),
+                         bench.host.resyncs.at(0));
+    bench.kernel.refuse.clear();
+    ok(bench.full(services));
+    bench.host.resyncs.clear();
+    bench.host.clock += 120 * kMinute;
+    ok(bench.verify());
+    CPPUNIT_ASSERT(bench.host.resyncs.empty());
+  }
+
+  void it_is_tried_again_when_it_changes() {
+    Bench bench;
+    auto services = many_services(3, 2);
+    bench.kernel.refuse = {services[1].endpoints[1].address + " -j KUBE-MARK-MASQ"};
+    ok(bench.full(services));
+    is_left_out(bench, {1});
+    services[1].endpoints.pop_back();
+    ok(bench.delta({services[1]}));
+    CPPUNIT_ASSERT_EQUAL(std::uint32_t{0}, bench.result.failed_services);
+    CPPUNIT_ASSERT_EQUAL(content_of(services), content(bench));
+    bench.host.clock += 120 * kMinute;
+    ok(bench.verify());
+    CPPUNIT_ASSERT(bench.host.resyncs.empty());
+  }
+
+  void removed_it_is_forgotten() {
+    Bench bench;
+    const auto services = many_services(3, 2);
+    bench.kernel.refuse = {own_rule(1)};
+    ok(bench.full(services));
+    ok(bench.delta({}, {services[1]}));
+    CPPUNIT_ASSERT(bench.kernel.restores.empty());
+    bench.host.clock += 120 * kMinute;
+    ok(bench.verify());
+    CPPUNIT_ASSERT(bench.host.resyncs.empty());
+  }
+
+  // Case 98, first half; the second, that a full transaction follows a failure, is the core's.
+  void failed_restores_are_counted() {
+    Bench bench;
+    const auto services = many_services(3, 2);
+    ok(bench.full({}));
+    CPPUNIT_ASSERT(!bench.host.metrics.contains(kFailures));
+    bench.kernel.refuse = {own_rule(1)};
+    ok(bench.delta(services));
+    CPPUNIT_ASSERT_EQUAL(1.0, bench.host.metrics.at(kFailures));
+    CPPUNIT_ASSERT_EQUAL(1.0, bench.host.metrics.at(kPartial));
+    ok(bench.full(services));
+    CPPUNIT_ASSERT_EQUAL(2.0, bench.host.metrics.at(kFailures));
+    CPPUNIT_ASSERT_EQUAL(1.0, bench.host.metrics.at(kPartial));
+    bench.kernel.fail_next = 4;
+    CPPUNIT_ASSERT(bench.full(services) == abi::Code::kRetry);
+    CPPUNIT_ASSERT_EQUAL(3.0, bench.host.metrics.at(kFailures));
+  }
+
+  void lock_waits_are_counted_and_told() {
+    const std::string waits = "sluice_iptables_lock_wait_seconds_total{ip_family=\"IPv4\"}";
+    const std::string timeouts = "sluice_iptables_lock_timeouts_total{ip_family=\"IPv4\"}";
+    Bench bench;
+    bench.kernel.use_legacy();
+    bench.kernel.lock_wait = std::chrono::milliseconds(250);
+    ok(bench.full({}));
+    CPPUNIT_ASSERT_EQUAL(0.25, bench.host.metrics.at(waits));
+    bench.kernel.lock_wait = std::chrono::milliseconds(1500);
+    ok(bench.delta(many_services(1, 1)));
+    CPPUNIT_ASSERT_EQUAL(1.75, bench.host.metrics.at(waits));
+    CPPUNIT_ASSERT_EQUAL(std::string("waited 1.5 s for the xtables lock, which another program held"),
+                         bench.host.lines.back().second);
+    CPPUNIT_ASSERT(!bench.host.metrics.contains(timeouts));
+    bench.kernel.lock_wait = std::chrono::milliseconds(5000);
+    bench.kernel.fail_next = 4;
+    CPPUNIT_ASSERT(bench.delta(many_services(2, 1)) == abi::Code::kRetry);
+    CPPUNIT_ASSERT_EQUAL(1.0, bench.host.metrics.at(timeouts));
+    CPPUNIT_ASSERT_EQUAL(6.75, bench.host.metrics.at(waits));
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(RefusalPaceTest);
+
+}  // namespace
+}  // namespace sluice::test

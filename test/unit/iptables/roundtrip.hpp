@@ -1,0 +1,114 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A backend on the kernel of this network namespace, the calls the daemon makes, and what
+// the checks of it share.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "plugins/common/process/command.hpp"
+#include "plugins/iptables/backend.hpp"
+#include "test/unit/iptables/fake_host.hpp"
+#include "test/unit/iptables/world.hpp"
+
+namespace sluice::test {
+
+class Roundtrip {
+ public:
+  explicit Roundtrip(abi::Family family) : family_(family) { restart(); }
+  ~Roundtrip() { backend_->release(); }
+  Roundtrip(const Roundtrip&) = delete;
+  Roundtrip& operator=(const Roundtrip&) = delete;
+
+  void restart() {
+    if (backend_ != nullptr) backend_->release();
+    abi::CreateArgs args{};
+    args.struct_size = sizeof(args);
+    args.family = family_;
+    args.host = &host;
+    backend_ = new iptables::IptablesBackend(args);
+  }
+
+  abi::Code full(const std::vector<ServiceSpec>& services) {
+    World world(family_);
+    return apply(world.full(services, ++generation_, node()));
+  }
+  abi::Code delta(const std::vector<ServiceSpec>& changed, const std::vector<ServiceSpec>& removed = {}) {
+    World world(family_);
+    return apply(world.delta(changed, removed, ++generation_, node()));
+  }
+  abi::Code apply(const abi::Transaction& transaction) {
+    clear();
+    result = {};
+    result.struct_size = sizeof(result);
+    return backend_->apply(&transaction, &result, &error);
+  }
+  abi::Code probe() { return clear(), backend_->probe(&error); }
+  abi::Code verify() { return clear(), backend_->verify(&error); }
+  abi::Code cleanup() { return clear(), backend_->cleanup(&error); }
+
+  NodeSpec node() const {
+    NodeSpec spec;
+    if (family_ == abi::Family::kIpv6) {
+      spec.ip = "fd00::2";
+      spec.detector_cidr = "fd00::/16";
+    }
+    return spec;
+  }
+
+  FakeHost host;
+  abi::ApplyResult result{};
+  abi::Error error{};
+
+ private:
+  void clear() {
+    error = {};
+    error.struct_size = sizeof(error);
+  }
+
+  abi::Family family_;
+  abi::Backend* backend_ = nullptr;
+  std::uint64_t generation_ = 0;
+};
+
+class Tap {
+ public:
+  void check(bool good, const std::string& what, const Roundtrip& trip) {
+    std::printf("%s %d - %s\n", good ? "ok" : "not ok", ++count_, what.c_str());
+    if (!good) {
+      failed_ = true;
+      std::printf("# %s %s (%llu lines written)\n", trip.error.object, trip.error.message,
+                  static_cast<unsigned long long>(trip.result.kernel_writes));
+    }
+    std::fflush(stdout);
+  }
+  int finish() const {
+    std::printf("1..%d\n", count_);
+    return failed_ ? 1 : 0;
+  }
+
+ private:
+  int count_ = 0;
+  bool failed_ = false;
+};
+
+// Runs a program found in PATH.
+inline process::Outcome call(const std::string& program, std::vector<std::string> arguments) {
+  process::Command command;
+  command.arguments = std::move(arguments);
+  command.arguments.insert(command.arguments.begin(), process::find_program(program));
+  return process::run(command);
+}
+
+// What happens to service ports that are refused; adds to `tap`.
+void check_refusals(abi::Family family, bool legacy, Tap& tap);
+// Counters of packets.
+void check_counters(abi::Family family, Tap& tap);
+// Prints times.
+int bench(abi::Family family, std::size_t count, std::size_t endpoints);
+
+}  // namespace sluice::test
