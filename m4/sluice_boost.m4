@@ -3,6 +3,9 @@
 #
 # SLUICE_BOOST: Boost.DLL, Boost.Asio and Boost.Beast (headers), Boost.Program_options (library).
 AC_DEFUN([SLUICE_BOOST], [
+  # As in SLUICE_CXX20: what a compiler takes by default may be too old for these headers.
+  sluice_saved_CXX=$CXX
+  CXX="$CXX -std=c++20"
   AC_CHECK_HEADER([boost/dll/shared_library.hpp], [],
     [AC_MSG_ERROR([Boost.DLL not found; install it (Debian: apt-get install libboost-dev)])],
     [[#define BOOST_DLL_USE_STD_FS]])
@@ -17,5 +20,6 @@ AC_DEFUN([SLUICE_BOOST], [
     [AC_MSG_RESULT([no])
      AC_MSG_ERROR([Boost.Program_options not found; install it (Debian: apt-get install libboost-program-options-dev)])])
   LIBS=$sluice_saved_LIBS
+  CXX=$sluice_saved_CXX
   AC_SUBST([BOOST_LIBS], ["-lboost_program_options"])
 ])

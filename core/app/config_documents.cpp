@@ -27,6 +27,11 @@ Reader boolean(Sourced<bool> Draft::*member) {
     if (const auto value = node.boolean()) (draft.*member).set(*value, node.where());
   };
 }
+Reader decimal(Sourced<double> Draft::*member) {
+  return [member](const ConfigNode& node, Draft& draft) {
+    if (const auto value = node.decimal()) (draft.*member).set(*value, node.where());
+  };
+}
 Reader texts(std::vector<Sourced<std::string>> Draft::*member) {
   return [member](const ConfigNode& node, Draft& draft) {
     if (auto values = node.texts(); !values.empty()) draft.*member = std::move(values);
@@ -56,7 +61,14 @@ const Fields& kube_proxy_fields() {
       {"apiVersion", ignored},
       {"kind", ignored},
       {"bindAddress", text(&Draft::bind_address)},
+      {"clientConnection.acceptContentTypes", text(&Draft::accept_content_types)},
+      {"clientConnection.burst",
+       [](const ConfigNode& node, Draft& draft) {
+         if (const auto value = node.number()) draft.burst.set(*value, node.where());
+       }},
+      {"clientConnection.contentType", text(&Draft::content_type)},
       {"clientConnection.kubeconfig", text(&Draft::kubeconfig)},
+      {"clientConnection.qps", decimal(&Draft::qps)},
       {"clusterCIDR", text(&Draft::cluster_cidr)},
       {"configSyncPeriod",
        [](const ConfigNode& node, Draft& draft) {
@@ -86,10 +98,8 @@ const Fields& kube_proxy_fields() {
       {"nftables.minSyncPeriod", period(&Draft::nftables, &ModeDraft::min_sync_period)},
       {"nftables.syncPeriod", period(&Draft::nftables, &ModeDraft::sync_period)},
       {"nodePortAddresses", texts(&Draft::node_port_addresses)},
-      // Fields that can have no effect here: the daemon reads JSON only, writes each log
-      // line at once, and runs on Linux only.
-      {"clientConnection.acceptContentTypes", ignored},
-      {"clientConnection.contentType", ignored},
+      // Fields that can have no effect here: the daemon writes each log line at once, and
+      // runs on Linux only.
       {"logging.flushFrequency", ignored},
       {"windowsRunAsService", ignored},
       {"winkernel", ignored},
@@ -99,8 +109,6 @@ const Fields& kube_proxy_fields() {
 
 // Fields of kube-proxy that this version does not support.
 constexpr std::string_view kUnsupported[] = {"bindAddressHardFail",
-                                             "clientConnection.burst",
-                                             "clientConnection.qps",
                                              "conntrack.maxPerCore",
                                              "conntrack.min",
                                              "conntrack.tcpBeLiberal",
@@ -225,7 +233,10 @@ const Fields& sluice_fields() {
       {"kind", ignored},
       {"manifests", text(&Draft::manifests)},
       {"pluginDirs", texts(&Draft::plugin_dirs)},
+      {"record", text(&Draft::record)},
       {"relaxPluginOwnership", boolean(&Draft::relax_plugin_ownership)},
+      {"replay", text(&Draft::replay)},
+      {"replaySpeed", decimal(&Draft::replay_speed)},
       {"stateDir", text(&Draft::state_dir)},
   };
   return fields;

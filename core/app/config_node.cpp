@@ -77,6 +77,14 @@ std::optional<int> ConfigNode::number() const {
   return std::nullopt;
 }
 
+std::optional<double> ConfigNode::decimal() const {
+  const auto value = scalar("a number", "allowed: one number");
+  if (!value) return std::nullopt;
+  if (const auto out = parse_decimal(*value); out && !quoted()) return *out;
+  error("'" + *value + "' is not a number; allowed: a number without quotes, such as 5 or 0.5");
+  return std::nullopt;
+}
+
 std::optional<Duration> ConfigNode::duration() const {
   const auto value = scalar("a duration", kDurationAllowed);
   if (!value) return std::nullopt;

@@ -38,6 +38,7 @@ class ConfigNode {
   std::optional<std::string> text() const;
   std::optional<bool> boolean() const;
   std::optional<int> number() const;
+  std::optional<double> decimal() const;
   std::optional<Duration> duration() const;
   // Each with its own place. Null is an empty list.
   std::vector<Sourced<std::string>> texts() const;

@@ -11,6 +11,7 @@
 #include "core/app/build_info.hpp"
 #include "core/app/status_json.hpp"
 #include "core/base/log.hpp"
+#include "core/base/memory.hpp"
 #include "core/node/family_support.hpp"
 #include "core/node/local_detector.hpp"
 #include "core/node/node_ips.hpp"
@@ -95,7 +96,9 @@ base::Status Daemon::start_backend() {
   if (!liberal) base::log_warning("node", liberal.status().message());
   conntrack_tcp_liberal_ = liberal.ok() && *liberal;
 
+  // Both families at once: finding and probing the tools of the kernel takes its time.
   std::array<base::Status, 2> support;
+  std::array<std::future<base::Status>, 2> probes;
   for (const base::Family family : base::kFamilies) {
     base::Status& status = support[base::family_index(family)];
     if (family == base::Family::ipv6) status = node::check_ipv6();
@@ -103,8 +106,15 @@ base::Status Daemon::start_backend() {
       status = {base::StatusCode::unsupported,
                 "backend " + settings_.backend + " does not support " + std::string(base::family_name(family))};
     }
-    if (status.ok()) status = start_loop(family);
+    if (!status.ok()) continue;
+    auto probe = start_loop(family);
+    if (probe) probes[base::family_index(family)] = std::move(*probe);
+    else status = probe.status();
   }
+  for (std::size_t i = 0; i < probes.size(); ++i) {
+    if (probes[i].valid()) support[i] = probes[i].get();
+  }
+  std::erase_if(families_, [&](const FamilyRun& run) { return !support[base::family_index(run.family)].ok(); });
   const auto usable = node::choose_families(node_ips_of(settings_, std::nullopt).primary, support);
   if (!usable) return usable.status();
   for (const base::Family family : base::kFamilies) {
@@ -136,7 +146,7 @@ base::Status Daemon::check_families(const std::vector<base::Family>& usable) {
   return check.fatal;
 }
 
-base::Status Daemon::start_loop(base::Family family) {
+base::Result<std::future<base::Status>> Daemon::start_loop(base::Family family) {
   sync::SyncLoop::Options options;
   options.intervals.min = settings_.min_sync_period;
   options.intervals.retry = settings_.sync_period;
@@ -152,7 +162,10 @@ base::Status Daemon::start_loop(base::Family family) {
             return store == nullptr ? nullptr : store->take(family, full);
           },
           [this, family](const std::vector<std::string>& claims) { record_claims(family, claims); },
-          [this, counts = health.get()](const snapshot::Transaction& t) { publish_health(*counts, t); }});
+          [this, counts = health.get()](const snapshot::Transaction& t) {
+            publish_health(*counts, t);
+            if (t.full) rest_after_burst();
+          }});
 
   const auto section = settings_.section();
   plugin::BackendSettings backend;
@@ -162,14 +175,17 @@ base::Status Daemon::start_loop(base::Family family) {
   const auto folder = state_dir_.backend_folder(settings_.backend);
   if (!folder) return folder.status();
   backend.state_dir = *folder;
-  if (auto status = loop->start([this, &backend](plugin::HostCallbacks callbacks) {
-        return plugin::BackendHandle::create(plugin_, backend, std::move(callbacks), nullptr, clock_);
-      });
-      !status.ok()) {
-    return status;
-  }
+  auto probe = loop->start([this, backend = std::move(backend)](plugin::HostCallbacks callbacks) {
+    return plugin::BackendHandle::create(plugin_, backend, std::move(callbacks), nullptr, clock_);
+  });
   families_.push_back({family, std::move(health), std::move(loop)});
-  return {};
+  return probe;
+}
+
+// A full transaction is the most there ever is to do; long quiet follows.
+void Daemon::rest_after_burst() {
+  base::release_free_memory();
+  base::release_startup_pages();
 }
 
 void Daemon::set_addresses(const node::InterfaceAddresses& addresses) {
@@ -287,6 +303,7 @@ nlohmann::json Daemon::status() {
   in.store = store_->status();
   in.source = source_->detail();
   in.resources = source_->status();
+  in.recording = source_->recording();
   for (const auto& run : families_) {
     in.families.push_back({run.family, run.loop->status(), std::string(run.loop->overdue())});
   }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -45,8 +46,9 @@ class Daemon {
   };
 
   base::Status start_backend();
-  base::Status start_loop(base::Family family);
+  base::Result<std::future<base::Status>> start_loop(base::Family family);
   base::Status check_families(const std::vector<base::Family>& usable);
+  static void rest_after_burst();
   void set_addresses(const node::InterfaceAddresses& addresses);
   std::optional<snapshot::NodeFacts> node_facts(base::Family family, const std::optional<model::Node>& node);
   void warn_once(const std::string& warning);

@@ -21,6 +21,9 @@ void apply(const Flags& flags, std::string_view name, Sourced<bool>& out) {
 void apply(const Flags& flags, std::string_view name, Sourced<int>& out) {
   if (const auto value = parse_number(flags.text(name))) out.set(*value, place(name));
 }
+void apply(const Flags& flags, std::string_view name, Sourced<double>& out) {
+  if (const auto value = parse_decimal(flags.text(name))) out.set(*value, place(name));
+}
 void apply(const Flags& flags, std::string_view name, Sourced<Duration>& out) {
   if (const auto value = parse_duration(flags.text(name))) out.set(*value, place(name));
 }
@@ -33,6 +36,9 @@ void apply(const Flags& flags, std::string_view name, std::vector<Sourced<std::s
 // Flags that count only when there is no file.
 void apply_flags_of_file(const Flags& flags, Draft& draft) {
   apply(flags, "kubeconfig", draft.kubeconfig);
+  apply(flags, "kube-api-qps", draft.qps);
+  apply(flags, "kube-api-burst", draft.burst);
+  apply(flags, "kube-api-content-type", draft.content_type);
   apply(flags, "bind-address", draft.bind_address);
   apply(flags, "nodeport-addresses", draft.node_port_addresses);
   apply(flags, "proxy-mode", draft.mode);
@@ -55,6 +61,9 @@ void apply_flags_of_file(const Flags& flags, Draft& draft) {
 void apply_flags_over_file(const Flags& flags, Draft& draft) {
   apply(flags, "master", draft.master);
   apply(flags, "manifests", draft.manifests);
+  apply(flags, "replay", draft.replay);
+  apply(flags, "replay-speed", draft.replay_speed);
+  apply(flags, "record", draft.record);
   // Blanks only is an error later, so it must not be taken for "not given" here.
   apply(flags, "hostname-override", draft.host_name);
   apply(flags, "plugin-dir", draft.plugin_dirs);

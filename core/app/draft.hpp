@@ -40,6 +40,13 @@ struct Draft {
   Sourced<std::string> kubeconfig;
   Sourced<std::string> master;
   Sourced<std::string> manifests;
+  Sourced<std::string> replay;
+  Sourced<double> replay_speed{1, {}};
+  Sourced<std::string> record;
+  Sourced<double> qps{5, {}};
+  Sourced<int> burst{10, {}};
+  Sourced<std::string> content_type;  // what kube-proxy would ask for
+  Sourced<std::string> accept_content_types;
 
   Sourced<std::string> host_name;  // override; empty = the name of the machine
   Sourced<std::string> bind_address{"0.0.0.0", {}};

@@ -11,7 +11,8 @@ namespace sluice::app {
 
 enum class FlagKind {
   boolean,
-  number,
+  number,   // whole
+  decimal,  // with or without a point
   duration,
   text,
   list,      // parts between commas; repeating the flag appends

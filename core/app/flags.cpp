@@ -36,6 +36,7 @@ const po::value_semantic* semantic_of(const FlagSpec& flag) {
     case FlagKind::repeated:
       return po::value<std::vector<std::string>>()->composing()->value_name(std::string(flag.value_name));
     case FlagKind::number:
+    case FlagKind::decimal:
     case FlagKind::duration:
     case FlagKind::text: break;
   }
@@ -176,6 +177,9 @@ class CommandLine {
       case FlagKind::number:
         if (!parse_number(value)) malformed(word, value, "is not a number", "allowed: a whole number, such as 14");
         break;
+      case FlagKind::decimal:
+        if (!parse_decimal(value)) malformed(word, value, "is not a number", "allowed: a number, such as 5 or 0.5");
+        break;
       case FlagKind::duration:
         if (!parse_duration(value)) malformed(word, value, "is not a duration", kDurationAllowed);
         break;
@@ -267,7 +271,8 @@ std::string help_text(std::string_view program, const std::string& default_plugi
   std::ostringstream out;
   out << "Usage: " << program << " [FLAG...]\n"
       << "\nTurns Kubernetes Services into packet treatment on this node.\n"
-      << "Without --kubeconfig, --master or --manifests it runs in a pod and asks the API server of its cluster.\n";
+      << "Without --kubeconfig, --master, --manifests or --replay it runs in a pod and asks the API server of its "
+         "cluster.\n";
   out << describe_all();
   out << "\nBackends are looked for in " << default_plugin_dir << "; the state directory is " << default_state_dir
       << ".\n";

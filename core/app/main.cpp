@@ -16,8 +16,10 @@
 #include "core/app/draft.hpp"
 #include "core/app/flags.hpp"
 #include "core/app/logging.hpp"
+#include "core/app/source.hpp"
 #include "core/app/validate.hpp"
 #include "core/base/log.hpp"
+#include "core/base/memory.hpp"
 #include "core/plugin/lookup.hpp"
 
 #include <unistd.h>
@@ -39,6 +41,12 @@ app::Defaults defaults() {
   return out;
 }
 
+// What this node is called when nobody says. A recording is about the node it was made on.
+std::string default_node_name(const app::Draft& draft) {
+  const std::string recorded = draft.replay.given() ? app::recorded_node(draft.replay.value) : std::string();
+  return recorded.empty() ? host_name() : recorded;
+}
+
 // Errors of the command line come before logging is set up and go out as they are.
 int tell(const app::Problems& problems) {
   for (const auto& problem : problems.all()) {
@@ -56,6 +64,7 @@ void block_signals() {
   sigaddset(&signals, SIGINT);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);  // a closed connection is an error return, not an end
+  signal(SIGXFSZ, SIG_IGN);  // so is a file that may not grow
 }
 
 int check(const app::Settings& settings, app::Problems& problems) {
@@ -66,6 +75,7 @@ int check(const app::Settings& settings, app::Problems& problems) {
 }
 
 int run(app::Settings settings) {
+  base::share_one_heap();
   block_signals();
   app::Daemon daemon(std::move(settings));
   base::Status status = daemon.start();
@@ -103,7 +113,7 @@ int start(const std::vector<std::string>& arguments) {
   }
   const plugin::Folders folders(plugins.folders.begin(), plugins.folders.end());
   const app::Settings settings =
-      app::validate(draft, {plugin::available_plugins(folders), host_name()}, problems);
+      app::validate(draft, {plugin::available_plugins(folders), default_node_name(draft)}, problems);
   if (action == app::Action::check) {
     app::set_up_logging(draft.log());
     return check(settings, problems);

@@ -32,13 +32,25 @@ enum class SourceKind : std::uint8_t {
   in_cluster,  // API server, credentials of the pod
   api,         // API server, by kubeconfig and/or master
   manifests,   // objects from disk
+  replay,      // a recording
+};
+
+// How many requests the API server may get (BEH 1.6).
+struct ClientSettings {
+  double qps = 5;  // a second; negative = no limit
+  int burst = 10;  // at once after a pause; positive
+  bool operator==(const ClientSettings&) const = default;
 };
 
 struct SourceSettings {
   SourceKind kind = SourceKind::in_cluster;
-  std::string kubeconfig;  // kind api; may be empty when master is not
-  std::string master;      // kind api; overrides the server of the kubeconfig
-  std::string manifests;   // kind manifests: a file or a folder
+  std::string kubeconfig;   // kind api; may be empty when master is not
+  std::string master;       // kind api; overrides the server of the kubeconfig
+  std::string manifests;    // kind manifests: a file or a folder
+  std::string replay;       // kind replay: a file
+  double replay_speed = 1;  // kind replay: 0 = without waiting
+  std::string record;       // a file to write down what the source tells; empty = none
+  ClientSettings client;    // kinds in_cluster and api
   bool operator==(const SourceSettings&) const = default;
 };
 

@@ -8,13 +8,22 @@
 
 #include "core/app/build_info.hpp"
 #include "core/base/clock.hpp"
-#include "core/kube/api_client.hpp"
-#include "core/kube/api_source.hpp"
-#include "core/kube/kubeconfig.hpp"
-#include "core/kube/manifests_source.hpp"
+#include "core/base/log.hpp"
+#include "core/kube/access/kubeconfig.hpp"
+#include "core/kube/http/api_client.hpp"
+#include "core/kube/http/request_budget.hpp"
+#include "core/kube/manifests/manifests_source.hpp"
+#include "core/kube/recording/recording_reader.hpp"
+#include "core/kube/recording/replay_source.hpp"
+#include "core/kube/watch/api_source.hpp"
 
 namespace sluice::app {
 namespace {
+
+std::string environment(const std::string& name) {
+  const char* value = std::getenv(name.c_str());
+  return value == nullptr ? "" : value;
+}
 
 class Manifests final : public Source {
  public:
@@ -45,8 +54,8 @@ class ApiServer final : public Source {
  public:
   ApiServer(kube::ConnectionConfig connection, const Settings& settings, model::EventSink& sink)
       : detail_(connection.server.to_string() + " (" + connection.origin + ")"),
-        source_(std::make_unique<kube::ApiClient>(std::move(connection), client_options()), settings.node_name, sink,
-                clock_) {}
+        source_(transport(std::move(connection), settings.source.client, clock_),
+                {settings.node_name, kube::streaming_lists_wanted(environment)}, sink, clock_) {}
 
   base::Status start() override {
     source_.start();
@@ -60,17 +69,19 @@ class ApiServer final : public Source {
     const kube::ApiSourceStatus now = source_.status();
     for (std::size_t i = 0; i < now.resources.size(); ++i) {
       const kube::ReflectorStatus& from = now.resources[i];
-      out.push_back({std::string(model::resource_kind_name(model::kResourceKinds[i])), from.connected, from.lists,
-                     from.watches, from.errors, from.last_error});
+      out.push_back({from.object_kind, from.connected, from.lists, from.watches, from.errors, from.last_error});
     }
     return out;
   }
 
  private:
-  static kube::ApiClientOptions client_options() {
-    kube::ApiClientOptions out;
-    out.version = kVersion;
-    return out;
+  static std::unique_ptr<kube::Transport> transport(kube::ConnectionConfig connection, const ClientSettings& settings,
+                                                    const base::Clock& clock) {
+    kube::ApiClientOptions options;
+    options.version = kVersion;
+    auto client = std::make_unique<kube::ApiClient>(std::move(connection), options);
+    const kube::RequestBudgetOptions budget{.qps = settings.qps, .burst = settings.burst};
+    return std::make_unique<kube::RequestBudget>(std::move(client), budget, clock);
   }
 
   const base::SteadyClock clock_;
@@ -78,34 +89,133 @@ class ApiServer final : public Source {
   kube::ApiSource source_;
 };
 
+class Replay final : public Source {
+ public:
+  Replay(const Settings& settings, model::EventSink& sink)
+      : path_(settings.source.replay),
+        node_name_(settings.node_name),
+        source_(path_, {.speed = settings.source.replay_speed}, sink, clock_) {}
+
+  base::Status start() override {
+    if (auto status = source_.start(); !status.ok()) return status;
+    if (const std::string& recorded = source_.header().node; recorded != node_name_) {
+      base::log_warning("app", path_ + " was recorded on node " + recorded + " and is replayed on " + node_name_ +
+                                   ", where other endpoints are local; see --hostname-override");
+    }
+    return {};
+  }
+  void stop() override { source_.stop(); }
+
+  std::string detail() const override {
+    const kube::ReplayStatus now = source_.status();
+    return path_ + ", " + std::to_string(now.told) + " of " + std::to_string(now.total) + " events";
+  }
+
+  std::vector<ResourceStatus> status() const override {
+    const kube::ReplayStatus now = source_.status();
+    ResourceStatus file;
+    file.kind = "recording";
+    file.connected = now.error.empty();
+    file.errors = now.unusable + (now.error.empty() ? 0 : 1);
+    file.last_error = now.error;
+    return {file};
+  }
+
+ private:
+  const base::SteadyClock clock_;
+  const std::string path_;
+  const std::string node_name_;
+  kube::ReplaySource source_;
+};
+
+// Another source, and a recording of what it tells.
+class Recorded final : public Source {
+ public:
+  Recorded(const Settings& settings, model::EventSink& sink)
+      : header_{std::string("sluiced ") + kVersion, settings.node_name, {}},
+        recording_(settings.source.record, sink, clock_) {}
+
+  // What the other source is made with, and then the source itself.
+  model::EventSink& sink() { return recording_; }
+  void set_source(std::unique_ptr<Source> source) { source_ = std::move(source); }
+
+  base::Status start() override {
+    header_.started = std::chrono::system_clock::now();
+    if (auto status = recording_.start(header_); !status.ok()) return status;
+    return source_->start();
+  }
+  void stop() override {
+    source_->stop();
+    recording_.stop();
+  }
+  std::string detail() const override { return source_->detail(); }
+  std::vector<ResourceStatus> status() const override { return source_->status(); }
+  std::optional<kube::RecordingStatus> recording() const override { return recording_.status(); }
+
+ private:
+  const base::SteadyClock clock_;
+  kube::RecordingHeader header_;
+  kube::RecordingSink recording_;
+  std::unique_ptr<Source> source_;  // ends before the sink it delivers to
+};
+
 base::Result<kube::ConnectionConfig> connection_of(const Settings& settings) {
   kube::ConnectionRequest request;
   request.kubeconfig = settings.source.kubeconfig;
   request.master = settings.source.master;
-  request.environment = [](const std::string& name) {
-    const char* value = std::getenv(name.c_str());
-    return std::string(value == nullptr ? "" : value);
-  };
+  request.environment = environment;
   return kube::find_connection(request);
+}
+
+using SourceResult = base::Result<std::unique_ptr<Source>>;
+
+SourceResult make_plain_source(const Settings& settings, model::EventSink& sink) {
+  switch (settings.source.kind) {
+    case SourceKind::manifests: return SourceResult(std::make_unique<Manifests>(settings, sink));
+    case SourceKind::replay: return SourceResult(std::make_unique<Replay>(settings, sink));
+    case SourceKind::in_cluster:
+    case SourceKind::api: break;
+  }
+  auto connection = connection_of(settings);
+  if (!connection) return connection.status();
+  return SourceResult(std::make_unique<ApiServer>(std::move(*connection), settings, sink));
+}
+
+std::vector<std::string> check_plain_source(const Settings& settings) {
+  switch (settings.source.kind) {
+    case SourceKind::manifests: return kube::check_manifests(settings.source.manifests, settings.node_name);
+    case SourceKind::replay: return kube::check_recording(settings.source.replay);
+    case SourceKind::in_cluster:
+    case SourceKind::api: break;
+  }
+  const auto connection = connection_of(settings);
+  return connection ? std::vector<std::string>() : std::vector<std::string>{connection.status().message()};
 }
 
 }  // namespace
 
-base::Result<std::unique_ptr<Source>> make_source(const Settings& settings, model::EventSink& sink) {
-  if (settings.source.kind != SourceKind::manifests) {
-    auto connection = connection_of(settings);
-    if (!connection) return connection.status();
-    return std::unique_ptr<Source>(std::make_unique<ApiServer>(std::move(*connection), settings, sink));
-  }
-  return std::unique_ptr<Source>(std::make_unique<Manifests>(settings, sink));
+SourceResult make_source(const Settings& settings, model::EventSink& sink) {
+  if (settings.source.record.empty()) return make_plain_source(settings, sink);
+  auto recorded = std::make_unique<Recorded>(settings, sink);
+  auto source = make_plain_source(settings, recorded->sink());
+  if (!source) return source.status();
+  recorded->set_source(std::move(*source));
+  return SourceResult(std::move(recorded));
 }
 
 std::vector<std::string> check_source(const Settings& settings) {
-  if (settings.source.kind != SourceKind::manifests) {
-    const auto connection = connection_of(settings);
-    return connection ? std::vector<std::string>() : std::vector<std::string>{connection.status().message()};
+  auto out = check_plain_source(settings);
+  if (!settings.source.record.empty()) {
+    if (const auto status = kube::check_recording_path(settings.source.record); !status.ok()) {
+      out.push_back(status.message());
+    }
   }
-  return kube::check_manifests(settings.source.manifests, settings.node_name);
+  return out;
+}
+
+std::string recorded_node(const std::string& recording) {
+  const auto reader = kube::RecordingReader::open(recording);
+  return reader ? reader->header().node : std::string();
 }
 
 }  // namespace sluice::app

@@ -1,17 +1,19 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Where Services come from, as the daemon sees it: the API server, or files. Exactly
-// one is in use.
+// Where Services come from, as the daemon sees it: the API server, files, or a
+// recording. Exactly one is in use; what it tells may be recorded on the way.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/app/settings.hpp"
 #include "core/base/status.hpp"
+#include "core/kube/recording/recording_sink.hpp"
 #include "core/model/event.hpp"
 
 namespace sluice::app {
@@ -34,14 +36,21 @@ class Source {
   virtual base::Status start() = 0;
   // Delivers nothing more after it returns; returns soon, whatever the network does.
   virtual void stop() = 0;
-  virtual std::string detail() const = 0;                  // the server's URL, the folder
+  // [any thread] The server's URL, the folder, the recording and how far it is.
+  virtual std::string detail() const = 0;
   virtual std::vector<ResourceStatus> status() const = 0;  // any thread
+  // [any thread] Nothing when what it tells is not recorded.
+  virtual std::optional<kube::RecordingStatus> recording() const { return std::nullopt; }
 };
 
 // `sink` outlives the source.
 base::Result<std::unique_ptr<Source>> make_source(const Settings& settings, model::EventSink& sink);
 
-// Everything that is wrong with the source in use, without starting it; for --check.
+// Everything that is wrong with the source in use and with the file to record to,
+// without starting anything; for --check.
 std::vector<std::string> check_source(const Settings& settings);
+
+// The node a recording was made on; empty when the file cannot be read.
+std::string recorded_node(const std::string& recording);
 
 }  // namespace sluice::app

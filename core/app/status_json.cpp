@@ -30,12 +30,17 @@ const char* source_kind(SourceKind kind) {
     case SourceKind::in_cluster: return "in-cluster";
     case SourceKind::api: return "api";
     case SourceKind::manifests: return "manifests";
+    case SourceKind::replay: return "replay";
   }
   return "";
 }
 
 json family_json(const StatusInput& in, const StatusInput::PerFamily& family) {
   const sync::LoopStatus& loop = family.loop;
+  json left_out = json::array();
+  for (const auto& [name, reason] : loop.left_out.reasons()) {
+    left_out.push_back({{"service_port", name}, {"reason", reason}});
+  }
   json out = {{"family", base::family_name(family.family)},
               {"synced", loop.synced},
               {"generation", loop.generation},
@@ -46,6 +51,7 @@ json family_json(const StatusInput& in, const StatusInput::PerFamily& family) {
               {"failures", loop.failures},
               {"repairs", loop.repairs},
               {"failed_objects", loop.failed_objects},
+              {"left_out", std::move(left_out)},
               {"last_error", loop.last_error},
               {"unwell", loop.unwell},
               {"overdue", family.overdue}};
@@ -91,6 +97,12 @@ json status_json(const StatusInput& in) {
        {{"total", in.store.counters.events},
         {"no_op", in.store.counters.no_op},
         {"unusable", in.store.counters.unusable}}}};
+  if (in.recording) {
+    out["recording"] = {{"file", in.recording->path},
+                        {"events", in.recording->events},
+                        {"bytes", in.recording->bytes},
+                        {"error", in.recording->error}};
+  }
   if (in.store.node) out["node"]["zone"] = in.store.node->zone;
   return out;
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct StatusInput {
   snapshot::StoreStatus store;
   std::string source;
   std::vector<ResourceStatus> resources;
+  std::optional<kube::RecordingStatus> recording;
   struct PerFamily {
     base::Family family;
     sync::LoopStatus loop;

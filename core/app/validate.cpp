@@ -18,6 +18,7 @@ constexpr std::size_t kInterfacePrefixLimit = 14;  // rules add a "+"
 constexpr std::size_t kStateDirLimit = 90;
 constexpr std::string_view kDefaultBackend = "iptables";
 constexpr std::string_view kPrimary = "primary";
+constexpr std::string_view kContentType = "application/json";
 
 std::string joined(const std::vector<std::string>& words) {
   std::string out;
@@ -37,6 +38,8 @@ class Validator {
     out_.plugins = draft_.plugins();
     out_.localhost_node_ports = draft_.localhost_node_ports.value;
     source();
+    recording();
+    client();
     node_name();
     backend();
     masquerading_and_periods();
@@ -50,19 +53,56 @@ class Validator {
 
  private:
   void source() {
-    const bool api = draft_.kubeconfig.given() || draft_.master.given();
-    const auto& first = draft_.kubeconfig.given() ? draft_.kubeconfig : draft_.master;
-    if (api && draft_.manifests.given()) {
-      problems_.error(draft_.manifests.where, "names a second source of Services, beside " + first.where +
-                                                  "; allowed: an API server or manifests, not both");
-      return;
+    // kubeconfig and master are one source: the one says where, the other with which credentials.
+    const Sourced<std::string>& api = draft_.kubeconfig.given() ? draft_.kubeconfig : draft_.master;
+    const Sourced<std::string>* first = nullptr;
+    for (const auto* one : {&api, &draft_.manifests, &draft_.replay}) {
+      if (!one->given()) continue;
+      if (first != nullptr) {
+        problems_.error(one->where, "names a second source of Services, beside " + first->where +
+                                        "; allowed: one of an API server, manifests and a recording");
+        return;
+      }
+      first = one;
     }
     out_.source.kubeconfig = draft_.kubeconfig.value;
     out_.source.master = draft_.master.value;
     out_.source.manifests = draft_.manifests.value;
-    out_.source.kind = draft_.manifests.given() ? SourceKind::manifests
-                       : api                    ? SourceKind::api
-                                                : SourceKind::in_cluster;
+    out_.source.replay = draft_.replay.value;
+    out_.source.kind = draft_.replay.given()      ? SourceKind::replay
+                       : draft_.manifests.given() ? SourceKind::manifests
+                       : api.given()              ? SourceKind::api
+                                                  : SourceKind::in_cluster;
+  }
+
+  void recording() {
+    const Sourced<double>& speed = draft_.replay_speed;
+    if (speed.given() && !draft_.replay.given()) {
+      problems_.error(speed.where, "is the speed of a replay, and there is none; add --replay or leave it out");
+    } else if (speed.value < 0) {
+      problems_.error(speed.where, "is negative; allowed: 0 (without waiting), or a factor such as 1, 0.5 or 10");
+    }
+    if (draft_.record.given() && draft_.replay.given()) {
+      problems_.error(draft_.record.where, "would record what " + draft_.replay.where +
+                                               " plays back, which is a recording already; leave one of them out");
+    }
+    out_.source.replay_speed = speed.value;
+    out_.source.record = draft_.record.value;
+  }
+
+  void client() {
+    // 0 means the default, in kube-proxy too, whose tools write such fields out.
+    if (draft_.burst.value < 0) {
+      problems_.error(draft_.burst.where, std::to_string(draft_.burst.value) + " is negative; allowed: 0 or more");
+    }
+    ClientSettings& client = out_.source.client;
+    if (draft_.qps.value != 0) client.qps = draft_.qps.value;
+    if (draft_.burst.value > 0) client.burst = draft_.burst.value;
+    for (const auto* type : {&draft_.content_type, &draft_.accept_content_types}) {
+      if (!type->given() || type->value == kContentType) continue;
+      problems_.warning(
+          type->where, "'" + type->value + "' has no effect: the API server is asked for " + std::string(kContentType));
+    }
   }
 
   void node_name() {

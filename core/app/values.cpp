@@ -69,6 +69,15 @@ std::optional<std::int32_t> parse_number(std::string_view text) {
   return static_cast<std::int32_t>(value);
 }
 
+std::optional<double> parse_decimal(std::string_view text) {
+  // from_chars takes one sign, and only a minus.
+  if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
+  return value;
+}
+
 std::optional<std::chrono::nanoseconds> parse_duration(std::string_view text) {
   bool negative = false;
   if (text.starts_with('-') || text.starts_with('+')) {

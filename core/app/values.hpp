@@ -24,6 +24,9 @@ std::optional<bool> parse_boolean(std::string_view text);
 // Decimal, 0x…, 0o… or 0…, 0b…; within 32 bits.
 std::optional<std::int32_t> parse_number(std::string_view text);
 
+// "5", "0.5", "1e3", "-1"; finite.
+std::optional<double> parse_decimal(std::string_view text);
+
 // "1m30s", "1.5h", "-2ms", "0". Nothing above about 292 years.
 std::optional<std::chrono::nanoseconds> parse_duration(std::string_view text);
 

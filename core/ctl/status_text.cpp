@@ -97,6 +97,12 @@ std::string heading(const json& status) {
          (member(node, "seen") == json(false) ? ", no Node object yet" : "") + "\n";
   out += "Source   " + text(source, "kind") + ", " + text(source, "detail") + ", " +
          either(member(source, "synced"), "synced", "not synced yet") + "\n";
+  const json& recording = member(status, "recording");
+  if (recording.is_object()) {
+    const std::string error = text(recording, "error");
+    out += "Record   " + text(recording, "file") + ", " + text(recording, "events") + " events, " +
+           text(recording, "bytes") + " bytes" + (error == "-" ? "" : ", ended: " + error) + "\n";
+  }
   const json& objects = member(status, "objects");
   if (objects.is_object()) {
     out += "Objects  " + text(objects, "services") + " Services, " + text(objects, "endpoint_slices") +
@@ -113,6 +119,18 @@ std::string resources(const json& list) {
                text(entry, "last_error")});
   }
   return table.print();
+}
+
+// Service ports that are not served; the JSON document has all of them.
+std::string left_out(const std::string& family, const json& list) {
+  constexpr std::size_t kShown = 10;
+  if (!list.is_array()) return {};
+  std::string out;
+  for (std::size_t i = 0; i < std::min(kShown, list.size()); ++i) {
+    out += family + " left out: " + text(list[i], "service_port") + ": " + text(list[i], "reason") + "\n";
+  }
+  if (list.size() > kShown) out += family + " left out: " + std::to_string(list.size() - kShown) + " more\n";
+  return out;
 }
 
 std::string families(const json& list) {
@@ -134,6 +152,7 @@ std::string families(const json& list) {
     const auto trouble = [&](const char* what, std::string_view key) {
       if (const std::string value = text(entry, key); value != "-") troubles += name + " " + what + ": " + value + "\n";
     };
+    troubles += left_out(name, member(entry, "left_out"));
     trouble("last error", "last_error");
     trouble("unwell", "unwell");
     trouble("overdue", "overdue");

@@ -34,13 +34,13 @@ SyncLoop::SyncLoop(Options options, const base::Clock& clock, Callbacks callback
 
 SyncLoop::~SyncLoop() { stop(); }
 
-base::Status SyncLoop::start(MakeBackend make) {
+std::future<base::Status> SyncLoop::start(MakeBackend make) {
   std::promise<base::Status> ready;
   auto result = ready.get_future();
   thread_ = std::thread([this, make = std::move(make), ready = std::move(ready)]() mutable {
     run(std::move(make), std::move(ready));
   });
-  return result.get();
+  return result;
 }
 
 void SyncLoop::stop() {
@@ -165,6 +165,7 @@ RunOutcome SyncLoop::apply(const snapshot::Transaction& transaction) {
     status_.last_apply = ApplyRecord{transaction.full, took, outcome.kernel_writes, std::string(code_name(outcome.code)), at};
     status_.failed_objects += outcome.failed.size();
     if (outcome.ok()) {
+      status_.left_out.note(transaction, outcome.failed);
       status_.behind_since.reset();
       status_.generation = transaction.generation;
       status_.objects_owned = outcome.objects_owned;

@@ -20,6 +20,7 @@
 #include "core/plugin/backend_handle.hpp"
 #include "core/snapshot/transaction.hpp"
 #include "core/sync/bounded_runner.hpp"
+#include "core/sync/left_out.hpp"
 
 namespace sluice::sync {
 
@@ -41,6 +42,7 @@ struct LoopStatus {
   std::uint64_t failures = 0;
   std::uint64_t repairs = 0;  // damage to kernel state found and repaired
   std::uint64_t failed_objects = 0;
+  LeftOut left_out;
   double last_programming_seconds = -1;  // from the trigger annotation to the kernel; < 0 = never
   std::optional<ApplyRecord> last_apply;
   // Since when the kernel lacks something that was to be sent: an apply that runs, or
@@ -73,8 +75,9 @@ class SyncLoop {
   SyncLoop(Options options, const base::Clock& clock, Callbacks callbacks);
   ~SyncLoop();  // stops
 
-  // Starts the thread, makes and probes the backend on it and waits for the result.
-  base::Status start(MakeBackend make);
+  // Starts the thread, which makes and probes the backend; the result of that. A loop
+  // whose start failed only remains to be destroyed.
+  std::future<base::Status> start(MakeBackend make);
   // The current call ends, the backend is released; kernel state stays.
   void stop();
 

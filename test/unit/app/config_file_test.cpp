@@ -39,6 +39,7 @@ class ConfigFileTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(every_supported_field_is_read_with_its_place);
   CPPUNIT_TEST(json_is_read_too);
   CPPUNIT_TEST(empty_and_zero_values_mean_the_default);
+  CPPUNIT_TEST(requests_and_recordings_are_read_with_their_place);
   CPPUNIT_TEST(ipvs_has_another_default_in_the_file);
   CPPUNIT_TEST(what_kubeadm_writes_is_silent_even_when_strict);
   CPPUNIT_TEST(unknown_fields_are_warnings_and_errors_when_strict);
@@ -66,7 +67,7 @@ class ConfigFileTest : public CppUnit::TestFixture {
         "bindAddress: 192.0.2.1\n"           // line 3
         "clientConnection:\n"                // 4
         "  kubeconfig: /etc/kubeconfig\n"    // 5
-        "  contentType: application/json\n"  // 6, without effect
+        "  contentType: application/json\n"  // 6
         "clusterCIDR: 10.0.0.0/8\n"          // 7
         "configSyncPeriod: 10m\n"            // 8
         "detectLocal:\n"                     // 9
@@ -103,6 +104,7 @@ class ConfigFileTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("c.yaml:3: bindAddress"), d.bind_address.where);
     CPPUNIT_ASSERT_EQUAL(std::string("/etc/kubeconfig"), d.kubeconfig.value);
     CPPUNIT_ASSERT_EQUAL(std::string("c.yaml:5: clientConnection.kubeconfig"), d.kubeconfig.where);
+    CPPUNIT_ASSERT_EQUAL(std::string("c.yaml:6: clientConnection.contentType"), d.content_type.where);
     CPPUNIT_ASSERT_EQUAL(std::string("10.0.0.0/8"), d.cluster_cidr.value);
     CPPUNIT_ASSERT(d.config_sync_period.value == 10min);
     CPPUNIT_ASSERT_EQUAL(std::string("br0"), d.bridge_interface.value);
@@ -152,6 +154,22 @@ class ConfigFileTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(r.draft.iptables.min_sync_period.value == 1s);
     CPPUNIT_ASSERT(!r.draft.mode.given());
     CPPUNIT_ASSERT(r.draft.node_port_addresses.empty());
+  }
+
+  void requests_and_recordings_are_read_with_their_place() {
+    const Read r = proxy("clientConnection:\n  acceptContentTypes: a\n  burst: 3\n  qps: 2.5\n", true);
+    CPPUNIT_ASSERT_EQUAL(std::string(), r.problems);
+    CPPUNIT_ASSERT_EQUAL(std::string("c.yaml:4: clientConnection.acceptContentTypes"),
+                         r.draft.accept_content_types.where);
+    CPPUNIT_ASSERT_EQUAL(3, r.draft.burst.value);
+    CPPUNIT_ASSERT_EQUAL(2.5, r.draft.qps.value);
+    CPPUNIT_ASSERT_EQUAL(std::string("c.yaml:6: clientConnection.qps"), r.draft.qps.where);
+    CPPUNIT_ASSERT_EQUAL(
+        std::string(
+            "E c.yaml:4: clientConnection.qps: 'all' is not a number; allowed: a number without quotes, such as "
+            "5 or 0.5\nE c.yaml:5: clientConnection.burst: '1.5' is not a number; allowed: a whole number "
+            "without quotes, such as 14\n"),
+        proxy("clientConnection:\n  qps: all\n  burst: 1.5\n").problems);
   }
 
   void ipvs_has_another_default_in_the_file() {
@@ -260,7 +278,8 @@ class ConfigFileTest : public CppUnit::TestFixture {
                     "E c.yaml:5: oomScoreAdj: this field is known from kube-proxy but not supported by this version of "
                     "Sluice\n"
                     "E c.yaml:9: plugindirs: unknown field; allowed: apiVersion, backend, backends, kind, manifests, "
-                    "pluginDirs, relaxPluginOwnership, stateDir; did you mean pluginDirs?\n"
+                    "pluginDirs, record, relaxPluginOwnership, replay, replaySpeed, stateDir; did you mean "
+                    "pluginDirs?\n"
                     "E c.yaml:10: backends: is '4', not a map; allowed: fields below it\n"),
         r.problems);
   }
@@ -321,9 +340,11 @@ class ConfigFileTest : public CppUnit::TestFixture {
   }
 
   void the_second_document_is_strict() {
-    CPPUNIT_ASSERT_EQUAL(std::string("E c.yaml:3: bakend: unknown field; allowed: apiVersion, backend, backends, kind, "
-                                     "manifests, pluginDirs, relaxPluginOwnership, stateDir; did you mean backend?\n"),
-                         sluice("bakend: x\n").problems);
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("E c.yaml:3: bakend: unknown field; allowed: apiVersion, backend, backends, kind, "
+                    "manifests, pluginDirs, record, relaxPluginOwnership, replay, replaySpeed, stateDir; did "
+                    "you mean backend?\n"),
+        sluice("bakend: x\n").problems);
     CPPUNIT_ASSERT_EQUAL(std::string("E c.yaml:4: stateDir: is given a second time; allowed: once\n"),
                          sluice("stateDir: /a\nstateDir: /b\n").problems);
     CPPUNIT_ASSERT_EQUAL(

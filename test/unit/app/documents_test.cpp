@@ -100,8 +100,9 @@ class DocumentsTest : public CppUnit::TestFixture {
       }
     }
     CPPUNIT_ASSERT_MESSAGE("the manual is read wrongly", fields.size() > 25);
-    const std::set<std::string> sluice{"backend", "backends", "manifests", "pluginDirs", "relaxPluginOwnership",
-                                       "stateDir"};
+    const std::set<std::string> sluice{"backend",    "backends",    "manifests",
+                                       "pluginDirs", "record",      "relaxPluginOwnership",
+                                       "replay",     "replaySpeed", "stateDir"};
     for (const std::string& field : fields) {
       Draft draft;
       Problems problems;

@@ -170,6 +170,9 @@ class FlagsTest : public CppUnit::TestFixture {
                          parse({"--masquerade-all=maybe"}).problems);
     CPPUNIT_ASSERT_EQUAL(std::string("E -v: 'loud' is not a number; allowed: a whole number, such as 14\n"),
                          parse({"-vloud"}).problems);
+    CPPUNIT_ASSERT_EQUAL(std::string("E --kube-api-qps: 'many' is not a number; allowed: a number, such as 5 or 0.5\n"),
+                         parse({"--kube-api-qps=many"}).problems);
+    CPPUNIT_ASSERT_EQUAL(std::string(), parse({"--kube-api-qps=-0.5", "--replay-speed", "0"}).problems);
     CPPUNIT_ASSERT_EQUAL(std::string("E --iptables-sync-period: '30' is not a duration; allowed: numbers with a unit "
                                      "(ns, us, ms, s, m, h), such as 30s, 1m30s or 500ms\n"),
                          parse({"--iptables-sync-period=30"}).problems);

@@ -20,6 +20,8 @@ using namespace std::chrono_literals;
 const std::string kProxy = "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n";
 const std::string kSluice = "apiVersion: sluice.dev/v1alpha1\nkind: SluiceConfiguration\n";
 
+const std::string kOneSource = "; allowed: one of an API server, manifests and a recording\n";
+
 struct Result {
   Settings settings;
   std::string problems;
@@ -47,6 +49,10 @@ class ValidateTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(check_turns_warnings_about_fields_into_errors);
   CPPUNIT_TEST(empty_values_leave_the_default);
   CPPUNIT_TEST(there_is_exactly_one_source);
+  CPPUNIT_TEST(a_recording_is_made_of_a_live_source_only);
+  CPPUNIT_TEST(a_replay_has_a_speed_and_nothing_else_has);
+  CPPUNIT_TEST(requests_have_a_budget);
+  CPPUNIT_TEST(content_types_are_accepted_with_a_warning);
   CPPUNIT_TEST(node_names_are_trimmed_and_lower_case);
   CPPUNIT_TEST(backends_must_be_installed);
   CPPUNIT_TEST(backend_overrides_mode);
@@ -105,13 +111,20 @@ class ValidateTest : public CppUnit::TestFixture {
     const Result r = validate_words(
         {"--kubeconfig=/k", "--master=https://m", "--hostname-override= Node-2 ", "--proxy-mode=com.example.dpu",
          "--cluster-cidr=10.0.0.0/8,fd00::/16", "--nodeport-addresses=192.0.2.0/24", "--nodeport-addresses=::/0",
-         "--masquerade-all", "--iptables-masquerade-bit=31", "--iptables-localhost-nodeports=false",
+         "--kube-api-qps=-1", "--kube-api-burst=7", "--record=/r", "--masquerade-all",
+         "--iptables-masquerade-bit=31", "--iptables-localhost-nodeports=false",
          "--iptables-sync-period=1m", "--iptables-min-sync-period=0", "--config-sync-period=1h",
          "--bind-address=fd00::5", "--plugin-dir=/a", "--plugin-dir=/b", "--state-dir=/s", "-v4",
          "--logging-format=json"});
     CPPUNIT_ASSERT_EQUAL(std::string(), r.problems);
     const Settings& s = r.settings;
-    CPPUNIT_ASSERT((s.source == SourceSettings{SourceKind::api, "/k", "https://m", ""}));
+    SourceSettings source;
+    source.kind = SourceKind::api;
+    source.kubeconfig = "/k";
+    source.master = "https://m";
+    source.record = "/r";
+    source.client = {-1, 7};
+    CPPUNIT_ASSERT(s.source == source);
     CPPUNIT_ASSERT_EQUAL(std::string("node-2"), s.node_name);
     CPPUNIT_ASSERT_EQUAL(std::string("com.example.dpu"), s.backend);
     CPPUNIT_ASSERT((s.local_detector.cluster_cidrs == std::vector{prefix("10.0.0.0/8"), prefix("fd00::/16")}));
@@ -135,14 +148,19 @@ class ValidateTest : public CppUnit::TestFixture {
 
   void a_file_reaches_the_settings() {
     const Result r = with_file(
-        "mode: iptables\nclientConnection: {kubeconfig: /k}\nhostnameOverride: N\nclusterCIDR: 10.0.0.0/8\n"
+        "mode: iptables\nclientConnection: {kubeconfig: /k, qps: 2.5, burst: 3}\nhostnameOverride: N\nclusterCIDR: 10.0.0.0/8\n"
         "iptables: {masqueradeAll: true, masqueradeBit: 15, syncPeriod: 10s, minSyncPeriod: 2s}\nlogging: {verbosity: "
         "2}\n",
-        "pluginDirs: [/p]\nrelaxPluginOwnership: true\nstateDir: /s\nbackends: {iptables: {a: 1}}\n");
+        "pluginDirs: [/p]\nrecord: /r\nrelaxPluginOwnership: true\nstateDir: /s\nbackends: {iptables: {a: 1}}\n");
     CPPUNIT_ASSERT_EQUAL(std::string(), r.problems);
     const Settings& s = r.settings;
     CPPUNIT_ASSERT_EQUAL(folder_->path("c.yaml"), s.config_file);
-    CPPUNIT_ASSERT((s.source == SourceSettings{SourceKind::api, "/k", "", ""}));
+    SourceSettings source;
+    source.kind = SourceKind::api;
+    source.kubeconfig = "/k";
+    source.record = "/r";
+    source.client = {2.5, 3};
+    CPPUNIT_ASSERT(s.source == source);
     CPPUNIT_ASSERT_EQUAL(std::string("n"), s.node_name);
     CPPUNIT_ASSERT(s.masquerade_all);
     CPPUNIT_ASSERT_EQUAL(15, s.masquerade_bit);
@@ -195,13 +213,70 @@ class ValidateTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(validate_words({"--master=m"}).settings.source.kind == SourceKind::api);
     CPPUNIT_ASSERT(validate_words({"--manifests=m"}).settings.source.kind == SourceKind::manifests);
     CPPUNIT_ASSERT_EQUAL(
-        std::string("E --manifests: names a second source of Services, beside --master; allowed: an API "
-                    "server or manifests, not both\n"),
+        "E --manifests: names a second source of Services, beside --master" + kOneSource,
         validate_words({"--manifests=m", "--master=m"}).problems);
     CPPUNIT_ASSERT_EQUAL("E --manifests: names a second source of Services, beside " +
-                             place(3, "clientConnection.kubeconfig") +
-                             "; allowed: an API server or manifests, not both\n",
+                             place(3, "clientConnection.kubeconfig") + kOneSource,
                          with_file("clientConnection: {kubeconfig: /k}\n", "", {"--manifests=m"}).problems);
+    CPPUNIT_ASSERT(validate_words({"--replay=r"}).settings.source.kind == SourceKind::replay);
+    CPPUNIT_ASSERT_EQUAL("E --replay: names a second source of Services, beside --kubeconfig" + kOneSource,
+                         validate_words({"--replay=r", "--kubeconfig=k"}).problems);
+    CPPUNIT_ASSERT_EQUAL("E --replay: names a second source of Services, beside --manifests" + kOneSource,
+                         validate_words({"--replay=r", "--manifests=m"}).problems);
+  }
+
+  void a_recording_is_made_of_a_live_source_only() {
+    for (const std::string source : {"--kubeconfig=k", "--manifests=m", "--master=m"}) {
+      const Result r = validate_words({source, "--record=/r"});
+      CPPUNIT_ASSERT_EQUAL(std::string(), r.problems);
+      CPPUNIT_ASSERT_EQUAL(std::string("/r"), r.settings.source.record);
+    }
+    CPPUNIT_ASSERT_EQUAL(std::string("E --record: would record what --replay plays back, which is a recording already; "
+                                     "leave one of them out\n"),
+                         validate_words({"--replay=r", "--record=/r"}).problems);
+  }
+
+  void a_replay_has_a_speed_and_nothing_else_has() {
+    const auto speed = [](const std::string& factor) {
+      return validate_words({"--replay=r", "--replay-speed=" + factor});
+    };
+    CPPUNIT_ASSERT(validate_words({"--replay=r"}).settings.source.replay_speed == 1);
+    CPPUNIT_ASSERT(speed("0").settings.source.replay_speed == 0);
+    CPPUNIT_ASSERT(speed("2.5").settings.source.replay_speed == 2.5);
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("E --replay-speed: is negative; allowed: 0 (without waiting), or a factor such as 1, 0.5 or 10\n"),
+        speed("-1").problems);
+    CPPUNIT_ASSERT_EQUAL(
+        "E " + place(6, "replaySpeed") + ": is the speed of a replay, and there is none; add --replay or leave it out\n",
+        with_file("", "replaySpeed: 0\n").problems);
+    const Result file = with_file("", "replay: /r\nreplaySpeed: 0\n", {"--replay-speed=3"});
+    CPPUNIT_ASSERT_EQUAL(std::string(), file.problems);
+    CPPUNIT_ASSERT_EQUAL(std::string("/r"), file.settings.source.replay);
+    CPPUNIT_ASSERT(file.settings.source.replay_speed == 3);
+  }
+
+  void requests_have_a_budget() {
+    const auto client = [](const std::string& qps, const std::string& burst) {
+      return validate_words({"--kube-api-qps=" + qps, "--kube-api-burst=" + burst}).settings.source.client;
+    };
+    CPPUNIT_ASSERT((validate_words({}).settings.source.client == ClientSettings{5, 10}));
+    CPPUNIT_ASSERT((client("0", "0") == ClientSettings{5, 10}));
+    CPPUNIT_ASSERT((client("0.5", "1") == ClientSettings{0.5, 1}));
+    CPPUNIT_ASSERT((client("-1", "20") == ClientSettings{-1, 20}));
+    CPPUNIT_ASSERT_EQUAL(std::string("E --kube-api-burst: -1 is negative; allowed: 0 or more\n"),
+                         validate_words({"--kube-api-burst=-1"}).problems);
+    CPPUNIT_ASSERT_EQUAL("E " + place(4, "clientConnection.burst") + ": -2 is negative; allowed: 0 or more\n",
+                         with_file("clientConnection:\n  burst: -2\n").problems);
+  }
+
+  void content_types_are_accepted_with_a_warning() {
+    const std::string effect = " has no effect: the API server is asked for application/json\n";
+    CPPUNIT_ASSERT_EQUAL(std::string(), validate_words({"--kube-api-content-type=application/json"}).problems);
+    CPPUNIT_ASSERT_EQUAL("W --kube-api-content-type: 'application/vnd.kubernetes.protobuf'" + effect,
+                         validate_words({"--kube-api-content-type=application/vnd.kubernetes.protobuf"}).problems);
+    CPPUNIT_ASSERT_EQUAL("W " + place(4, "clientConnection.contentType") + ": 'x'" + effect + "W " +
+                             place(5, "clientConnection.acceptContentTypes") + ": 'y'" + effect,
+                         with_file("clientConnection:\n  contentType: x\n  acceptContentTypes: y\n").problems);
   }
 
   void node_names_are_trimmed_and_lower_case() {

@@ -19,6 +19,7 @@ class ValuesTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(booleans_are_those_of_go);
   CPPUNIT_TEST(numbers_have_the_bases_of_go);
   CPPUNIT_TEST(numbers_are_range_checked);
+  CPPUNIT_TEST(decimals_are_finite_numbers);
   CPPUNIT_TEST(durations_are_those_of_go);
   CPPUNIT_TEST(broken_durations_are_refused);
   CPPUNIT_TEST(durations_print_as_they_are_read);
@@ -53,6 +54,17 @@ class ValuesTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(parse_number("-2147483648").has_value());
     CPPUNIT_ASSERT(!parse_number("-2147483649"));
     CPPUNIT_ASSERT(!parse_number("99999999999999999999"));
+  }
+
+  void decimals_are_finite_numbers() {
+    CPPUNIT_ASSERT_EQUAL(5.0, parse_decimal("5").value());
+    CPPUNIT_ASSERT_EQUAL(0.5, parse_decimal("0.5").value());
+    CPPUNIT_ASSERT_EQUAL(0.5, parse_decimal(".5").value());
+    CPPUNIT_ASSERT_EQUAL(-1.0, parse_decimal("-1").value());
+    CPPUNIT_ASSERT_EQUAL(1000.0, parse_decimal("+1e3").value());
+    for (const char* bad : {"", "-", "+", "++1", "+-1", "1x", " 1", "1 ", "0x10", "1,5", "nan", "inf", "1e999"}) {
+      CPPUNIT_ASSERT_MESSAGE(bad, !parse_decimal(bad));
+    }
   }
 
   void durations_are_those_of_go() {

@@ -1,15 +1,16 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "core/kube/credentials.hpp"
+#include "core/kube/access/credentials.hpp"
 
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
 
-#include "core/kube/host_resolver.hpp"
-#include "core/kube/tls_context.hpp"
-#include "core/kube/transport.hpp"
+#include "core/kube/access/base64.hpp"
+#include "core/kube/http/host_resolver.hpp"
+#include "core/kube/http/tls_context.hpp"
+#include "core/kube/http/transport.hpp"
 #include "test/unit/app/temporary_folder.hpp"
 
 namespace sluice::kube {
@@ -19,8 +20,9 @@ class CredentialsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(CredentialsTest);
   CPPUNIT_TEST(server_urls_are_taken_apart);
   CPPUNIT_TEST(server_urls_that_are_none_are_refused);
-  CPPUNIT_TEST(token_files_are_read_for_each_connection);
-  CPPUNIT_TEST(an_unreadable_token_file_leaves_the_last_token);
+  CPPUNIT_TEST(a_refused_token_file_is_read_again_at_once);
+  CPPUNIT_TEST(what_is_given_goes_before_what_a_program_hands_out);
+  CPPUNIT_TEST(a_check_does_not_run_the_program);
   CPPUNIT_TEST(tokens_cannot_smuggle_headers);
   CPPUNIT_TEST(nothing_secret_goes_over_plain_http);
   CPPUNIT_TEST(base64_goes_both_ways);
@@ -51,27 +53,58 @@ class CredentialsTest : public CppUnit::TestFixture {
     }
   }
 
-  void token_files_are_read_for_each_connection() {
+  void a_refused_token_file_is_read_again_at_once() {
     test::TemporaryFolder folder;
     ConnectionConfig config;
     config.token.file = folder.write("token", "one\n");
     Credentials credentials(config);
-    CPPUNIT_ASSERT_EQUAL(std::string("Bearer one"), credentials.load()->authorization);
+    const auto used = credentials.load();
+    CPPUNIT_ASSERT_EQUAL(std::string("Bearer one"), used->authorization);
     folder.write("token", "two");
+    CPPUNIT_ASSERT_EQUAL(std::string("Bearer one"), credentials.load()->authorization);
+    CPPUNIT_ASSERT(credentials.renewable());
+    credentials.refused(*used);
     CPPUNIT_ASSERT_EQUAL(std::string("Bearer two"), credentials.load()->authorization);
+    ConnectionConfig inline_token;
+    inline_token.token.inline_content = "t";
+    CPPUNIT_ASSERT(!Credentials(inline_token).renewable());
   }
 
-  void an_unreadable_token_file_leaves_the_last_token() {
+  // The answer of the program, with what it handed out.
+  static ExecConfig program(const test::TemporaryFolder& folder, const std::string& status) {
+    ExecConfig out;
+    out.api_version = "client.authentication.k8s.io/v1";
+    out.command = folder.write("program",
+                               "#!/bin/sh\necho run >>\"$(dirname \"$0\")/runs\"\ncat <<'END'\n{\"kind\":"
+                               "\"ExecCredential\",\"apiVersion\":\"client.authentication.k8s.io/v1\","
+                               "\"status\":" +
+                                   status + "}\nEND\n");
+    std::filesystem::permissions(out.command, std::filesystem::perms::owner_all);
+    return out;
+  }
+
+  void what_is_given_goes_before_what_a_program_hands_out() {
     test::TemporaryFolder folder;
     ConnectionConfig config;
-    config.token.file = folder.write("token", "one");
-    Credentials credentials(config);
-    CPPUNIT_ASSERT(credentials.load().ok());
-    std::filesystem::remove(folder.path("token"));
-    CPPUNIT_ASSERT_EQUAL(std::string("Bearer one"), credentials.load()->authorization);
-    folder.write("token", "");
-    CPPUNIT_ASSERT_EQUAL(std::string("Bearer one"), credentials.load()->authorization);
-    CPPUNIT_ASSERT(!Credentials(config).load().ok());
+    config.exec = program(folder, R"({"token":"from-program"})");
+    CPPUNIT_ASSERT_EQUAL(std::string("Bearer from-program"), Credentials(config).load()->authorization);
+    config.token.inline_content = "given";
+    CPPUNIT_ASSERT_EQUAL(std::string("Bearer given"), Credentials(config).load()->authorization);
+    config.token = {};
+    config.username = "me";
+    CPPUNIT_ASSERT_EQUAL("Basic " + base64_encode("me:"), Credentials(config).load()->authorization);
+  }
+
+  void a_check_does_not_run_the_program() {
+    test::TemporaryFolder folder;
+    ConnectionConfig config;
+    config.exec = program(folder, R"({"token":"t"})");
+    CPPUNIT_ASSERT(Credentials(config).check().ok());
+    CPPUNIT_ASSERT_EQUAL(std::string(), folder.read("runs"));
+    CPPUNIT_ASSERT(Credentials(config).load().ok());
+    CPPUNIT_ASSERT_EQUAL(std::string("run\n"), folder.read("runs"));
+    config.exec->command = folder.path("none");
+    CPPUNIT_ASSERT(!Credentials(config).check().ok());
   }
 
   void tokens_cannot_smuggle_headers() {
@@ -115,6 +148,8 @@ class CredentialsTest : public CppUnit::TestFixture {
 
   void tls_codes_have_words() {
     CPPUNIT_ASSERT_EQUAL(std::string("certificate verify failed"), tls_error_text(0x0A000086));
+    CPPUNIT_ASSERT(refuses_client_certificate(0x0A000415));  // alert certificate expired
+    CPPUNIT_ASSERT(!refuses_client_certificate(0x0A000086));
     for (const unsigned long code : {0ul, 1ul, 104ul, 110ul, 125ul}) CPPUNIT_ASSERT(tls_error_text(code).empty());
   }
 };

@@ -4,7 +4,7 @@
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
 
-#include "core/kube/rfc3339.hpp"
+#include "core/kube/decode/rfc3339.hpp"
 #include "test/unit/kube/decoding.hpp"
 
 namespace sluice::kube {

@@ -6,8 +6,8 @@
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
 
-#include "core/kube/json_field.hpp"
-#include "core/kube/text.hpp"
+#include "core/kube/decode/json_field.hpp"
+#include "core/kube/decode/text.hpp"
 #include "test/unit/kube/decoding.hpp"
 #include "test/unit/kube/recorded.hpp"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/kube/decode.hpp"
+#include "core/kube/decode/decode.hpp"
 
 namespace sluice::test {
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "core/kube/item_splitter.hpp"
+#include "core/kube/watch/item_splitter.hpp"
 
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
@@ -11,7 +11,7 @@
 #include <random>
 #include <vector>
 
-#include "core/kube/decode.hpp"
+#include "core/kube/decode/decode.hpp"
 #include "test/unit/kube/recorded.hpp"
 
 namespace sluice::kube {
@@ -78,6 +78,8 @@ class ItemSplitterTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(an_early_end_is_an_error_at_every_byte);
   CPPUNIT_TEST(broken_lists_are_errors);
   CPPUNIT_TEST(objects_beyond_the_limit_are_errors);
+  CPPUNIT_TEST(objects_beyond_the_limit_are_passed_over);
+  CPPUNIT_TEST(of_a_giant_only_the_beginning_is_kept);
   CPPUNIT_TEST(an_endless_envelope_is_an_error);
   CPPUNIT_TEST(a_refusing_visitor_ends_it);
   CPPUNIT_TEST(documents_may_touch_or_stand_apart);
@@ -210,6 +212,52 @@ class ItemSplitterTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!split_documents(big, single, 500).status.ok());
     // Also one that never ends.
     CPPUNIT_ASSERT(!split_documents(std::string(1000, '{'), single, 500).status.ok());
+  }
+
+  void objects_beyond_the_limit_are_passed_over() {
+    const std::string big = R"({"a":")" + std::string(1000, 'x') + "\"}";
+    for (const std::size_t size : {std::size_t(1), std::size_t(7), std::size_t(600), std::string::npos}) {
+      std::vector<std::string> told;
+      const auto note = [&](const char* what) {
+        return [&told, what](std::string_view object) {
+          told.push_back(what + std::string(object.substr(0, 6)));
+          return base::Status();
+        };
+      };
+      const auto feed = [&](auto& splitter, std::string_view text) {
+        for (; !text.empty(); text.remove_prefix(std::min(size, text.size()))) {
+          CPPUNIT_ASSERT(splitter.feed(text.substr(0, size)).ok());
+        }
+      };
+      ListSplitter list(note("whole "), 500, note("big "));
+      feed(list, R"({"items":[{"b":1},)" + big + "," + big + R"(,{"c":1}],"kind":"L"})");
+      CPPUNIT_ASSERT(list.finish().ok());
+      CPPUNIT_ASSERT_EQUAL(std::size_t(4), list.items());
+      DocumentSplitter documents(note("whole "), 500, note("big "));
+      feed(documents, big + R"({"b":1})" + big + R"({"c":1})");
+      CPPUNIT_ASSERT(documents.at_boundary());
+      const std::vector<std::string> expected{"whole {\"b\":1", "big {\"a\":\"",  "big {\"a\":\"", "whole {\"c\":1",
+                                              "big {\"a\":\"",  "whole {\"b\":1", "big {\"a\":\"", "whole {\"c\":1"};
+      CPPUNIT_ASSERT(told == expected);
+    }
+  }
+
+  void of_a_giant_only_the_beginning_is_kept() {
+    std::size_t kept = 0;
+    DocumentSplitter documents([](std::string_view) { return base::Status(); }, kMaxObjectBytes,
+                               [&](std::string_view beginning) {
+                                 kept = beginning.size();
+                                 return base::Status();
+                               });
+    const std::string piece(1u << 20, 'x');
+    CPPUNIT_ASSERT(documents.feed("{\"a\":\"").ok());
+    for (int i = 0; i < 20; ++i) CPPUNIT_ASSERT(documents.feed(piece).ok());
+    CPPUNIT_ASSERT(documents.feed("\"}").ok());
+    CPPUNIT_ASSERT_EQUAL(kKeptOfOversized, kept);
+    // What never ends is given up all the same.
+    base::Status status = documents.feed("{\"a\":\"");
+    for (int i = 0; i < 300 && status.ok(); ++i) status = documents.feed(piece);
+    CPPUNIT_ASSERT_EQUAL(std::string("an object is larger than 256 MiB"), status.message());
   }
 
   void an_endless_envelope_is_an_error() {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "core/kube/kubeconfig.hpp"
+#include "core/kube/access/kubeconfig.hpp"
 
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
@@ -9,6 +9,8 @@
 
 #include <map>
 
+#include "core/kube/access/base64.hpp"
+#include "core/kube/access/credentials.hpp"
 #include "test/unit/app/temporary_folder.hpp"
 #include "test/unit/kube/pem.hpp"
 
@@ -25,6 +27,12 @@ class KubeconfigTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(what_is_missing_is_named);
   CPPUNIT_TEST(what_contradicts_itself_is_refused);
   CPPUNIT_TEST(what_is_not_supported_is_refused_by_name);
+  CPPUNIT_TEST(a_key_without_a_certificate_is_not_used);
+  CPPUNIT_TEST(a_credential_program_is_read);
+  CPPUNIT_TEST(credential_programs_that_cannot_work_are_refused);
+  CPPUNIT_TEST(the_cluster_tells_its_program_something);
+  CPPUNIT_TEST(impersonation_is_read);
+  CPPUNIT_TEST(a_proxy_of_the_kubeconfig_goes_before_the_environment);
   CPPUNIT_TEST(unusable_material_is_refused_at_the_start);
   CPPUNIT_TEST(broken_files_are_refused);
   CPPUNIT_TEST(credentials_are_never_repeated);
@@ -86,7 +94,7 @@ class KubeconfigTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_MESSAGE(got.status().message(), got.ok());
     CPPUNIT_ASSERT_EQUAL(folder_.path("pki/ca.crt"), got->ca.file);
     CPPUNIT_ASSERT_EQUAL(std::string("b.example"), got->tls_server_name);
-    CPPUNIT_ASSERT_EQUAL(pem_.key, Credentials(*got).load()->key_pem);
+    CPPUNIT_ASSERT_EQUAL(pem_.key, Credentials(*got).load()->tls.key_pem);
   }
 
   void the_current_context_selects() {
@@ -140,6 +148,14 @@ class KubeconfigTest : public CppUnit::TestFixture {
         std::string("config: users[u].user.username is set together with a token; keep one way to log in"),
         why("server: 'https://a'", "token: a, username: b"));
     CPPUNIT_ASSERT_EQUAL(
+        std::string("config: users[u].user.password is set together with a token; keep one way to log in"),
+        why("server: 'https://a'", "token: a, password: b"));
+    for (const char* name : {"client-certificate", "client-key"}) {
+      CPPUNIT_ASSERT_EQUAL(
+          std::string("config: users[u].user.") + name + " and " + name + "-data are both set; keep one of them",
+          why("server: 'https://a'", std::string(name) + ": a, " + name + "-data: YQ=="));
+    }
+    CPPUNIT_ASSERT_EQUAL(
         std::string("config: clusters has two entries called \"k\"; remove one"),
         why(load_text(
             "current-context: x\ncontexts: [{name: x, context: {cluster: k}}]\n"
@@ -147,14 +163,99 @@ class KubeconfigTest : public CppUnit::TestFixture {
   }
 
   void what_is_not_supported_is_refused_by_name() {
-    CPPUNIT_ASSERT_EQUAL(std::string("config: users[u].user.exec is set, and credential plugins are not supported; use "
-                                     "a token, a tokenFile or a client certificate"),
-                         why("server: 'https://a'", "exec: {command: aws}"));
-    CPPUNIT_ASSERT(why("server: 'https://a'", "auth-provider: {name: gcp}").find("auth-provider is set") !=
-                   std::string::npos);
-    CPPUNIT_ASSERT(why("server: 'https://a'", "as: admin").find("impersonation is not supported") != std::string::npos);
-    CPPUNIT_ASSERT(why("server: 'https://a', proxy-url: 'http://p'", "").find("clusters[k].cluster.proxy-url is set") !=
-                   std::string::npos);
+    CPPUNIT_ASSERT_EQUAL(std::string("config: users[u].user.auth-provider is set, and such providers no longer exist; "
+                                     "use exec, a token, a tokenFile or a client certificate"),
+                         why("server: 'https://a'", "auth-provider: {name: gcp}"));
+    for (const char* scheme : {"https", "socks5"}) {
+      CPPUNIT_ASSERT_EQUAL(std::string("config: clusters[k].cluster.proxy-url: proxies of scheme ") + scheme +
+                               " are not supported, only http is; name an HTTP proxy",
+                           why(std::string("server: 'https://a', proxy-url: '") + scheme + "://me:S3CR3T@p'", ""));
+    }
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("config: clusters[k].cluster.proxy-url: this is not the URL of a proxy: the scheme "
+                    "is missing; write it as http://host:port"),
+        why("server: 'https://a', proxy-url: 'p:3128'", ""));
+  }
+
+  void a_key_without_a_certificate_is_not_used() {
+    const auto got = load("server: 'https://a'", "client-key: /nowhere/key");
+    CPPUNIT_ASSERT_MESSAGE(got.status().message(), got.ok());
+    CPPUNIT_ASSERT(!got->client_key.given());
+  }
+
+  void a_credential_program_is_read() {
+    const std::string program = folder_.write("bin/give", "#!/bin/sh\n");
+    std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+    const auto got = load("server: 'https://a'",
+                          "exec: {apiVersion: client.authentication.k8s.io/v1, command: bin/give, args: [a, '1'], "
+                          "env: [{name: N, value: v}], interactiveMode: IfAvailable, provideClusterInfo: true}");
+    CPPUNIT_ASSERT_MESSAGE(got.status().message(), got.ok());
+    CPPUNIT_ASSERT_EQUAL(program, got->exec->command);
+    CPPUNIT_ASSERT(got->exec->args == std::vector<std::string>({"a", "1"}));
+    CPPUNIT_ASSERT(got->exec->env.at(0) == std::pair(std::string("N"), std::string("v")));
+    CPPUNIT_ASSERT(got->exec->provide_cluster_info && got->exec->cluster_config.empty());
+  }
+
+  void credential_programs_that_cannot_work_are_refused() {
+    const auto exec = [&](const std::string& members) { return why("server: 'https://a'", "exec: {" + members + "}"); };
+    const std::string v1 = "apiVersion: client.authentication.k8s.io/v1, ";
+    const std::string field = "config: users[u].user.exec.";
+    CPPUNIT_ASSERT_EQUAL(field +
+                             "apiVersion is missing; write client.authentication.k8s.io/v1 or "
+                             "client.authentication.k8s.io/v1beta1",
+                         exec("command: x"));
+    CPPUNIT_ASSERT(exec("apiVersion: client.authentication.k8s.io/v1alpha1, command: x")
+                       .starts_with(field + "apiVersion is a version that this program does not know"));
+    CPPUNIT_ASSERT_EQUAL(field + "interactiveMode is missing; write Never or IfAvailable", exec(v1 + "command: x"));
+    CPPUNIT_ASSERT_EQUAL(field +
+                             "interactiveMode is Always, and a daemon has no terminal; use a program that works "
+                             "without one",
+                         exec(v1 + "command: x, interactiveMode: Always"));
+    CPPUNIT_ASSERT(exec(v1 + "command: x, interactiveMode: Sometimes").find("none of Never") != std::string::npos);
+    CPPUNIT_ASSERT_EQUAL(field + "command is missing; name the program", exec(v1 + "interactiveMode: Never"));
+    CPPUNIT_ASSERT_EQUAL(field + "env[0].name is missing; name the variable",
+                         exec(v1 + "interactiveMode: Never, command: x, env: [{value: v}]"));
+    CPPUNIT_ASSERT_EQUAL(std::string("config: users[u].user.exec in config: the credential program no-such-program is "
+                                     "not there, or not executable; how to install it: run   setup"),
+                         exec("apiVersion: client.authentication.k8s.io/v1beta1, command: no-such-program, "
+                              "installHint: \"run\\n\\n setup\\n\""));
+  }
+
+  void the_cluster_tells_its_program_something() {
+    const std::string program = folder_.write("give", "#!/bin/sh\n");
+    std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+    const auto got = load(
+        "server: 'https://a', extensions: [{name: other, extension: 1}, {name: "
+        "client.authentication.k8s.io/exec, extension: {audience: 'x\"y', n: 5, s: '5'}}]",
+        "exec: {apiVersion: client.authentication.k8s.io/v1, command: ./give, interactiveMode: Never, "
+        "provideClusterInfo: true}");
+    CPPUNIT_ASSERT_MESSAGE(got.status().message(), got.ok());
+    CPPUNIT_ASSERT_EQUAL(std::string(R"({"audience":"x\"y","n":5,"s":"5"})"), got->exec->cluster_config);
+  }
+
+  void impersonation_is_read() {
+    const auto got = load("server: 'https://a'",
+                          "token: t, as: jane, as-uid: '7', as-groups: [g1, g2], as-user-extra: {scope: [a, b]}");
+    CPPUNIT_ASSERT_MESSAGE(got.status().message(), got.ok());
+    CPPUNIT_ASSERT_EQUAL(std::string("jane"), got->impersonate.user);
+    CPPUNIT_ASSERT_EQUAL(std::string("7"), got->impersonate.uid);
+    CPPUNIT_ASSERT(got->impersonate.groups == std::vector<std::string>({"g1", "g2"}));
+    CPPUNIT_ASSERT_EQUAL(std::string("scope"), got->impersonate.extra.at(0).first);
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("config: users[u].user.as-groups is set without as; name the user to be taken for"),
+        why("server: 'https://a'", "as-groups: [g]"));
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("config: as holds control characters, which no HTTP header can carry; remove them"),
+        why("server: 'https://a'", R"(as: "a\r\nX: y")"));
+  }
+
+  void a_proxy_of_the_kubeconfig_goes_before_the_environment() {
+    environment_["HTTPS_PROXY"] = "http://env:1";
+    environment_["NO_PROXY"] = "a";
+    CPPUNIT_ASSERT_EQUAL(std::string("http://p:3128"),
+                         load("server: 'https://a', proxy-url: 'http://p:3128'", "")->proxy->to_string());
+    CPPUNIT_ASSERT(!load("server: 'https://a'", "")->proxy);
+    CPPUNIT_ASSERT_EQUAL(std::string("http://env:1"), load("server: 'https://b'", "")->proxy->to_string());
   }
 
   void unusable_material_is_refused_at_the_start() {
@@ -209,8 +310,10 @@ class KubeconfigTest : public CppUnit::TestFixture {
       CPPUNIT_ASSERT_MESSAGE(user, !got.ok());
       CPPUNIT_ASSERT_MESSAGE(got.status().message(), got.status().message().find(secret) == std::string::npos);
     }
-    const auto url = load("server: 'https://me:S3CR3T@a'", "");
-    CPPUNIT_ASSERT(!url.ok() && url.status().message().find(secret) == std::string::npos);
+    for (const char* server : {"https://me:S3CR3T@a", "ftp://me:S3CR3T@a", "me:S3CR3T@a:x", "https://me:S3CR3T/x@a"}) {
+      const auto url = load(std::string("server: '") + server + "'", "");
+      CPPUNIT_ASSERT_MESSAGE(server, !url.ok() && url.status().message().find(secret) == std::string::npos);
+    }
   }
 
   void master_overrides_the_server() {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "core/kube/manifest_documents.hpp"
+#include "core/kube/manifests/manifest_documents.hpp"
 
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>

@@ -4,6 +4,7 @@
 // A fresh self-signed certificate and its key, in PEM form.
 #pragma once
 
+#include <chrono>
 #include <string>
 
 namespace sluice::test {
@@ -14,6 +15,7 @@ struct Pem {
   std::string encrypted_key;  // the same behind a password
 };
 
-Pem make_pem();
+// Negative: expired that long ago.
+Pem make_pem(const std::string& common_name = "test", std::chrono::seconds valid = std::chrono::hours(1));
 
 }  // namespace sluice::test

@@ -28,14 +28,21 @@ class ReflectorListTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(an_expired_list_without_version_waits);
   CPPUNIT_TEST(a_version_from_the_future_is_dropped_at_once);
   CPPUNIT_TEST(retry_after_is_honoured_with_jitter);
+  CPPUNIT_TEST(retry_after_alone_counts_ten_times);
+  CPPUNIT_TEST(retry_after_counts_where_it_means_something);
   CPPUNIT_TEST(refusals_back_off_and_name_a_remedy);
   CPPUNIT_TEST(an_unknown_field_selector_is_dropped_once);
   CPPUNIT_TEST(connection_failures_back_off_with_doubling);
+  CPPUNIT_TEST(delays_are_jittered_and_start_over_after_a_time_of_success);
   CPPUNIT_TEST(unusable_objects_are_told_and_logged_once);
   CPPUNIT_TEST(objects_of_no_use_are_not_in_the_list);
   CPPUNIT_TEST(other_content_types_are_refused);
   CPPUNIT_TEST(other_kinds_are_refused);
   CPPUNIT_TEST(a_damaged_item_fails_the_list);
+  CPPUNIT_TEST(damage_that_stays_is_left_out_at_last);
+  CPPUNIT_TEST(a_damaged_item_with_a_name_is_kept);
+  CPPUNIT_TEST(an_item_that_is_too_large_is_kept);
+  CPPUNIT_TEST(a_list_that_keeps_breaking_off_is_told_once);
   CPPUNIT_TEST(a_list_without_version_is_refused);
   CPPUNIT_TEST(each_resource_has_its_selectors);
   CPPUNIT_TEST(stopping_is_no_failure);
@@ -45,8 +52,9 @@ class ReflectorListTest : public CppUnit::TestFixture {
     ReflectorWorld world;
     world.transport.expect_list(ReflectorWorld::list("10", ""));
     CPPUNIT_ASSERT_EQUAL(0L, world.step());
-    CPPUNIT_ASSERT_EQUAL(std::string("/api/v1/services?labelSelector=%21service.kubernetes.io%2Fservice-proxy-name"
-                                     "&fieldSelector=spec.clusterIP%21%3DNone&limit=500&resourceVersion=0"),
+    CPPUNIT_ASSERT_EQUAL(std::string("/api/v1/"
+                                     "services?labelSelector=%21service.kubernetes.io%2Fservice-proxy-name&"
+                                     "fieldSelector=spec.clusterIP%21%3DNone&limit=500&resourceVersion=0"),
                          world.transport.last_asked());
   }
 
@@ -115,7 +123,8 @@ class ReflectorListTest : public CppUnit::TestFixture {
     world.transport.expect({.status = 200, .body = body.substr(0, body.size() - 1)});
     CPPUNIT_ASSERT_EQUAL(800L, world.step());
     CPPUNIT_ASSERT_EQUAL(std::string("begin Service, upsert Service demo/a"), world.events.take_text());
-    CPPUNIT_ASSERT_EQUAL(std::string("the list ended too early, after 1 complete items"),
+    CPPUNIT_ASSERT_EQUAL(std::string("the answer of the API server https://api cannot be used: the list ended too "
+                                     "early, after 1 complete items"),
                          world.reflector.status().last_error);
   }
 
@@ -166,6 +175,30 @@ class ReflectorListTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(3500L, world.step());
   }
 
+  void retry_after_alone_counts_ten_times() {
+    // Then a server that says the same again and again is asked at our own pace, if that is slower.
+    ReflectorWorld world;
+    const test::ScriptedAnswer busy{.status = 429, .body = "", .retry_after = std::chrono::seconds(1)};
+    for (int i = 0; i < 10; ++i) {
+      world.transport.expect(busy);
+      CPPUNIT_ASSERT_EQUAL(1000L, world.step());
+    }
+    world.transport.expect(busy);
+    CPPUNIT_ASSERT_EQUAL(30000L, world.step());
+    world.transport.expect_list(ReflectorWorld::list("10", ""));
+    world.step();
+    world.transport.expect(busy);
+    CPPUNIT_ASSERT_EQUAL(1000L, world.step());
+  }
+
+  void retry_after_counts_where_it_means_something() {
+    ReflectorWorld world;
+    world.transport.expect({.status = 403, .body = "", .retry_after = std::chrono::seconds(9)});
+    world.transport.expect({.status = 429, .body = "", .retry_after = std::chrono::seconds(0)});
+    CPPUNIT_ASSERT_EQUAL(800L, world.step());
+    CPPUNIT_ASSERT_EQUAL(1600L, world.step());
+  }
+
   void refusals_back_off_and_name_a_remedy() {
     ReflectorWorld world;
     world.transport.expect({.status = 403, .body = ReflectorWorld::status(403, "Forbidden", "no\\nentry")});
@@ -175,10 +208,12 @@ class ReflectorListTest : public CppUnit::TestFixture {
     const auto lines = world.log.lines();
     CPPUNIT_ASSERT_EQUAL(std::size_t(2), lines.size());
     CPPUNIT_ASSERT_EQUAL(
-        std::string("WARN sluice.kube list services: the API server https://api answers 403 Forbidden: \"no\\x0aentry\"; grant list "
-                    "and watch on services, as ClusterRole system:node-proxier does; trying again"),
+        std::string(
+            "WARN sluice.kube list services: the API server https://api answers 403 Forbidden: \"no\\x0aentry\"; grant "
+            "list and watch on services, as ClusterRole system:node-proxier does; trying again"),
         lines[0]);
-    CPPUNIT_ASSERT_EQUAL(std::string("WARN sluice.kube list services: the API server https://api answers 502; trying again"), lines[1]);
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("WARN sluice.kube list services: the API server https://api answers 502; trying again"), lines[1]);
     CPPUNIT_ASSERT_EQUAL(std::string(""), world.events.take_text());
   }
 
@@ -218,6 +253,21 @@ class ReflectorListTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(9), world.reflector.status().errors);
   }
 
+  void delays_are_jittered_and_start_over_after_a_time_of_success() {
+    ReflectorWorld world;
+    world.random = 0.5;
+    const auto fail = [&world] {
+      world.transport.expect({.status = 0, .body = "", .end = base::unavailable("refused")});
+      return world.step();
+    };
+    CPPUNIT_ASSERT_EQUAL(1200L, fail());
+    CPPUNIT_ASSERT_EQUAL(2400L, fail());
+    world.clock.advance(std::chrono::seconds(119));
+    CPPUNIT_ASSERT_EQUAL(4800L, fail());
+    world.clock.advance(std::chrono::seconds(120));
+    CPPUNIT_ASSERT_EQUAL(1200L, fail());
+  }
+
   void unusable_objects_are_told_and_logged_once() {
     ReflectorWorld world;
     const std::string bad = ReflectorWorld::object("bad", "8", R"("ports":[{"port":0}])");
@@ -232,10 +282,9 @@ class ReflectorListTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("unusable Service demo/bad"), world.events.take_text());
     const auto lines = world.log.lines();
     CPPUNIT_ASSERT_EQUAL(std::size_t(2), lines.size());
-    CPPUNIT_ASSERT_EQUAL(
-        std::string("WARN sluice.kube Service demo/bad: spec.ports[0].port: 0 is not a port (1-65535); what was known "
-                    "of the object before stays in force"),
-        lines[0]);
+    CPPUNIT_ASSERT_EQUAL(std::string("WARN sluice.kube Service demo/bad: spec.ports[0].port: 0 is not a port "
+                                     "(1-65535); what was known of the object before stays in force"),
+                         lines[0]);
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(3), world.reflector.status().unusable);
   }
 
@@ -251,9 +300,9 @@ class ReflectorListTest : public CppUnit::TestFixture {
     ReflectorWorld world;
     world.transport.expect({.status = 200, .body = "k8s", .content_type = "application/vnd.kubernetes.protobuf"});
     CPPUNIT_ASSERT_EQUAL(800L, world.step());
-    CPPUNIT_ASSERT_EQUAL(
-        std::string("the server answers in \"application/vnd.kubernetes.protobuf\" although JSON was asked for"),
-        world.reflector.status().last_error);
+    CPPUNIT_ASSERT_EQUAL(std::string("the answer of the API server https://api cannot be used: the server answers in "
+                                     "\"application/vnd.kubernetes.protobuf\" although JSON was asked for"),
+                         world.reflector.status().last_error);
     CPPUNIT_ASSERT_EQUAL(std::string(""), world.events.take_text());
     world.transport.expect(
         {.status = 200, .body = ReflectorWorld::list("1", ""), .content_type = "application/json; charset=utf-8"});
@@ -266,11 +315,15 @@ class ReflectorListTest : public CppUnit::TestFixture {
         "items":[{"kind":"PartialObjectMetadata","metadata":{"name":"a"}}]})");
     world.transport.expect_list(R"({"kind":"Table","metadata":{"resourceVersion":"1"},"rows":[]})");
     world.step();
-    CPPUNIT_ASSERT_EQUAL(std::string("the list holds a \"PartialObjectMetadata\""),
-                         world.reflector.status().last_error);
+    CPPUNIT_ASSERT_EQUAL(
+        std::string(
+            "the answer of the API server https://api cannot be used: the list holds a \"PartialObjectMetadata\""),
+        world.reflector.status().last_error);
     world.step();
-    CPPUNIT_ASSERT_EQUAL(std::string("the answer is a \"Table\" and not a ServiceList"),
-                         world.reflector.status().last_error);
+    CPPUNIT_ASSERT_EQUAL(
+        std::string(
+            "the answer of the API server https://api cannot be used: the answer is a \"Table\" and not a ServiceList"),
+        world.reflector.status().last_error);
     CPPUNIT_ASSERT(!world.reflector.status().listed);
   }
 
@@ -280,7 +333,58 @@ class ReflectorListTest : public CppUnit::TestFixture {
         ReflectorWorld::list("10", ReflectorWorld::object("a", "8") + ",{\"metadata\":{\"name\":\"\xff\"}}"));
     CPPUNIT_ASSERT_EQUAL(800L, world.step());
     CPPUNIT_ASSERT(!world.reflector.status().listed);
-    CPPUNIT_ASSERT_EQUAL(std::size_t(0), world.reflector.status().last_error.find("items[1] is not valid JSON"));
+    CPPUNIT_ASSERT(world.reflector.status().last_error.find(" cannot be used: items[1] is not valid JSON") !=
+                   std::string::npos);
+  }
+
+  void damage_that_stays_is_left_out_at_last() {
+    ReflectorWorld world;
+    const std::string body =
+        ReflectorWorld::list("10", "{\"metadata\":{\"name\":\"\xff\"}}," + ReflectorWorld::object("b", "9"));
+    for (const long delay : {800L, 1600L, 3200L}) {
+      world.transport.expect_list(body);
+      CPPUNIT_ASSERT_EQUAL(delay, world.step());
+      CPPUNIT_ASSERT_EQUAL(std::string("begin Service"), world.events.take_text());
+    }
+    world.transport.expect_list(body);
+    CPPUNIT_ASSERT_EQUAL(0L, world.step());
+    CPPUNIT_ASSERT_EQUAL(std::string("begin Service, upsert Service demo/b, end Service"), world.events.take_text());
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), world.reflector.status().unusable);
+    CPPUNIT_ASSERT(world.log.text().find("WARN sluice.kube Service without a readable name: is not valid JSON") !=
+                   std::string::npos);
+  }
+
+  void a_damaged_item_with_a_name_is_kept() {
+    ReflectorWorld world;
+    world.transport.expect_list(ReflectorWorld::list(
+        "10", ReflectorWorld::object("bad", "8", "\"x\":\"\xff\"") + "," + ReflectorWorld::object("b", "9")));
+    CPPUNIT_ASSERT_EQUAL(0L, world.step());
+    CPPUNIT_ASSERT_EQUAL(std::string("begin Service, unusable Service demo/bad, upsert Service demo/b, end Service"),
+                         world.events.take_text());
+  }
+
+  void an_item_that_is_too_large_is_kept() {
+    ReflectorWorld world;
+    const std::string big = ReflectorWorld::object("big", "8", "\"x\":\"" + std::string(8u << 20, 'x') + '"');
+    world.transport.expect_list(ReflectorWorld::list("10", big + "," + ReflectorWorld::object("b", "9")));
+    CPPUNIT_ASSERT_EQUAL(0L, world.step());
+    CPPUNIT_ASSERT_EQUAL(std::string("begin Service, unusable Service demo/big, upsert Service demo/b, end Service"),
+                         world.events.take_text());
+    CPPUNIT_ASSERT_EQUAL(std::string("WARN sluice.kube Service demo/big: is larger than 4 MiB; what was known of the "
+                                     "object before stays in force"),
+                         world.told().at(0));
+  }
+
+  void a_list_that_keeps_breaking_off_is_told_once() {
+    ReflectorWorld world;
+    const std::string body = ReflectorWorld::list("10", ReflectorWorld::object("a", "8"));
+    for (int i = 0; i < 3; ++i) {
+      world.transport.expect({.status = 200, .body = body.substr(0, 60), .end = cut()});
+      CPPUNIT_ASSERT(world.step() > 0);
+    }
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), world.told().size());
+    CPPUNIT_ASSERT_EQUAL(std::string("WARN sluice.kube list services: the connection broke; trying again"),
+                         world.told()[0]);
   }
 
   void a_list_without_version_is_refused() {
@@ -295,8 +399,8 @@ class ReflectorListTest : public CppUnit::TestFixture {
     slices.transport.expect({.status = 0, .body = "", .end = cut()});
     slices.step();
     CPPUNIT_ASSERT_EQUAL(
-        std::string("/apis/discovery.k8s.io/v1/endpointslices?labelSelector=%21service.kubernetes.io%2Fheadless"
-                    "&limit=500&resourceVersion=0"),
+        std::string("/apis/discovery.k8s.io/v1/"
+                    "endpointslices?labelSelector=%21service.kubernetes.io%2Fheadless&limit=500&resourceVersion=0"),
         slices.transport.last_asked());
     ReflectorWorld nodes(node_resource("node-a"));
     nodes.transport.expect({.status = 0, .body = "", .end = cut()});

@@ -35,6 +35,7 @@ class ReflectorWatchTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_429_answer_does_not_list_again);
   CPPUNIT_TEST(a_500_answer_lists_again);
   CPPUNIT_TEST(a_cut_watch_resumes_at_once);
+  CPPUNIT_TEST(a_silent_watch_is_not_connected_and_told_of);
   CPPUNIT_TEST(a_cut_right_after_the_start_waits);
   CPPUNIT_TEST(a_very_short_watch_lists_again);
   CPPUNIT_TEST(a_short_watch_with_events_waits_and_resumes);
@@ -42,6 +43,10 @@ class ReflectorWatchTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(events_about_other_kinds_are_skipped);
   CPPUNIT_TEST(broken_text_lists_again);
   CPPUNIT_TEST(half_an_event_is_not_told);
+  CPPUNIT_TEST(a_damaged_event_with_a_name_is_one_object_s_trouble);
+  CPPUNIT_TEST(an_event_that_is_too_large_is_one_object_s_trouble);
+  CPPUNIT_TEST(an_event_without_a_name_is_reported);
+  CPPUNIT_TEST(many_events_about_other_kinds_are_one_line);
   CPPUNIT_TEST(connected_means_a_running_watch);
   CPPUNIT_TEST_SUITE_END();
 
@@ -57,9 +62,9 @@ class ReflectorWatchTest : public CppUnit::TestFixture {
     world.list_once();
     CPPUNIT_ASSERT_EQUAL(0L, watch(world, ""));
     CPPUNIT_ASSERT_EQUAL(
-        std::string("/api/v1/services?labelSelector=%21service.kubernetes.io%2Fservice-proxy-name"
-                    "&fieldSelector=spec.clusterIP%21%3DNone&watch=true&resourceVersion=10&allowWatchBookmarks=true"
-                    "&timeoutSeconds=300"),
+        std::string("/api/v1/"
+                    "services?labelSelector=%21service.kubernetes.io%2Fservice-proxy-name&fieldSelector=spec.clusterIP%"
+                    "21%3DNone&watch=true&resourceVersion=10&allowWatchBookmarks=true&timeoutSeconds=300"),
         world.transport.last_asked());
   }
 
@@ -216,8 +221,22 @@ class ReflectorWatchTest : public CppUnit::TestFixture {
     world.list_once();
     CPPUNIT_ASSERT_EQUAL(0L,
                          watch(world, ReflectorWorld::event("ADDED", ReflectorWorld::object("b", "11")), 5s, cut()));
+    CPPUNIT_ASSERT(!world.reflector.status().connected);
     watch(world, "");
     CPPUNIT_ASSERT(world.asked("watch=true&resourceVersion=11"));
+  }
+
+  void a_silent_watch_is_not_connected_and_told_of() {
+    ReflectorWorld world;
+    world.list_once();
+    const base::Status silence{base::StatusCode::unavailable, "the server is silent", ETIMEDOUT};
+    const std::string event = ReflectorWorld::event("ADDED", ReflectorWorld::object("b", "11"));
+    CPPUNIT_ASSERT_EQUAL(800L, watch(world, event, 40s, silence));
+    CPPUNIT_ASSERT(!world.reflector.status().connected);
+    CPPUNIT_ASSERT_EQUAL(std::string("the server is silent"), world.reflector.status().last_error);
+    watch(world, "");
+    CPPUNIT_ASSERT(world.asked("watch=true&resourceVersion=11"));
+    CPPUNIT_ASSERT(world.reflector.status().connected);
   }
 
   void a_cut_right_after_the_start_waits() {
@@ -293,6 +312,59 @@ class ReflectorWatchTest : public CppUnit::TestFixture {
       CPPUNIT_ASSERT_EQUAL(std::string(""), world.events.take_text());
       CPPUNIT_ASSERT(world.asked("resourceVersion=10"));
     }
+  }
+
+  void a_damaged_event_with_a_name_is_one_object_s_trouble() {
+    ReflectorWorld world;
+    world.list_once();
+    const auto damaged = [](const std::string& type, const std::string& name, const std::string& version) {
+      return ReflectorWorld::event(type, ReflectorWorld::object(name, version, "\"x\":\"\xff\""));
+    };
+    CPPUNIT_ASSERT_EQUAL(0L, watch(world, damaged("MODIFIED", "a", "11") + damaged("DELETED", "b", "12") +
+                                              ReflectorWorld::event("ADDED", ReflectorWorld::object("c", "13"))));
+    // That an object is gone needs no more than its name.
+    CPPUNIT_ASSERT_EQUAL(std::string("unusable Service demo/a, remove Service demo/b, upsert Service demo/c"),
+                         world.events.take_text());
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), world.reflector.status().unusable);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), world.reflector.status().errors);
+    watch(world, "");
+    CPPUNIT_ASSERT(world.asked("watch=true&resourceVersion=13"));
+  }
+
+  void an_event_that_is_too_large_is_one_object_s_trouble() {
+    ReflectorWorld world;
+    world.list_once();
+    const std::string big = ReflectorWorld::object("a", "11", "\"x\":\"" + std::string(8u << 20, 'x') + '"');
+    CPPUNIT_ASSERT_EQUAL(0L, watch(world, ReflectorWorld::event("MODIFIED", big) +
+                                              ReflectorWorld::event("ADDED", ReflectorWorld::object("c", "13"))));
+    CPPUNIT_ASSERT_EQUAL(std::string("unusable Service demo/a, upsert Service demo/c"), world.events.take_text());
+    CPPUNIT_ASSERT_EQUAL(std::string("WARN sluice.kube Service demo/a: is larger than 4 MiB; what was known of the "
+                                     "object before stays in force"),
+                         world.told().at(0));
+  }
+
+  void an_event_without_a_name_is_reported() {
+    ReflectorWorld world;
+    world.list_once();
+    for (const char* type : {"ADDED", "MODIFIED", "DELETED"}) {
+      watch(world,
+            ReflectorWorld::event(type, R"({"metadata":{"namespace":"demo","resourceVersion":"11"},"spec":{}})") +
+                ReflectorWorld::event("ADDED", ReflectorWorld::object("c", "13")));
+      CPPUNIT_ASSERT_EQUAL(std::string("upsert Service demo/c"), world.events.take_text());
+    }
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(3), world.reflector.status().unusable);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), world.told().size());
+    CPPUNIT_ASSERT(world.told()[0].find("Service without a readable name: metadata.name: is missing") !=
+                   std::string::npos);
+  }
+
+  void many_events_about_other_kinds_are_one_line() {
+    ReflectorWorld world;
+    world.list_once();
+    const std::string pod =
+        ReflectorWorld::event("ADDED", R"({"kind":"Pod","metadata":{"name":"p","namespace":"demo"}})");
+    watch(world, pod + pod + pod);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), world.told().size());
   }
 
   void connected_means_a_running_watch() {

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "core/kube/reflector.hpp"
+#include "core/kube/watch/reflector.hpp"
 #include "test/unit/kube/event_recorder.hpp"
 #include "test/unit/kube/script_transport.hpp"
 #include "test/unit/plugin/captured_log.hpp"
@@ -14,8 +14,10 @@
 namespace sluice::test {
 
 struct ReflectorWorld {
-  explicit ReflectorWorld(kube::Resource resource = kube::services_resource())
-      : reflector(std::move(resource), {transport, events, clock, [this] { return random; }, failures}) {}
+  // Lists are asked for as streams where `streaming` says so.
+  explicit ReflectorWorld(kube::Resource resource = kube::services_resource(), bool streaming = false)
+      : support(streaming, clock),
+        reflector(std::move(resource), {transport, events, clock, [this] { return random; }, failures, support}) {}
 
   static std::string object(const std::string& name, const std::string& version, const std::string& spec = "") {
     return R"({"metadata":{"name":")" + name + R"(","namespace":"demo","resourceVersion":")" + version +
@@ -31,6 +33,10 @@ struct ReflectorWorld {
   static std::string bookmark(const std::string& version) {
     return event("BOOKMARK", R"({"kind":"Service","metadata":{"resourceVersion":")" + version + "\"}}");
   }
+  static std::string initial_events_end(const std::string& version) {
+    return event("BOOKMARK", R"({"kind":"Service","metadata":{"resourceVersion":")" + version +
+                                 R"(","annotations":{"k8s.io/initial-events-end":"true"}}})");
+  }
   static std::string status(int code, const std::string& reason, const std::string& message = "m",
                             const std::string& details = "{}") {
     return R"({"kind":"Status","code":)" + std::to_string(code) + R"(,"reason":")" + reason + R"(","message":")" +
@@ -44,6 +50,25 @@ struct ReflectorWorld {
     events.take();
   }
 
+  // Answers the next request with this body, which lasts, and steps.
+  long answer(const std::string& body, std::chrono::milliseconds lasts = std::chrono::seconds(300),
+              base::Status end = {}) {
+    transport.expect({.status = 200, .body = body, .end = std::move(end), .lasts = lasts});
+    return step();
+  }
+  long refuse(int code, const std::string& body = "") {
+    transport.expect({.status = code, .body = body});
+    return step();
+  }
+  // Other lines than those of debugging.
+  std::vector<std::string> told() const {
+    std::vector<std::string> out;
+    for (const auto& line : log.lines()) {
+      if (!line.starts_with("DEBUG")) out.push_back(line);
+    }
+    return out;
+  }
+
   long step() { return static_cast<long>(reflector.step().count()); }
   bool asked(const std::string& part) const { return transport.last_asked().find(part) != std::string::npos; }
 
@@ -53,6 +78,7 @@ struct ReflectorWorld {
   double random = 0;
   CapturedLog log;
   kube::FailureLog failures{"kube"};
+  kube::StreamingSupport support;
   kube::Reflector reflector;
 };
 

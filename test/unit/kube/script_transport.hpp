@@ -4,13 +4,14 @@
 // A transport that answers from a script and keeps what it was asked.
 #pragma once
 
+#include <cerrno>
 #include <deque>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "core/kube/transport.hpp"
+#include "core/kube/http/transport.hpp"
 #include "test/unit/sync/fake_clock.hpp"
 
 namespace sluice::test {
@@ -22,6 +23,7 @@ struct ScriptedAnswer {
   std::chrono::milliseconds lasts{0};
   std::string content_type = "application/json";
   std::optional<std::chrono::seconds> retry_after = {};
+  std::chrono::milliseconds silence{0};  // behind the body, before `end`
 };
 
 class ScriptTransport final : public kube::Transport {
@@ -47,6 +49,11 @@ class ScriptTransport final : public kube::Transport {
       if (part.empty()) continue;
       if (auto status = sink.on_body(part); !status.ok()) return status;
     }
+    if (const auto patience = sink.patience(); patience && *patience <= answer.silence) {
+      clock_.advance(*patience);
+      return {base::StatusCode::unavailable, "nothing is sent", ETIME};
+    }
+    clock_.advance(answer.silence);
     return answer.end;
   }
   void stop() override {}

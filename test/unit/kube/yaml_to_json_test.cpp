@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "core/kube/yaml_to_json.hpp"
+#include "core/kube/manifests/yaml_to_json.hpp"
 
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
@@ -9,8 +9,8 @@
 
 #include <random>
 
-#include "core/kube/decode.hpp"
-#include "core/kube/yaml_line.hpp"
+#include "core/kube/decode/decode.hpp"
+#include "core/kube/manifests/yaml_line.hpp"
 
 namespace sluice::kube {
 namespace {
@@ -35,6 +35,7 @@ class YamlToJsonTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(what_kubernetes_refuses_is_refused);
   CPPUNIT_TEST(an_alias_bomb_is_refused);
   CPPUNIT_TEST(a_stray_bracket_is_an_error);
+  CPPUNIT_TEST(text_that_is_not_utf8_is_an_error_with_its_line);
   CPPUNIT_TEST(errors_have_their_place);
   CPPUNIT_TEST(lines_of_fields_are_found);
   CPPUNIT_TEST(random_text_never_does_harm);
@@ -119,6 +120,17 @@ class YamlToJsonTest : public CppUnit::TestFixture {
       CPPUNIT_ASSERT_MESSAGE(text, !yaml_to_json(text).errors.empty());
       CPPUNIT_ASSERT_EQUAL(0, yaml_line_of(text, 100, "a"));
     }
+  }
+
+  void text_that_is_not_utf8_is_an_error_with_its_line() {
+    for (const std::string text : {"a: 1\nb: te\xf7xt", "a: 1\n\"te\xf7xt\": b"}) {
+      const YamlStream stream = yaml_to_json(text);
+      CPPUNIT_ASSERT_EQUAL(std::size_t{1}, stream.errors.size());
+      CPPUNIT_ASSERT_EQUAL(std::string("the text is not valid UTF-8"), stream.errors[0].problem);
+      CPPUNIT_ASSERT_EQUAL(2, stream.errors[0].line);
+      CPPUNIT_ASSERT(stream.documents.empty());
+    }
+    CPPUNIT_ASSERT_EQUAL(std::string("{\"a\":\"gr\u00fc\u00df\"}"), json("a: gr\u00fc\u00df"));
   }
 
   void errors_have_their_place() {

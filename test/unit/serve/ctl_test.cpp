@@ -32,6 +32,8 @@ class CtlTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(what_the_daemon_refuses_is_passed_on);
   CPPUNIT_TEST(a_daemon_that_does_not_answer_is_given_up);
   CPPUNIT_TEST(a_status_is_a_page);
+  CPPUNIT_TEST(service_ports_left_out_are_named_the_first_of_many);
+  CPPUNIT_TEST(a_recording_has_a_line_of_its_own);
   CPPUNIT_TEST(missing_and_odd_fields_are_dashes);
   CPPUNIT_TEST(names_cannot_steer_the_terminal);
   CPPUNIT_TEST_SUITE_END();
@@ -155,6 +157,30 @@ class CtlTest : public CppUnit::TestFixture {
                     "\n"
                     "Events   100, of which 99 changed nothing and 0 were unusable\n"),
         status_text(status));
+  }
+
+  void service_ports_left_out_are_named_the_first_of_many() {
+    const auto page = [](int count) {
+      json list = json::array();
+      for (int i = 0; i < count; ++i) list.push_back({{"service_port", "shop/cart:" + std::to_string(i)}, {"reason", "why"}});
+      return status_text({{"families", {{{"family", "IPv4"}, {"left_out", list}}}}});
+    };
+    CPPUNIT_ASSERT(page(0).find("left out") == std::string::npos);
+    CPPUNIT_ASSERT_MESSAGE(page(1), page(1).find("\nIPv4 left out: shop/cart:0: why\n") != std::string::npos);
+    CPPUNIT_ASSERT_MESSAGE(page(12), page(12).find("shop/cart:9: why\nIPv4 left out: 2 more\n") != std::string::npos);
+  }
+
+  void a_recording_has_a_line_of_its_own() {
+    const auto page = [](const char* error) {
+      return status_text({{"source", {{"kind", "api"}}},
+                          {"recording", {{"file", "/r"}, {"events", 7}, {"bytes", 900}, {"error", error}}}});
+    };
+    CPPUNIT_ASSERT_MESSAGE(page(""), page("").find("\nRecord   /r, 7 events, 900 bytes\n") != std::string::npos);
+    CPPUNIT_ASSERT_MESSAGE(page("cannot write: No space left on device"),
+                           page("cannot write: No space left on device")
+                                   .find("\nRecord   /r, 7 events, 900 bytes, ended: cannot write: No space left on "
+                                         "device\n") != std::string::npos);
+    CPPUNIT_ASSERT(status_text({{"source", {{"kind", "api"}}}}).find("Record") == std::string::npos);
   }
 
   void missing_and_odd_fields_are_dashes() {

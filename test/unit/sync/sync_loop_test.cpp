@@ -131,7 +131,7 @@ class SyncLoopTest : public CppUnit::TestFixture {
                             },
                             [this](const std::vector<std::string>& claims) { claims_ = claims; },
                             [this](const snapshot::Transaction& t) { applied_.push_back(t.generation); }});
-    return loop_->start([this](plugin::HostCallbacks callbacks) {
+    const auto make = [this](plugin::HostCallbacks callbacks) {
       abi::PluginEntry entry{};
       entry.magic = abi::kMagic;
       entry.struct_size = sizeof entry;
@@ -140,7 +140,8 @@ class SyncLoopTest : public CppUnit::TestFixture {
       entry.create = create;
       auto plugin = std::make_shared<const plugin::Plugin>(nullptr, "scripted.so", entry);
       return plugin::BackendHandle::create(plugin, {}, std::move(callbacks), nullptr, clock_);
-    });
+    };
+    return loop_->start(make).get();
   }
 
   void expect(const std::string& call) { CPPUNIT_ASSERT_EQUAL(call, script_.next_call()); }
@@ -177,11 +178,12 @@ class SyncLoopTest : public CppUnit::TestFixture {
   }
 
   void need_full_is_answered_at_once() {
-    script_.apply_answers = {abi::Code::kNeedFull};
+    script_.apply_answers = {abi::Code::kNeedFull, abi::Code::kRetry};
     CPPUNIT_ASSERT(start().ok());
     loop_->request();
     expect("full 1");
     expect("full 2");  // long before the retry interval of an hour
+    expect("full 3");  // so is a lock that was held
   }
 
   void empty_delta_never_reaches_the_backend() {

@@ -1,0 +1,23 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What the process keeps resident. Work comes in bursts here (a first list, a full
+// transaction) and is followed by hours of next to nothing.
+#pragma once
+
+namespace sluice::base {
+
+// Call before the first thread: one heap for all of them. They seldom allocate at the
+// same time, and what one has freed can serve the others. Large buffers are mappings of
+// their own, which freeing gives back.
+void share_one_heap();
+
+// Gives the heap's free pages back to the system. Any thread; takes milliseconds.
+void release_free_memory();
+
+// Unmaps the pages of programs and libraries that starting has touched (flags, YAML,
+// relocation, the greater part of TLS). They stay in the page cache, and what is needed
+// again is mapped again at the next touch. Any thread.
+void release_startup_pages();
+
+}  // namespace sluice::base

@@ -1,0 +1,17 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Base64 with padding, as kubeconfigs and HTTP use it.
+#pragma once
+
+#include <string>
+
+#include "core/base/status.hpp"
+
+namespace sluice::kube {
+
+std::string base64_encode(const std::string& bytes);
+// Fails on anything but base64; white space is skipped.
+base::Result<std::string> base64_decode(const std::string& text);
+
+}  // namespace sluice::kube

@@ -1,0 +1,125 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/kube/access/exec_credential.hpp"
+
+#include <simdjson.h>
+
+#include <string_view>
+
+#include "core/kube/access/base64.hpp"
+#include "core/kube/access/certificates.hpp"
+#include "core/kube/decode/json_field.hpp"
+#include "core/kube/decode/json_text.hpp"
+#include "core/kube/decode/rfc3339.hpp"
+#include "core/kube/decode/text.hpp"
+
+namespace sluice::kube {
+namespace {
+
+// Opened and closed by the caller.
+class Members {
+ public:
+  explicit Members(std::string& out) : out_(out) {}
+  void text(std::string_view name, std::string_view value) {
+    if (value.empty()) return;
+    begin(name);
+    append_json_string(out_, value);
+  }
+  void json(std::string_view name, std::string_view value) {
+    if (value.empty()) return;
+    begin(name);
+    out_ += value;
+  }
+
+ private:
+  void begin(std::string_view name) {
+    if (!first_) out_ += ',';
+    first_ = false;
+    append_json_string(out_, name);
+    out_ += ':';
+  }
+  std::string& out_;
+  bool first_ = true;
+};
+
+std::string cluster_json(const ConnectionConfig& config, const std::string& ca_pem) {
+  std::string out = "{";
+  Members members(out);
+  members.text("server", config.server.to_string());
+  members.text("tls-server-name", config.tls_server_name);
+  members.json("insecure-skip-tls-verify", config.insecure_skip_tls_verify ? "true" : "");
+  members.text("certificate-authority-data", ca_pem.empty() ? "" : base64_encode(ca_pem));
+  members.text("proxy-url", config.proxy ? config.proxy->to_string() : "");
+  members.json("disable-compression", config.disable_compression ? "true" : "");
+  members.json("config", config.exec->cluster_config);
+  return out + "}";
+}
+
+base::Status check_answer(const ExecCredential& answer) {
+  if (answer.token.empty() && answer.certificate_pem.empty() && answer.key_pem.empty()) {
+    return base::invalid("status holds neither a token nor a client certificate");
+  }
+  if (answer.certificate_pem.empty() != answer.key_pem.empty()) {
+    return base::invalid("status holds only one of clientCertificateData and clientKeyData");
+  }
+  if (!answer.certificate_pem.empty()) {
+    return check_pair(answer.certificate_pem, "status.clientCertificateData", answer.key_pem, "status.clientKeyData");
+  }
+  for (const char c : answer.token) {
+    if (c <= 0x20 || c >= 0x7f) return base::invalid("status.token holds characters a token cannot have");
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string exec_info(const ConnectionConfig& config, const std::string& ca_pem) {
+  std::string spec = "{";
+  Members members(spec);
+  members.json("cluster", config.exec->provide_cluster_info ? cluster_json(config, ca_pem) : "");
+  members.json("interactive", "false");
+  spec += "}";
+  std::string out = "{";
+  Members document(out);
+  document.text("kind", "ExecCredential");
+  document.text("apiVersion", config.exec->api_version);
+  document.json("spec", spec);
+  return out + "}";
+}
+
+base::Result<ExecCredential> parse_exec_credential(const std::string& json, const std::string& api_version) {
+  simdjson::dom::parser parser;
+  simdjson::dom::element root;
+  if (parser.parse(json).get(root) != simdjson::SUCCESS) return base::invalid("it is not JSON");
+  FieldError error;
+  const JsonField document(root, error);
+  const JsonField kind = document.get("kind");
+  const JsonField version = document.get("apiVersion");
+  const JsonField status = document.get("status");
+  const JsonField token = status.get("token");
+  const JsonField certificate = status.get("clientCertificateData");
+  const JsonField key = status.get("clientKeyData");
+  const JsonField expires = status.get("expirationTimestamp");
+  ExecCredential out;
+  const std::string kind_text(kind.text());
+  const std::string version_text(version.text());
+  const std::string expires_text(expires.text());
+  out.token = token.text();
+  out.certificate_pem = certificate.text();
+  out.key_pem = key.text();
+  if (document.failed()) return base::invalid(error.to_string());
+  if (kind_text != "ExecCredential") return base::invalid("its kind is " + in_quotes(kind_text));
+  if (version_text != api_version) {
+    return base::invalid("its apiVersion is " + in_quotes(version_text) + ", but the kubeconfig says " + api_version);
+  }
+  if (!status.present()) return base::invalid("status is missing");
+  if (!expires_text.empty()) {
+    out.expires = parse_rfc3339(expires_text);
+    if (!out.expires) return base::invalid("status.expirationTimestamp is not a time");
+  }
+  if (auto wrong = check_answer(out); !wrong.ok()) return wrong;
+  return out;
+}
+
+}  // namespace sluice::kube

@@ -1,0 +1,31 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What is said to a credential program and what it says: the two ExecCredential
+// documents of client.authentication.k8s.io. Computes only.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "core/base/status.hpp"
+#include "core/kube/access/connection_config.hpp"
+
+namespace sluice::kube {
+
+struct ExecCredential {
+  std::string token;            // empty: none
+  std::string certificate_pem;  // empty: none
+  std::string key_pem;
+  std::optional<std::chrono::system_clock::time_point> expires;  // absent: never
+};
+
+// The value of KUBERNETES_EXEC_INFO. `ca_pem` is told when the program wants to know
+// about the cluster.
+std::string exec_info(const ConnectionConfig& config, const std::string& ca_pem);
+
+// Failures name the field and never repeat a value: it may be a secret.
+base::Result<ExecCredential> parse_exec_credential(const std::string& json, const std::string& api_version);
+
+}  // namespace sluice::kube

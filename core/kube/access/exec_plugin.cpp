@@ -1,0 +1,134 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/kube/access/exec_plugin.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "core/kube/decode/text.hpp"
+
+namespace sluice::kube {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kLimit = 60s;
+// A token must not expire on its way to the server.
+constexpr auto kEarly = 10s;
+// Several requests that fail at the same time are one failure, and one run.
+constexpr auto kFailureShared = 500ms;
+
+std::string in_one_line(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');
+  while (text.ends_with(' ')) text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+ExecPlugin::ExecPlugin(const ConnectionConfig& config, const base::Clock& clock, WallClock wall_clock)
+    : config_(config), clock_(clock), wall_clock_(std::move(wall_clock)) {}
+
+base::Result<std::string> ExecPlugin::find() const {
+  const ExecConfig& exec = *config_.exec;
+  std::string path = exec.command;
+  if (path.find('/') == std::string::npos) {
+    const char* folders = std::getenv("PATH");
+    path = base::find_program(path, folders == nullptr ? "" : folders);
+  } else if (::access(path.c_str(), X_OK) != 0) {
+    path.clear();
+  }
+  if (!path.empty()) return path;
+  const std::string hint = in_one_line(exec.install_hint);
+  return base::Status(base::StatusCode::denied, exec.origin + ": the credential program " + exec.command +
+                                                    " is not there, or not executable; " +
+                                                    (hint.empty() ? "install it" : "how to install it: " + hint));
+}
+
+base::Program ExecPlugin::program(const std::string& path, const std::string& ca_pem) const {
+  const ExecConfig& exec = *config_.exec;
+  std::map<std::string, std::string> variables;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    const auto equals = text.find('=');
+    if (equals != std::string_view::npos) variables[std::string(text.substr(0, equals))] = text.substr(equals + 1);
+  }
+  for (const auto& [name, value] : exec.env) variables[name] = value;
+  variables["KUBERNETES_EXEC_INFO"] = exec_info(config_, ca_pem);
+
+  base::Program out;
+  out.arguments.push_back(path);
+  out.arguments.insert(out.arguments.end(), exec.args.begin(), exec.args.end());
+  for (const auto& [name, value] : variables) out.environment.push_back(name + "=" + value);
+  out.limit = kLimit;
+  return out;
+}
+
+base::Result<ExecCredential> ExecPlugin::run(const std::string& ca_pem, const std::function<bool()>& stopped) const {
+  const auto path = find();
+  if (!path) return path.status();
+  const std::string what = config_.exec->origin + ": the credential program " + config_.exec->command;
+  const auto result = base::run_program(program(*path, ca_pem), stopped);
+  if (!result) {
+    if (result.status().os_errno() == ECANCELED) return result.status();
+    return base::Status(base::StatusCode::denied, what + " gave nothing: " + result.status().message());
+  }
+  // What it says on standard output is a secret, also when it failed.
+  const std::string complaint = in_one_line(result->complaint);
+  const std::string said = complaint.empty() ? "" : "; it said " + in_quotes(complaint, 400);
+  if (result->signal != 0) {
+    return base::Status(base::StatusCode::denied,
+                        what + " was ended by signal " + std::to_string(result->signal) + said);
+  }
+  if (result->exit_code != 0) {
+    return base::Status(base::StatusCode::denied,
+                        what + " failed with exit status " + std::to_string(result->exit_code) + said);
+  }
+  auto credential = parse_exec_credential(result->output, config_.exec->api_version);
+  if (!credential) {
+    return base::Status(base::StatusCode::denied,
+                        what + " answers with no usable ExecCredential: " + credential.status().message() + said);
+  }
+  return credential;
+}
+
+base::Result<ExecCredential> ExecPlugin::credential(const std::string& ca_pem, const std::function<bool()>& stopped) {
+  const std::lock_guard lock(mutex_);
+  if (last_ && (!last_->expires || wall_clock_() < renew_at_)) return *last_;
+  if (failed_at_ && clock_.now() - *failed_at_ < kFailureShared) return failure_;
+  auto result = run(ca_pem, stopped);
+  if (result) {
+    keep(*result);
+    failed_at_.reset();
+  } else if (result.status().os_errno() != ECANCELED) {
+    failure_ = result.status();
+    failed_at_ = clock_.now();
+  }
+  return result;
+}
+
+void ExecPlugin::keep(const ExecCredential& credential) {
+  last_ = credential;
+  if (!credential.expires) return;
+  const auto now = wall_clock_();
+  const auto lifetime = std::max(*credential.expires - now, std::chrono::system_clock::duration::zero());
+  renew_at_ = *credential.expires - std::min<std::chrono::system_clock::duration>(kEarly, lifetime / 10);
+}
+
+void ExecPlugin::refused(const std::string& token, const std::string& certificate_pem) {
+  const std::lock_guard lock(mutex_);
+  if (!last_) return;
+  const bool same_token = token.empty() || token == last_->token;
+  const bool same_certificate = certificate_pem.empty() || certificate_pem == last_->certificate_pem;
+  if (same_token && same_certificate) last_.reset();
+}
+
+}  // namespace sluice::kube

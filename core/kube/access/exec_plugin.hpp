@@ -1,0 +1,54 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Credentials from a program: run when there are none, they are about to expire, or the
+// server refused them; kept otherwise. One run at a time, and who waits for it takes its
+// result. Any thread.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "core/base/clock.hpp"
+#include "core/base/program.hpp"
+#include "core/base/status.hpp"
+#include "core/kube/access/connection_config.hpp"
+#include "core/kube/access/exec_credential.hpp"
+
+namespace sluice::kube {
+
+class ExecPlugin {
+ public:
+  using WallClock = std::function<std::chrono::system_clock::time_point()>;
+
+  // `config` has an exec; it and the clock outlive this.
+  ExecPlugin(const ConnectionConfig& config, const base::Clock& clock, WallClock wall_clock);
+
+  // Where the program is; fails with the hint how to install it.
+  base::Result<std::string> find() const;
+
+  // May take as long as the program does; ends early when `stopped` says so.
+  base::Result<ExecCredential> credential(const std::string& ca_pem, const std::function<bool()>& stopped);
+  // The server did not accept these: unless they are old ones, the next call runs the
+  // program. Empty: it was not ours that was sent.
+  void refused(const std::string& token, const std::string& certificate_pem);
+
+ private:
+  base::Result<ExecCredential> run(const std::string& ca_pem, const std::function<bool()>& stopped) const;
+  base::Program program(const std::string& path, const std::string& ca_pem) const;
+  void keep(const ExecCredential& credential);
+
+  const ConnectionConfig& config_;
+  const base::Clock& clock_;
+  const WallClock wall_clock_;
+  std::mutex mutex_;
+  std::optional<ExecCredential> last_;
+  std::chrono::system_clock::time_point renew_at_;
+  base::Status failure_;
+  std::optional<base::Clock::Time> failed_at_;
+};
+
+}  // namespace sluice::kube

@@ -1,0 +1,32 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Says once that something cannot be renewed and its last value stays in force, and
+// once that it could be again. One thread at a time.
+#pragma once
+
+#include <string>
+
+#include "core/base/log.hpp"
+
+namespace sluice::kube {
+
+class KeptValueLog {
+ public:
+  void kept(const std::string& reason) {
+    if (reason == reason_) return;
+    reason_ = reason;
+    base::log_warning("kube", reason + "; the one read before stays in use");
+  }
+  // `what` names the value: "the token /run/token".
+  void renewed(const std::string& what) {
+    if (reason_.empty()) return;
+    reason_.clear();
+    base::log_info("kube", what + " could be read again");
+  }
+
+ private:
+  std::string reason_;
+};
+
+}  // namespace sluice::kube

@@ -1,0 +1,157 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/kube/access/proxy.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <string_view>
+#include <utility>
+
+#include "core/base/ip.hpp"
+
+namespace sluice::kube {
+namespace {
+
+constexpr const char* kForm = "write it as http://host:port";
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return out;
+}
+
+std::string_view trimmed(std::string_view text) {
+  const auto begin = text.find_first_not_of(" \t\r\n");
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
+}
+
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+// %40 → @; absent when a percent sign is followed by something else.
+std::optional<std::string> percent_decoded(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      out += text[i];
+      continue;
+    }
+    const int high = i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
+    const int low = i + 2 < text.size() ? hex_digit(text[i + 2]) : -1;
+    if (high < 0 || low < 0) return std::nullopt;
+    out += static_cast<char>(high << 4 | low);
+    i += 2;
+  }
+  return out;
+}
+
+bool is_loopback(const std::string& host) {
+  if (host == "localhost") return true;
+  const auto address = base::IpAddress::parse(host);
+  return address && address->is_loopback();
+}
+
+// "host:port" of one entry of NO_PROXY; the whole entry is the host when it has no port.
+std::pair<std::string, std::string> split_entry(const std::string& entry) {
+  if (entry.starts_with('[')) {
+    const auto close = entry.find(']');
+    if (close == std::string::npos) return {entry, ""};
+    const bool with_port = close + 1 < entry.size() && entry[close + 1] == ':';
+    return {entry.substr(1, close - 1), with_port ? entry.substr(close + 2) : ""};
+  }
+  const auto colon = entry.find(':');
+  if (colon == std::string::npos || colon != entry.rfind(':')) return {entry, ""};
+  return {entry.substr(0, colon), entry.substr(colon + 1)};
+}
+
+// Whether one entry of NO_PROXY is about this server.
+bool covers(const std::string& entry, const ServerUrl& server) {
+  if (entry == "*") return true;
+  const auto address = base::IpAddress::parse(server.host);
+  if (entry.find('/') != std::string::npos) {
+    const auto network = base::IpPrefix::parse(entry);
+    if (network) return address && network->contains(*address);
+  }
+  auto [name, port] = split_entry(entry);
+  if (name.empty() || (!port.empty() && port != std::to_string(server.port))) return false;
+  if (const auto excepted = base::IpAddress::parse(name)) return address && *address == *excepted;
+  if (name.starts_with("*.")) name.erase(0, 1);
+  const std::string host = lower(server.host);
+  // ".example" means what is below it, "example" itself too.
+  if (name.starts_with('.')) return host.ends_with(name);
+  return host == name || host.ends_with("." + name);
+}
+
+bool excepted_by(std::string_view no_proxy, const ServerUrl& server) {
+  while (!no_proxy.empty()) {
+    const auto comma = no_proxy.find(',');
+    const std::string entry = lower(trimmed(no_proxy.substr(0, comma)));
+    if (!entry.empty() && covers(entry, server)) return true;
+    no_proxy.remove_prefix(comma == std::string_view::npos ? no_proxy.size() : comma + 1);
+  }
+  return false;
+}
+
+// The name of the variable that is set, in upper or in lower case.
+std::string variable(std::string upper, const Environment& environment) {
+  return environment(upper).empty() ? lower(upper) : upper;
+}
+
+}  // namespace
+
+std::string Proxy::to_string() const { return "http://" + in_url(host) + ":" + std::to_string(port); }
+
+base::Result<Proxy> parse_proxy_url(const std::string& text, const std::string& origin) {
+  const auto wrong = [&](const std::string& why) {
+    return base::invalid(origin + ": this is not the URL of a proxy: " + why + "; " + kForm);
+  };
+  Proxy out;
+  out.origin = origin;
+  std::string_view rest = text;
+  const auto scheme_end = rest.find("://");
+  if (scheme_end == std::string_view::npos) return wrong("the scheme is missing");
+  const std::string scheme = lower(rest.substr(0, scheme_end));
+  rest.remove_prefix(scheme_end + 3);
+  if (scheme == "https" || scheme == "socks5" || scheme == "socks5h") {
+    return base::Status(base::StatusCode::unsupported, origin + ": proxies of scheme " + scheme +
+                                                           " are not supported, only http is; name an HTTP proxy");
+  }
+  if (scheme != "http") return wrong("the scheme is not http");
+
+  std::string_view authority = rest.substr(0, rest.find_first_of("/?#"));
+  if (const auto at = authority.rfind('@'); at != std::string_view::npos) {
+    const std::string_view user_info = authority.substr(0, at);
+    authority.remove_prefix(at + 1);
+    const auto colon = user_info.find(':');
+    auto username = percent_decoded(user_info.substr(0, colon));
+    auto password = percent_decoded(colon == std::string_view::npos ? std::string_view() : user_info.substr(colon + 1));
+    if (!username || !password) return wrong("the user information has a % that begins no %XX");
+    out.username = std::move(*username);
+    out.password = std::move(*password);
+  }
+  auto place = parse_authority(authority, 80);
+  if (!place) return wrong(place.status().message());
+  out.host = std::move(place->host);
+  out.port = place->port;
+  return out;
+}
+
+base::Result<std::optional<Proxy>> proxy_from_environment(const ServerUrl& server, const Environment& environment) {
+  const std::string name = variable(server.tls ? "HTTPS_PROXY" : "HTTP_PROXY", environment);
+  std::string value = environment(name);
+  if (value.empty() || is_loopback(server.host)) return std::optional<Proxy>();
+  if (excepted_by(environment(variable("NO_PROXY", environment)), server)) return std::optional<Proxy>();
+  if (value.find("://") == std::string::npos) value = "http://" + value;
+  auto proxy = parse_proxy_url(value, "the environment variable " + name);
+  if (!proxy) return proxy.status();
+  return std::optional<Proxy>(std::move(*proxy));
+}
+
+}  // namespace sluice::kube

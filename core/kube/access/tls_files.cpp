@@ -1,0 +1,92 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/kube/access/tls_files.hpp"
+
+#include <utility>
+
+#include "core/base/files.hpp"
+#include "core/base/log.hpp"
+#include "core/kube/access/certificates.hpp"
+
+namespace sluice::kube {
+namespace {
+
+constexpr std::size_t kMaxFileBytes = 1u << 20;
+
+base::Result<std::string> content_of(const Material& material, const char* what) {
+  if (material.file.empty()) return material.inline_content;
+  auto content = base::read_file(material.file, kMaxFileBytes);
+  if (!content) return content.status().prefixed(std::string("the ") + what);
+  return content;
+}
+
+}  // namespace
+
+base::Status TlsFiles::read_ca() {
+  if (!ca_.given()) return {};
+  auto pem = content_of(ca_, "CA certificate");
+  if (!pem) return pem.status();
+  if (*pem == last_.ca_pem) return {};
+  if (auto status = check_authorities(*pem, ca_.origin); !status.ok()) return status;
+  if (!last_.ca_pem.empty()) base::log_info("kube", "the CA certificate " + ca_.origin + " has changed");
+  last_.ca_pem = std::move(*pem);
+  return {};
+}
+
+base::Status TlsFiles::read_pair() {
+  if (!certificate_.given()) return {};
+  auto certificate = content_of(certificate_, "client certificate");
+  if (!certificate) return certificate.status();
+  auto key = content_of(key_, "client key");
+  if (!key) return key.status();
+  if (*certificate == last_.certificate_pem && *key == last_.key_pem) return {};
+  if (auto status = check_pair(*certificate, certificate_.origin, *key, key_.origin); !status.ok()) return status;
+  if (!last_.certificate_pem.empty()) {
+    base::log_info("kube",
+                   "the client certificate has changed: " +
+                       describe_certificate(certificate_.origin, *certificate, std::chrono::system_clock::now()));
+  }
+  expiry_told_ = false;
+  last_.certificate_pem = std::move(*certificate);
+  last_.key_pem = std::move(*key);
+  last_.certificate_origin = certificate_.origin;
+  last_.key_origin = key_.origin;
+  return {};
+}
+
+// A server answers no more than 401 to it, or closes the connection.
+void TlsFiles::tell_expiry() {
+  const auto now = std::chrono::system_clock::now();
+  if (expiry_told_ || !has_expired(last_.certificate_pem, now)) return;
+  expiry_told_ = true;
+  base::log_warning("kube", "the client certificate " +
+                                describe_certificate(certificate_.origin, last_.certificate_pem, now) +
+                                " is of no use; renew it, or correct this node's clock");
+}
+
+base::Result<TlsMaterial> TlsFiles::read() {
+  const std::lock_guard lock(mutex_);
+  const base::Status ca = read_ca();
+  if (!ca.ok() && last_.ca_pem.empty()) return ca;
+  const base::Status pair = read_pair();
+  if (!pair.ok() && last_.certificate_pem.empty()) return pair;
+  if (ca.ok())
+    ca_kept_.renewed("the CA certificate " + ca_.origin);
+  else
+    ca_kept_.kept(ca.message());
+  if (pair.ok())
+    pair_kept_.renewed("the client certificate " + certificate_.origin);
+  else
+    pair_kept_.kept(pair.message());
+  tell_expiry();
+  unsettled_ = !ca.ok() || !pair.ok();
+  return last_;
+}
+
+bool TlsFiles::unsettled() const {
+  const std::lock_guard lock(mutex_);
+  return unsettled_;
+}
+
+}  // namespace sluice::kube

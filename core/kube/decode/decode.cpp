@@ -1,0 +1,273 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/kube/decode/decode.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/kube/decode/decode_object.hpp"
+#include "core/kube/watch/name_salvage.hpp"
+
+namespace sluice::kube {
+namespace {
+
+bool is_dns_character(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; }
+
+void read_name(const JsonField& metadata, model::ResourceKind kind, bool apply_server_defaults,
+               model::ObjectName& out) {
+  const JsonField name = metadata.get("name");
+  const JsonField name_space = metadata.get("namespace");
+  const std::string_view name_text = name.text();
+  std::string_view space_text = name_space.text();
+  if (!is_dns_subdomain(name_text)) {
+    name.fail(name_text.empty() ? "is missing" : in_quotes(name_text) + " is not the name of an object");
+  }
+  if (kind == model::ResourceKind::node) {
+    space_text = {};
+  } else {
+    if (space_text.empty() && apply_server_defaults) space_text = "default";
+    if (!is_dns_label(space_text)) {
+      name_space.fail(space_text.empty() ? "is missing" : in_quotes(space_text) + " is not the name of a namespace");
+    }
+  }
+  if (metadata.failed()) return;
+  out.name_space = base::Symbol(space_text);
+  out.name = name_text;
+}
+
+Decoded decode_object(model::ResourceKind kind, std::string_view kind_name, const JsonField& root,
+                      const FieldError& error, const DecoderOptions& options, bool metadata_only) {
+  Decoded out;
+  const JsonField kind_field = root.get("kind");
+  const std::string_view kind_text = kind_field.text();
+  const JsonField metadata = root.get("metadata");
+  const JsonField version = metadata.get("resourceVersion");
+  out.resource_version = version.text();
+  if (!kind_text.empty() && kind_text != kind_name) {
+    out.result = WrongKind{std::string(kind_text)};
+    return out;
+  }
+  read_name(metadata, kind, options.apply_server_defaults, out.name);
+  if (!root.failed() && !metadata_only) {
+    const DecodeContext context{out.name, options.apply_server_defaults, out.notes};
+    KindResult result;
+    switch (kind) {
+      case model::ResourceKind::service:
+        result = decode_service(root, metadata, context);
+        break;
+      case model::ResourceKind::endpoint_slice:
+        result = options.endpoints ? decode_endpoints(root, metadata, context)
+                                   : decode_endpoint_slice(root, metadata, context);
+        break;
+      case model::ResourceKind::node:
+        result = decode_node(root, metadata, context);
+        break;
+    }
+    std::visit([&](auto& value) { out.result = std::move(value); }, result);
+  }
+  if (root.failed()) out.result = Failed{error.path, error.problem};
+  return out;
+}
+
+// An object of which nothing but its name can be told, if that.
+Decoded identified(const SalvagedHead& head, model::ResourceKind kind, std::string_view kind_name,
+                   std::string problem) {
+  Decoded out;
+  out.result = Failed{"", std::move(problem)};
+  const bool is_node = kind == model::ResourceKind::node;
+  const bool is_ours = head.kind.empty() || head.kind == kind_name;
+  if (!is_ours || !is_dns_subdomain(head.name) || !(is_node || is_dns_label(head.name_space))) return out;
+  out.name.name_space = base::Symbol(is_node ? std::string_view() : head.name_space);
+  out.name.name = head.name;
+  out.resource_version = head.resource_version;
+  return out;
+}
+
+WatchEvent::Type event_type(std::string_view text) {
+  using Type = WatchEvent::Type;
+  for (const auto& [name, type] : {std::pair<std::string_view, Type>{"ADDED", Type::added},
+                                   {"MODIFIED", Type::modified},
+                                   {"DELETED", Type::deleted},
+                                   {"BOOKMARK", Type::bookmark},
+                                   {"ERROR", Type::error}}) {
+    if (text == name) return type;
+  }
+  return Type::unknown;
+}
+
+}  // namespace
+
+bool is_dns_label(std::string_view text) {
+  return !text.empty() && text.size() <= 63 && text.front() != '-' && text.back() != '-' &&
+         std::all_of(text.begin(), text.end(), is_dns_character);
+}
+
+bool is_dns_subdomain(std::string_view text) {
+  if (text.empty() || text.size() > 253) return false;
+  while (true) {
+    const auto dot = text.find('.');
+    const std::string_view part = text.substr(0, dot);
+    if (part.empty() || part.front() == '-' || part.back() == '-' ||
+        !std::all_of(part.begin(), part.end(), is_dns_character)) {
+      return false;
+    }
+    if (dot == std::string_view::npos) return true;
+    text.remove_prefix(dot + 1);
+  }
+}
+
+class Decoder::Parser {
+ public:
+  // The document lives until the next call.
+  base::Result<simdjson::dom::element> parse(std::string_view json) {
+    // A rare giant must not leave its buffers behind for good.
+    constexpr std::size_t kKept = 1u << 20;
+    giant_.reset();
+    simdjson::dom::parser* parser = &usual_;
+    if (json.size() > kKept) parser = &giant_.emplace();
+    simdjson::dom::element root;
+    const auto code = parser->parse(json.data(), json.size()).get(root);
+    if (code == simdjson::SUCCESS) return root;
+    return base::Status(base::StatusCode::unsupported,
+                        std::string("is not valid JSON: ") + simdjson::error_message(code));
+  }
+
+ private:
+  simdjson::dom::parser usual_;
+  std::optional<simdjson::dom::parser> giant_;
+};
+
+Decoder::Decoder(DecoderOptions options) : options_(options), parser_(std::make_unique<Parser>()) {}
+Decoder::~Decoder() = default;
+Decoder::Decoder(Decoder&&) noexcept = default;
+Decoder& Decoder::operator=(Decoder&&) noexcept = default;
+
+Decoded Decoder::object(model::ResourceKind kind, std::string_view json) {
+  const auto document = parser_->parse(json);
+  if (!document) return unreadable_object(kind, json, document.status().message());
+  FieldError error;
+  const JsonField root(document.value(), error);
+  return decode_object(kind, kind_name(kind), root, error, options_, false);
+}
+
+base::Result<WatchEvent> Decoder::watch_event(model::ResourceKind kind, std::string_view json) {
+  const auto document = parser_->parse(json);
+  if (!document) return unreadable_event(kind, json, document.status().message());
+  FieldError error;
+  const JsonField root(document.value(), error);
+  const JsonField type = root.get("type");
+  WatchEvent out;
+  out.type_text = type.text();
+  out.type = event_type(out.type_text);
+  if (root.failed()) return base::invalid("a watch event: " + error.to_string());
+
+  const JsonField object = root.get("object");
+  switch (out.type) {
+    case WatchEvent::Type::error:
+      out.status = decode_status(object);
+      break;
+    case WatchEvent::Type::bookmark: {
+      // Everything but the version may be missing, the name included.
+      const JsonField metadata = object.get("metadata");
+      const JsonField version = metadata.get("resourceVersion");
+      const JsonField annotations = metadata.get("annotations");
+      const JsonField initial_events_end = annotations.get("k8s.io/initial-events-end");
+      out.object.resource_version = version.text();
+      out.initial_events_end = initial_events_end.text() == "true";
+      break;
+    }
+    case WatchEvent::Type::added:
+    case WatchEvent::Type::modified:
+    case WatchEvent::Type::deleted: {
+      if (!object.present()) return base::invalid("a watch event has no object");
+      // Errors inside the object name the object's own fields, as for a listed one.
+      FieldError object_error;
+      const JsonField own_root(object.value(), object_error);
+      out.object =
+          decode_object(kind, kind_name(kind), own_root, object_error, options_, out.type == WatchEvent::Type::deleted);
+      break;
+    }
+    case WatchEvent::Type::unknown:
+      break;
+  }
+  if (root.failed()) return base::invalid("a watch event: " + error.to_string());
+  return out;
+}
+
+Decoded Decoder::unreadable_object(model::ResourceKind kind, std::string_view text, std::string problem) const {
+  return identified(salvage_object(text), kind, kind_name(kind), std::move(problem));
+}
+
+base::Result<WatchEvent> Decoder::unreadable_event(model::ResourceKind kind, std::string_view text,
+                                                   std::string problem) const {
+  const SalvagedHead head = salvage_event(text);
+  WatchEvent out;
+  out.type_text = head.type;
+  out.type = event_type(head.type);
+  out.object = identified(head, kind, kind_name(kind), problem);
+  const bool is_change = out.type == WatchEvent::Type::added || out.type == WatchEvent::Type::modified ||
+                         out.type == WatchEvent::Type::deleted;
+  if (!is_change || out.object.name.name.empty())
+    return base::Status(base::StatusCode::unsupported, "a watch event " + problem);
+  return out;
+}
+
+std::string_view Decoder::kind_name(model::ResourceKind kind) const {
+  if (kind == model::ResourceKind::endpoint_slice && options_.endpoints) return "Endpoints";
+  return model::resource_kind_name(kind);
+}
+
+base::Result<ListEnvelope> Decoder::list_envelope(std::string_view json) {
+  const auto document = parser_->parse(json);
+  if (!document) return document.status().prefixed("the list");
+  FieldError error;
+  const JsonField root(document.value(), error);
+  const JsonField kind = root.get("kind");
+  const JsonField metadata = root.get("metadata");
+  const JsonField version = metadata.get("resourceVersion");
+  const JsonField token = metadata.get("continue");
+  ListEnvelope out;
+  out.kind = kind.text();
+  out.resource_version = version.text();
+  out.continue_token = token.text();
+  if (root.failed()) return base::invalid("the list: " + error.to_string());
+  return out;
+}
+
+std::optional<ApiStatus> Decoder::status(std::string_view json) {
+  const auto document = parser_->parse(json);
+  if (!document) return std::nullopt;
+  FieldError error;
+  const JsonField root(document.value(), error);
+  const JsonField kind = root.get("kind");
+  if (kind.text() != "Status") return std::nullopt;
+  return decode_status(root);
+}
+
+base::Result<ObjectHead> Decoder::head(std::string_view json) {
+  const auto document = parser_->parse(json);
+  if (!document) return document.status();
+  FieldError error;
+  const JsonField root(document.value(), error);
+  const JsonField api_version = root.get("apiVersion");
+  const JsonField kind = root.get("kind");
+  ObjectHead out;
+  out.api_version = api_version.text();
+  out.kind = kind.text();
+  const JsonField metadata = root.get("metadata");
+  const JsonField name = metadata.get("name");
+  const JsonField name_space = metadata.get("namespace");
+  const JsonField labels = metadata.get("labels");
+  const JsonField other_proxy = labels.get("service.kubernetes.io/service-proxy-name");
+  const JsonField headless = labels.get("service.kubernetes.io/headless");
+  if (root.failed()) return base::invalid(error.to_string());
+  out.name.name = name.text();
+  out.name.name_space = base::Symbol(name_space.text());
+  out.other_proxy = other_proxy.present();
+  out.headless = headless.present();
+  if (root.failed()) return base::invalid(error.to_string());
+  return out;
+}
+
+}  // namespace sluice::kube

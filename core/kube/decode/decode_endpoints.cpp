@@ -1,0 +1,82 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// core/v1 Endpoints, for servers without discovery.k8s.io/v1: each subset becomes a slice
+// for each family it has addresses of. There is no zone, no hint and no draining.
+
+#include "core/kube/decode/decode_object.hpp"
+#include "core/kube/decode/rfc3339.hpp"
+
+namespace sluice::kube {
+namespace {
+
+struct Subset {
+  std::vector<model::SlicePort> ports;
+  std::vector<model::SliceEndpoint> ipv4;
+  std::vector<model::SliceEndpoint> ipv6;
+};
+
+void read_address(const JsonField& entry, bool ready, const DecodeContext& context, Subset& out) {
+  const JsonField ip = entry.get("ip");
+  const JsonField node = entry.get("nodeName");
+  const auto address = base::IpAddress::parse(ip.text());
+  if (!address) {
+    context.note(ip, in_quotes(ip.text()) + " is not an address; the endpoint is left out");
+    return;
+  }
+  model::SliceEndpoint endpoint;
+  endpoint.address = address->bytes();
+  endpoint.node = base::Symbol(node.text());
+  endpoint.ready = ready;
+  endpoint.serving = ready;
+  (address->family() == base::Family::ipv4 ? out.ipv4 : out.ipv6).push_back(endpoint);
+}
+
+Subset read_subset(const JsonField& entry, const DecodeContext& context) {
+  Subset out;
+  const JsonField ports = entry.get("ports");
+  const JsonField addresses = entry.get("addresses");
+  const JsonField not_ready = entry.get("notReadyAddresses");
+  ports.each([&](const JsonField& port) {
+    // Other than in a slice, a port without a name is one: Services with one port have it.
+    if (auto spec = decode_slice_port(port, context, true)) out.ports.push_back(*spec);
+  });
+  addresses.each([&](const JsonField& address) { read_address(address, true, context, out); });
+  not_ready.each([&](const JsonField& address) { read_address(address, false, context, out); });
+  return out;
+}
+
+}  // namespace
+
+KindResult decode_endpoints(const JsonField& root, const JsonField& metadata, const DecodeContext& context) {
+  const JsonField annotations = metadata.get("annotations");
+  const JsonField trigger = annotations.get("endpoints.kubernetes.io/last-change-trigger-time");
+  const auto trigger_time = parse_rfc3339(trigger.text());
+
+  Slices out;
+  std::size_t ipv4_slices = 0;
+  std::size_t ipv6_slices = 0;
+  const auto add = [&](base::Family family, const Subset& subset, const std::vector<model::SliceEndpoint>& endpoints) {
+    if (endpoints.empty() || subset.ports.empty()) return;
+    const bool is_ipv4 = family == base::Family::ipv4;
+    std::size_t& count = is_ipv4 ? ipv4_slices : ipv6_slices;
+    model::EndpointSlice slice;
+    slice.service = context.name;
+    slice.name = {context.name.name_space,
+                  context.name.name + (is_ipv4 ? "-ipv4-" : "-ipv6-") + std::to_string(count++)};
+    slice.family = family;
+    slice.ports = subset.ports;
+    slice.endpoints = endpoints;
+    slice.trigger_time = trigger_time;
+    out.slices.push_back(std::move(slice));
+  };
+  const JsonField subsets = root.get("subsets");
+  subsets.each([&](const JsonField& entry) {
+    const Subset subset = read_subset(entry, context);
+    add(base::Family::ipv4, subset, subset.ipv4);
+    add(base::Family::ipv6, subset, subset.ipv6);
+  });
+  return out;
+}
+
+}  // namespace sluice::kube

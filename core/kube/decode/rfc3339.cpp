@@ -1,0 +1,105 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/kube/decode/rfc3339.hpp"
+
+#include <cstdint>
+#include <cstdio>
+
+namespace sluice::kube {
+namespace {
+
+// Takes `count` digits from the front; -1 when they are not there.
+int take_digits(std::string_view& text, std::size_t count) {
+  if (text.size() < count) return -1;
+  int value = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (text[i] < '0' || text[i] > '9') return -1;
+    value = value * 10 + (text[i] - '0');
+  }
+  text.remove_prefix(count);
+  return value;
+}
+
+bool take(std::string_view& text, char expected) {
+  if (text.empty() || text.front() != expected) return false;
+  text.remove_prefix(1);
+  return true;
+}
+
+// Digits behind the point, as nanoseconds; what is finer is cut off.
+std::optional<std::int64_t> take_fraction(std::string_view& text) {
+  std::int64_t nanoseconds = 0;
+  std::int64_t unit = 100'000'000;
+  bool any = false;
+  while (!text.empty() && text.front() >= '0' && text.front() <= '9') {
+    nanoseconds += (text.front() - '0') * unit;
+    unit /= 10;
+    any = true;
+    text.remove_prefix(1);
+  }
+  return any ? std::optional(nanoseconds) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::chrono::system_clock::time_point> parse_rfc3339(std::string_view text) {
+  using namespace std::chrono;
+  const int y = take_digits(text, 4);
+  if (y < 0 || !take(text, '-')) return std::nullopt;
+  const int mo = take_digits(text, 2);
+  if (mo < 0 || !take(text, '-')) return std::nullopt;
+  const int d = take_digits(text, 2);
+  if (d < 0 || !(take(text, 'T') || take(text, 't'))) return std::nullopt;
+  const int h = take_digits(text, 2);
+  if (h < 0 || h > 23 || !take(text, ':')) return std::nullopt;
+  const int mi = take_digits(text, 2);
+  if (mi < 0 || mi > 59 || !take(text, ':')) return std::nullopt;
+  const int s = take_digits(text, 2);
+  if (s < 0 || s > 60) return std::nullopt;
+  std::int64_t fraction = 0;
+  if (take(text, '.')) {
+    const auto digits = take_fraction(text);
+    if (!digits) return std::nullopt;
+    fraction = *digits;
+  }
+
+  minutes offset{0};
+  if (!take(text, 'Z') && !take(text, 'z')) {
+    const bool west = take(text, '-');
+    if (!west && !take(text, '+')) return std::nullopt;
+    const int oh = take_digits(text, 2);
+    if (oh < 0 || oh > 23 || !take(text, ':')) return std::nullopt;
+    const int om = take_digits(text, 2);
+    if (om < 0 || om > 59) return std::nullopt;
+    offset = minutes(oh * 60 + om);
+    if (west) offset = -offset;
+  }
+  const year_month_day date{year(y), month(static_cast<unsigned>(mo)), day(static_cast<unsigned>(d))};
+  // Nanoseconds since 1970 end in 2262; years beyond would overflow.
+  if (!text.empty() || !date.ok() || y < 1970 || y > 2200) return std::nullopt;
+  const auto whole = sys_days(date) + hours(h) + minutes(mi) + seconds(s) - offset;
+  return system_clock::time_point(
+      duration_cast<system_clock::duration>(whole.time_since_epoch() + nanoseconds(fraction)));
+}
+
+std::string print_rfc3339(std::chrono::system_clock::time_point at) {
+  using namespace std::chrono;
+  const auto whole = floor<seconds>(at);
+  const sys_days day = floor<days>(whole);
+  const year_month_day date(day);
+  const hh_mm_ss time(whole - day);
+  char out[64];
+  const int length = std::snprintf(out, sizeof out, "%04d-%02u-%02uT%02d:%02d:%02d", static_cast<int>(date.year()),
+                                   static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+                                   static_cast<int>(time.hours().count()), static_cast<int>(time.minutes().count()),
+                                   static_cast<int>(time.seconds().count()));
+  std::string text(out, static_cast<std::size_t>(length));
+  if (const auto fraction = duration_cast<nanoseconds>(at - whole).count(); fraction != 0) {
+    std::snprintf(out, sizeof out, ".%09d", static_cast<int>(fraction));
+    text += out;
+  }
+  return text + "Z";
+}
+
+}  // namespace sluice::kube

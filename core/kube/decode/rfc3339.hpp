@@ -1,0 +1,20 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Times as Kubernetes writes them: "2026-11-21T00:11:20.123456789Z".
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace sluice::kube {
+
+// Absent when the text is not such a time.
+std::optional<std::chrono::system_clock::time_point> parse_rfc3339(std::string_view text);
+
+// In UTC, to the nanosecond; without a fraction when there is none.
+std::string print_rfc3339(std::chrono::system_clock::time_point at);
+
+}  // namespace sluice::kube

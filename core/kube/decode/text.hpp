@@ -1,0 +1,15 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Foreign text inside sentences of ours.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace sluice::kube {
+
+// `text` in quotes, shortened, with control characters made visible: fit for a log line.
+std::string in_quotes(std::string_view text, std::size_t shown = 80);
+
+}  // namespace sluice::kube

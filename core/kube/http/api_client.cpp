@@ -1,0 +1,218 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/kube/http/api_client.hpp"
+
+#include <cerrno>
+#include <list>
+#include <mutex>
+#include <utility>
+
+#include "core/kube/access/credentials.hpp"
+#include "core/kube/http/host_resolver.hpp"
+#include "core/kube/http/http_failure.hpp"
+#include "core/kube/http/http_session.hpp"
+#include "core/kube/http/refusal_sink.hpp"
+#include "core/kube/http/request_headers.hpp"
+#include "core/kube/http/tls_context.hpp"
+
+namespace sluice::kube {
+namespace {
+
+constexpr auto kResolveLimit = std::chrono::seconds(15);
+
+base::Status stopped_status() { return {base::StatusCode::unavailable, "stopped", ECANCELED}; }
+
+// ERESTART: nothing failed, it is to be done again.
+base::Status replaced_status() {
+  return {base::StatusCode::unavailable, "the client certificate has changed; connecting anew with it", ERESTART};
+}
+
+// Connections to one address with the same certificates.
+struct Endpoint {
+  TlsMaterial material;
+  std::shared_ptr<VerifyReport> report = std::make_shared<VerifyReport>();
+  std::unique_ptr<HttpSession> session;
+};
+
+std::shared_ptr<Endpoint> open_endpoint(const ConnectionConfig& config, HttpRoute route, const TlsMaterial& material) {
+  auto out = std::make_shared<Endpoint>();
+  out->material = material;
+  out->session =
+      std::make_unique<HttpSession>(std::move(route), [config, material, report = out->report](ssl_ctx_st* context) {
+        return configure_tls(context, config, material, report);
+      });
+  return out;
+}
+
+// What is under way.
+struct Running {
+  std::shared_ptr<HttpExchange> exchange;
+  bool watch = false;
+  TlsMaterial material;
+};
+
+}  // namespace
+
+class ApiClient::Impl {
+ public:
+  Impl(ConnectionConfig config, ApiClientOptions options)
+      : credentials_(std::move(config)), options_(std::move(options)) {}
+
+  const ConnectionConfig& config() const { return credentials_.config(); }
+
+  base::Status get(const Request& request, ResponseSink& sink) {
+    auto secrets = credentials_.load([this] { return stopped(); });
+    if (!secrets) return stopped() ? stopped_status() : secrets.status();
+    RefusalSink first(sink, credentials_.renewable());
+    base::Status status = attempt(request, *secrets, first);
+    const bool refused = status.ok() && first.refused();
+    const bool replaced = status.os_errno() == ERESTART && !first.answered();
+    if (!refused && !replaced) return status;
+
+    if (refused) credentials_.refused(*secrets);
+    const auto renewed = credentials_.load([this] { return stopped(); });
+    if (!renewed) return stopped() ? stopped_status() : renewed.status();
+    if (refused && *renewed == *secrets) return first.deliver();
+    RefusalSink second(sink, false);
+    return attempt(request, *renewed, second);
+  }
+
+  void stop() {
+    std::list<Running> running;
+    {
+      const std::lock_guard lock(mutex_);
+      stopped_ = true;
+      running = running_;
+    }
+    for (const auto& one : running) one.exchange->end(stopped_status());
+  }
+
+ private:
+  base::Status attempt(const Request& request, const ConnectionSecrets& secrets, RefusalSink& sink) {
+    take_over(secrets.tls);
+    const std::string& host = config().proxy ? config().proxy->host : config().server.host;
+    const auto addresses = resolve_host(host, kResolveLimit, [this] { return stopped(); });
+    if (stopped()) return stopped_status();
+    if (!addresses) return unreachable(config(), addresses.status().message());
+    const auto endpoint = endpoint_for(request, pick(*addresses), secrets.tls);
+
+    const auto exchange =
+        endpoint->session->get(request.target(), request_headers(config(), options_.version, secrets.authorization));
+    if (!enter({exchange, request.watch, secrets.tls})) {
+      exchange->end(stopped_status());
+      return stopped_status();
+    }
+    const HttpOutcome outcome = exchange->wait(sink, request.watch ? look_for_replacement(secrets.tls) : HttpCheck());
+    leave(exchange);
+    const base::Status status = status_of(outcome, *endpoint, sink.answered());
+    if (!status.ok()) {
+      const bool reachable = status.os_errno() == ERESTART || status.os_errno() == ECANCELED;
+      const bool failed = status.code() == base::StatusCode::unavailable || status.code() == base::StatusCode::denied;
+      if (failed && !reachable) try_next_address();
+      forget(endpoint);
+    }
+    return status;
+  }
+
+  base::Status status_of(const HttpOutcome& outcome, const Endpoint& endpoint, bool answered) const {
+    if (!outcome.failure) return outcome.ended;
+    if (stopped() || outcome.failure->code == ECANCELED) return stopped_status();
+    return explain_failure(*outcome.failure,
+                           {config(), endpoint.session->route(), endpoint.material, *endpoint.report, answered},
+                           std::chrono::system_clock::now());
+  }
+
+  // A watch can be silent for minutes: it looks for new certificates itself.
+  HttpCheck look_for_replacement(const TlsMaterial& used) {
+    if (!config().server.tls || config().client_certificate.file.empty()) return {};
+    const auto look = [this, used](std::chrono::milliseconds& next) {
+      const auto files = credentials_.tls_files();
+      next = credentials_.unsettled() ? options_.certificate_check_again : options_.certificate_check;
+      return files && !files->same_identity(used) ? replaced_status() : base::Status();
+    };
+    return {credentials_.unsettled() ? options_.certificate_check_again : options_.certificate_check, look};
+  }
+
+  // From now on connections are made with this: what is idle with another certificate or
+  // CA is closed, and so is a watch with another client certificate. Other requests are
+  // left to end, which they do soon.
+  void take_over(const TlsMaterial& material) {
+    std::list<Running> outdated;
+    {
+      const std::lock_guard lock(mutex_);
+      if (kept_ != nullptr && kept_->material != material) kept_ = nullptr;
+      for (const auto& one : running_) {
+        if (one.watch && !one.material.same_identity(material)) outdated.push_back(one);
+      }
+    }
+    for (const auto& one : outdated) one.exchange->end(replaced_status());
+  }
+
+  bool stopped() const {
+    const std::lock_guard lock(mutex_);
+    return stopped_;
+  }
+  bool enter(Running one) {
+    const std::lock_guard lock(mutex_);
+    if (!stopped_) running_.push_back(std::move(one));
+    return !stopped_;
+  }
+  void leave(const std::shared_ptr<HttpExchange>& exchange) {
+    const std::lock_guard lock(mutex_);
+    running_.remove_if([&](const Running& one) { return one.exchange == exchange; });
+  }
+
+  base::IpAddress pick(const std::vector<base::IpAddress>& addresses) const {
+    const std::lock_guard lock(mutex_);
+    return addresses[next_address_ % addresses.size()];
+  }
+  void try_next_address() {
+    const std::lock_guard lock(mutex_);
+    ++next_address_;
+  }
+
+  // Lists share one, whose idle connection serves the next page. A watch, which has
+  // another idle limit, and a tunnel through a proxy are for one request each.
+  std::shared_ptr<Endpoint> endpoint_for(const Request& request, const base::IpAddress& address,
+                                         const TlsMaterial& material) {
+    const bool keep = !request.watch && !(config().proxy && config().server.tls);
+    const std::lock_guard lock(mutex_);
+    if (keep && kept_ != nullptr && kept_->session->route().address == address && kept_->material == material) {
+      return kept_;
+    }
+    HttpRoute route;
+    route.server = config().server;
+    route.address = address;
+    route.proxy = config().proxy;
+    route.tls_name = config().tls_name();
+    route.verify = !config().insecure_skip_tls_verify;
+    route.compress = !request.watch && !config().disable_compression;
+    route.idle = request.watch ? options_.watch_idle : options_.list_idle;
+    auto made = open_endpoint(config(), std::move(route), material);
+    if (keep) kept_ = made;
+    return made;
+  }
+  void forget(const std::shared_ptr<Endpoint>& endpoint) {
+    const std::lock_guard lock(mutex_);
+    if (kept_ == endpoint) kept_ = nullptr;
+  }
+
+  Credentials credentials_;
+  const ApiClientOptions options_;
+  mutable std::mutex mutex_;
+  bool stopped_ = false;
+  std::list<Running> running_;
+  std::size_t next_address_ = 0;
+  std::shared_ptr<Endpoint> kept_;
+};
+
+ApiClient::ApiClient(ConnectionConfig config, ApiClientOptions options)
+    : impl_(std::make_unique<Impl>(std::move(config), std::move(options))) {}
+ApiClient::~ApiClient() { stop(); }
+base::Status ApiClient::get(const Request& request, ResponseSink& sink) { return impl_->get(request, sink); }
+void ApiClient::stop() { impl_->stop(); }
+std::string ApiClient::server() const { return impl_->config().server.to_string(); }
+const ConnectionConfig& ApiClient::config() const { return impl_->config(); }
+
+}  // namespace sluice::kube

@@ -1,0 +1,48 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The transport to an API server: which address, which credentials, which connection,
+// and when each is given up. The bytes are http_session's, the secrets credentials'.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "core/kube/access/connection_config.hpp"
+#include "core/kube/http/transport.hpp"
+
+namespace sluice::kube {
+
+struct ApiClientOptions {
+  std::string version;  // for the User-Agent
+  // The time without a byte after which a connection counts as dead. A quiet watch has
+  // a bookmark about every 60 s.
+  std::chrono::seconds list_idle{60};
+  std::chrono::seconds watch_idle{100};
+  // How often a running watch looks whether certificates were replaced, and how soon
+  // again when only half of them were.
+  std::chrono::milliseconds certificate_check{300'000};
+  std::chrono::milliseconds certificate_check_again{10'000};
+};
+
+class ApiClient final : public Transport {
+ public:
+  ApiClient(ConnectionConfig config, ApiClientOptions options);
+  ~ApiClient() override;
+
+  // A 401 is answered once with renewed credentials, where there are such; then it is
+  // the sink's. With a new client certificate, running watches end as if the server had
+  // closed them.
+  base::Status get(const Request& request, ResponseSink& sink) override;
+  void stop() override;
+  std::string server() const override;
+
+  const ConnectionConfig& config() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace sluice::kube

@@ -1,0 +1,34 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Sentences for what went wrong with a connection: which server or proxy, why, and what
+// to do. The library's numbers and words are its input.
+#pragma once
+
+#include <chrono>
+
+#include "core/base/status.hpp"
+#include "core/kube/access/connection_config.hpp"
+#include "core/kube/access/tls_files.hpp"
+#include "core/kube/http/http_session.hpp"
+#include "core/kube/http/tls_context.hpp"
+
+namespace sluice::kube {
+
+struct FailedConnection {
+  const ConnectionConfig& config;
+  const HttpRoute& route;
+  const TlsMaterial& material;
+  const VerifyReport& report;
+  bool answered = false;  // a response had begun
+};
+
+// denied: TLS or credentials are the reason; unavailable: the network or the server.
+// Connects once more when that alone can tell why connecting failed.
+base::Status explain_failure(const HttpFailure& failure, const FailedConnection& connection,
+                             std::chrono::system_clock::time_point now);
+
+// "cannot reach the API server …: reason", with the proxy when there is one.
+base::Status unreachable(const ConnectionConfig& config, const std::string& reason);
+
+}  // namespace sluice::kube

@@ -1,0 +1,385 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/kube/http/http_session.hpp"
+
+#include <cpprest/http_client.h>
+#include <cpprest/streams.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <pplx/threadpool.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <condition_variable>
+#include <mutex>
+
+#include "core/kube/http/system_roots.hpp"
+
+namespace sluice::kube {
+namespace {
+
+namespace http = web::http;
+using HttpClient = http::client::http_client;
+
+constexpr auto kCancelGrace = std::chrono::milliseconds(300);
+constexpr auto kEndless = std::chrono::milliseconds::max();
+constexpr std::size_t kMaxPending = 256u << 10;
+
+// Shared by the waiting thread and the library's threads. The body is handed over in a
+// small buffer: a full one holds back the library's next read and so, through TCP, the
+// server.
+struct Exchange {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::optional<ResponseHead> head;
+  std::string pending;
+  std::optional<pplx::task_completion_event<void>> waiting;  // of a write the buffer had no room for
+  bool finished = false;
+  base::Status ended;  // not ok: nobody waits for the rest
+  std::exception_ptr failure;
+  pplx::cancellation_token_source cancel;
+
+  void finish(std::exception_ptr why = nullptr) {
+    const std::lock_guard lock(mutex);
+    finished = true;
+    failure = std::move(why);
+    changed.notify_all();
+  }
+  void end(base::Status reason) {
+    {
+      const std::lock_guard lock(mutex);
+      if (ended.ok()) ended = std::move(reason);
+      changed.notify_all();
+    }
+    release();
+    cancel.cancel();
+  }
+  // Lets a held-back write go on.
+  void release() {
+    std::optional<pplx::task_completion_event<void>> event;
+    {
+      const std::lock_guard lock(mutex);
+      event.swap(waiting);
+    }
+    if (event) event->set();
+  }
+};
+
+// Takes what the library writes; everything else a stream can do is refused.
+class ExchangeBuffer final : public concurrency::streams::details::streambuf_state_manager<uint8_t> {
+  using Base = concurrency::streams::details::streambuf_state_manager<uint8_t>;
+
+ public:
+  explicit ExchangeBuffer(std::shared_ptr<Exchange> exchange)
+      : Base(std::ios_base::out), exchange_(std::move(exchange)) {}
+
+  bool can_seek() const override { return false; }
+  bool has_size() const override { return false; }
+  size_t buffer_size(std::ios_base::openmode) const override { return 0; }
+  void set_buffer_size(size_t, std::ios_base::openmode) override {}
+  size_t in_avail() const override { return 0; }
+  pos_type getpos(std::ios_base::openmode) const override { return static_cast<pos_type>(traits::eof()); }
+  pos_type seekpos(pos_type, std::ios_base::openmode) override { return static_cast<pos_type>(traits::eof()); }
+  pos_type seekoff(off_type, std::ios_base::seekdir, std::ios_base::openmode) override {
+    return static_cast<pos_type>(traits::eof());
+  }
+  bool acquire(uint8_t*& pointer, size_t& count) override {
+    pointer = nullptr;
+    count = 0;
+    return false;
+  }
+  void release(uint8_t*, size_t) override {}
+
+ protected:
+  pplx::task<int_type> _putc(uint8_t byte) override {
+    return _putn(&byte, 1).then([byte](size_t) { return static_cast<int_type>(byte); });
+  }
+  pplx::task<size_t> _putn(const uint8_t* data, size_t count) override {
+    const std::lock_guard lock(exchange_->mutex);
+    exchange_->pending.append(reinterpret_cast<const char*>(data), count);
+    exchange_->changed.notify_all();
+    if (exchange_->pending.size() < kMaxPending || !exchange_->ended.ok()) return pplx::task_from_result(count);
+    pplx::task_completion_event<void> room;
+    exchange_->waiting = room;
+    return pplx::create_task(room).then([count] { return count; });
+  }
+  pplx::task<size_t> _putn(const uint8_t* data, size_t count, bool) override { return _putn(data, count); }
+  pplx::task<int_type> _bumpc() override { return pplx::task_from_result(static_cast<int_type>(traits::eof())); }
+  int_type _sbumpc() override { return traits::eof(); }
+  pplx::task<int_type> _getc() override { return pplx::task_from_result(static_cast<int_type>(traits::eof())); }
+  int_type _sgetc() override { return traits::eof(); }
+  pplx::task<int_type> _nextc() override { return pplx::task_from_result(static_cast<int_type>(traits::eof())); }
+  pplx::task<int_type> _ungetc() override { return pplx::task_from_result(static_cast<int_type>(traits::eof())); }
+  pplx::task<size_t> _getn(uint8_t*, size_t) override { return pplx::task_from_result<size_t>(0); }
+  size_t _scopy(uint8_t*, size_t) override { return 0; }
+  pplx::task<bool> _sync() override { return pplx::task_from_result(true); }
+  uint8_t* _alloc(size_t) override { return nullptr; }
+  void _commit(size_t) override {}
+
+ private:
+  const std::shared_ptr<Exchange> exchange_;
+};
+
+// Before the library connects. It keeps a socket that is open.
+void tune_socket(void* handle, bool tls, base::Family family) {
+  // What the library hands out: a TLS stream when the connection begins with TLS.
+  using Socket = boost::asio::ip::tcp::socket;
+  Socket& socket =
+      tls ? static_cast<boost::asio::ssl::stream<Socket&>*>(handle)->next_layer() : *static_cast<Socket*>(handle);
+  boost::system::error_code failed;
+  socket.open(family == base::Family::ipv4 ? boost::asio::ip::tcp::v4() : boost::asio::ip::tcp::v6(), failed);
+  if (failed) return;
+  const auto set = [&](int level, int option, int value) {
+    // A kernel without one of them only notices a dead peer later.
+    static_cast<void>(::setsockopt(socket.native_handle(), level, option, &value, sizeof value));
+  };
+  ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);  // not for the tools the daemon runs
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, 30);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, 10);
+  set(IPPROTO_TCP, TCP_KEEPCNT, 3);
+  set(IPPROTO_TCP, TCP_USER_TIMEOUT, 30'000);
+  set(IPPROTO_TCP, TCP_SYNCNT, 4);  // gives up connecting after about 30 s
+}
+
+bool tunnels(const HttpRoute& route) { return route.proxy && route.server.tls; }
+
+// What the library connects to it takes without brackets also for IPv6, as it hands it
+// to the resolver as it is. To a proxy it only repeats the server, as a URL has it.
+std::string base_url(const HttpRoute& route) {
+  const std::string host = route.proxy ? in_url(route.server.host) : route.address.to_string();
+  return std::string(route.server.tls ? "https://" : "http://") + host + ":" + std::to_string(route.server.port);
+}
+
+web::web_proxy library_proxy(const HttpRoute& route) {
+  web::web_proxy out(web::uri("http://" + route.address.to_string() + ":" + std::to_string(route.proxy->port)));
+  if (!route.proxy->username.empty()) {
+    out.set_credentials(web::credentials(route.proxy->username, route.proxy->password));
+  }
+  return out;
+}
+
+std::unique_ptr<HttpClient> make_client(const HttpRoute& route,
+                                        const std::function<base::Status(ssl_ctx_st*)>& set_up_tls) {
+  http::client::http_client_config options;
+  options.set_timeout(route.idle);
+  options.set_max_redirects(0);  // following one would show our credentials to another server
+  options.set_request_compressed_response(route.compress);
+  options.set_validate_certificates(route.verify);
+  if (route.proxy) options.set_proxy(library_proxy(route));
+  options.set_nativehandle_options([tls = route.server.tls && !route.proxy, family = route.address.family()](
+                                       void* handle) { tune_socket(handle, tls, family); });
+  options.set_ssl_context_callback([set_up_tls](boost::asio::ssl::context& context) {
+    const auto status = set_up_tls(context.native_handle());
+    if (!status.ok()) throw std::runtime_error(status.message());
+  });
+  return std::make_unique<HttpClient>(base_url(route), options);
+}
+
+ResponseHead read_head(const http::http_response& response) {
+  ResponseHead out;
+  out.status = response.status_code();
+  const auto& headers = response.headers();
+  if (const auto it = headers.find("Content-Type"); it != headers.end()) out.content_type = it->second;
+  if (const auto it = headers.find("Retry-After"); it != headers.end()) {
+    long seconds = 0;
+    const auto [end, error] = std::from_chars(it->second.data(), it->second.data() + it->second.size(), seconds);
+    if (error == std::errc() && end != it->second.data() && seconds >= 0) {
+      out.retry_after = std::chrono::seconds(std::min(seconds, 3600L));
+    }
+  }
+  return out;
+}
+
+// The library joins headers of one name with a comma, which the API server does not
+// take apart; it sends values as they are, so the others follow as lines of their own.
+void add_headers(http::http_headers& out, const HttpHeaders& headers) {
+  for (const auto& [name, value] : headers) {
+    const auto before = out.find(name);
+    if (before == out.end())
+      out.add(name, value);
+    else
+      before->second += "\r\n" + name + ": " + value;
+  }
+}
+
+HttpFailure read_failure(const std::exception_ptr& failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const http::http_exception& error) {
+    return {error.error_code().value(), error.what(), {}};
+  } catch (const std::exception& error) {
+    return {-1, error.what(), {}};
+  } catch (...) {
+    return {-1, "the HTTP library failed for an unknown reason", {}};
+  }
+}
+
+class LibraryExchange final : public HttpExchange {
+ public:
+  explicit LibraryExchange(std::shared_ptr<Exchange> exchange) : exchange_(std::move(exchange)) {}
+
+  void end(base::Status reason) override { exchange_->end(std::move(reason)); }
+
+  HttpOutcome wait(ResponseSink& sink, const HttpCheck& check) override {
+    Exchange& exchange = *exchange_;
+    auto next_look = Clock::now() + check.first;
+    base::Status ended;
+    std::unique_lock lock(exchange.mutex);
+    while (ended.ok()) {
+      std::chrono::milliseconds patience = kEndless;
+      if (const auto limit = sink.patience(); head_told_ && limit) patience = *limit;
+      const auto silent_at = patience == kEndless ? Clock::time_point::max() : heard_ + patience;
+      const auto look_at = check.look ? next_look : Clock::time_point::max();
+      if (!wait_for_news(lock, std::min(silent_at, look_at))) {
+        if (Clock::now() >= silent_at) {
+          give_up(lock, base::unavailable("silent"));
+          return {{}, HttpFailure{ETIME, {}, silence()}};
+        }
+        lock.unlock();
+        std::chrono::milliseconds next{0};
+        ended = check.look(next);
+        next_look = Clock::now() + next;
+        lock.lock();
+      } else if (!exchange.ended.ok()) {
+        ended = exchange.ended;
+      } else if (has_piece()) {
+        ended = hand_over(lock, sink);
+        heard_ = Clock::now();
+      } else {
+        if (!exchange.failure) return {};
+        HttpFailure failure = read_failure(exchange.failure);
+        failure.silence = silence();
+        return {{}, std::move(failure)};
+      }
+    }
+    give_up(lock, ended);
+    return {ended, std::nullopt};
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  std::chrono::seconds silence() const { return std::chrono::round<std::chrono::seconds>(Clock::now() - heard_); }
+
+  // What follows expects the lock to be held.
+  bool has_piece() const { return exchange_->head && (!head_told_ || !exchange_->pending.empty()); }
+  bool wait_for_news(std::unique_lock<std::mutex>& lock, Clock::time_point until) {
+    const auto news = [this] { return !exchange_->ended.ok() || exchange_->finished || has_piece(); };
+    // A wait until the end of time overflows in some C++ libraries.
+    if (until != Clock::time_point::max()) return exchange_->changed.wait_until(lock, until, news);
+    exchange_->changed.wait(lock, news);
+    return true;
+  }
+
+  // One piece to the sink, without the lock.
+  base::Status hand_over(std::unique_lock<std::mutex>& lock, ResponseSink& sink) {
+    base::Status status;
+    if (!head_told_) {
+      head_told_ = true;
+      const ResponseHead head = *exchange_->head;
+      lock.unlock();
+      status = sink.on_head(head);
+    } else {
+      bytes_.clear();
+      bytes_.swap(exchange_->pending);
+      lock.unlock();
+      exchange_->release();
+      status = sink.on_body(bytes_);
+    }
+    lock.lock();
+    return status;
+  }
+
+  void give_up(std::unique_lock<std::mutex>& lock, const base::Status& reason) {
+    lock.unlock();
+    exchange_->end(reason);
+    lock.lock();
+    // The library ends the task within milliseconds; if not, it ends without us.
+    exchange_->changed.wait_for(lock, kCancelGrace, [this] { return exchange_->finished; });
+  }
+
+  const std::shared_ptr<Exchange> exchange_;
+  bool head_told_ = false;
+  std::string bytes_;
+  Clock::time_point heard_ = Clock::now();
+};
+
+}  // namespace
+
+class HttpSession::Impl {
+ public:
+  Impl(HttpRoute route, std::function<base::Status(ssl_ctx_st*)> set_up_tls)
+      : route_(std::move(route)), set_up_tls_(std::move(set_up_tls)) {
+    static std::once_flag once;
+    std::call_once(once, [] {
+      try {
+        // The default of 40 threads costs five times the CPU of two.
+        crossplat::threadpool::initialize_with_threads(2);
+      } catch (const std::exception&) {
+        // Somebody was first; it works with theirs too.
+      }
+    });
+    client_ = make_client(route_, set_up_tls_);
+  }
+
+  const HttpRoute& route() const { return route_; }
+
+  std::shared_ptr<HttpExchange> get(const std::string& target, const HttpHeaders& headers) {
+    const auto exchange = std::make_shared<Exchange>();
+    try {
+      send(target, headers, exchange);
+    } catch (...) {
+      exchange->finish(std::current_exception());
+    }
+    return std::make_shared<LibraryExchange>(exchange);
+  }
+
+ private:
+  void send(const std::string& target, const HttpHeaders& headers, const std::shared_ptr<Exchange>& exchange) {
+    http::http_request message(http::methods::GET);
+    add_headers(message.headers(), headers);
+    // The library takes the name to verify and to send as SNI from here, without a port
+    // and brackets. An address it connects to it knows itself.
+    if (tunnels(route_) || !base::IpAddress::parse(route_.tls_name)) message.headers().add("Host", route_.tls_name);
+    message.set_response_stream(
+        concurrency::streams::streambuf<uint8_t>(std::make_shared<ExchangeBuffer>(exchange)).create_ostream());
+    message.set_request_uri(web::uri(route_.server.base_path + target));
+    // A connection is set up in this call. (Through a tunnel it is so later, elsewhere.)
+    const SystemRootsNotWanted we_set_up_trust;
+    client_->request(message, exchange->cancel.get_token())
+        .then([exchange](const http::http_response& response) {
+          {
+            const std::lock_guard lock(exchange->mutex);
+            exchange->head = read_head(response);
+            exchange->changed.notify_all();
+          }
+          return response.content_ready();
+        })
+        // The last one sees every failure: one that nobody looks at would end the process.
+        .then([exchange](const pplx::task<http::http_response>& task) {
+          try {
+            task.get();
+            exchange->finish();
+          } catch (...) {
+            exchange->finish(std::current_exception());
+          }
+        });
+  }
+
+  const HttpRoute route_;
+  const std::function<base::Status(ssl_ctx_st*)> set_up_tls_;
+  std::unique_ptr<HttpClient> client_;
+};
+
+HttpSession::HttpSession(HttpRoute route, std::function<base::Status(ssl_ctx_st*)> set_up_tls)
+    : impl_(std::make_unique<Impl>(std::move(route), std::move(set_up_tls))) {}
+HttpSession::~HttpSession() = default;
+const HttpRoute& HttpSession::route() const { return impl_->route(); }
+std::shared_ptr<HttpExchange> HttpSession::get(const std::string& target, const HttpHeaders& headers) {
+  return impl_->get(target, headers);
+}
+
+}  // namespace sluice::kube

@@ -1,0 +1,54 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Stands before a sink and holds back an answer of 401 until it is known whether the
+// request is tried again. One thread.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "core/kube/http/transport.hpp"
+
+namespace sluice::kube {
+
+class RefusalSink final : public ResponseSink {
+ public:
+  // With `hold` false everything goes straight through.
+  RefusalSink(ResponseSink& next, bool hold) : next_(next), hold_(hold) {}
+
+  base::Status on_head(const ResponseHead& head) override {
+    answered_ = true;
+    if (!hold_ || head.status != 401) return next_.on_head(head);
+    refusal_ = head;
+    return {};
+  }
+  base::Status on_body(std::string_view bytes) override {
+    if (!refusal_) return next_.on_body(bytes);
+    body_ += bytes.substr(0, std::min(bytes.size(), kMaxBody - body_.size()));
+    return {};
+  }
+  std::optional<std::chrono::milliseconds> patience() const override {
+    return refusal_ ? std::nullopt : next_.patience();
+  }
+
+  bool answered() const { return answered_; }
+  bool refused() const { return refusal_.has_value(); }
+  // Tells the sink after all.
+  base::Status deliver() {
+    if (auto status = next_.on_head(*refusal_); !status.ok()) return status;
+    return body_.empty() ? base::Status() : next_.on_body(body_);
+  }
+
+ private:
+  static constexpr std::size_t kMaxBody = 64u << 10;
+  ResponseSink& next_;
+  const bool hold_;
+  bool answered_ = false;
+  std::optional<ResponseHead> refusal_;
+  std::string body_;
+};
+
+}  // namespace sluice::kube

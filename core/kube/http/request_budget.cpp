@@ -1,0 +1,74 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/kube/http/request_budget.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "core/base/log.hpp"
+
+namespace sluice::kube {
+namespace {
+
+constexpr auto kNoticeable = std::chrono::seconds(1);
+constexpr auto kTellAgain = std::chrono::hours(1);
+
+std::optional<TokenBucket> make_bucket(const RequestBudgetOptions& options, base::Clock::Time now) {
+  constexpr RequestBudgetOptions kDefault;
+  if (options.qps < 0) return std::nullopt;
+  return TokenBucket(options.qps == 0 ? kDefault.qps : options.qps, options.burst > 0 ? options.burst : kDefault.burst,
+                     now);
+}
+
+}  // namespace
+
+base::Clock::Duration TokenBucket::take(base::Clock::Time now) {
+  const std::chrono::duration<double> passed = now - counted_at_;
+  counted_at_ = now;
+  tokens_ = std::min(burst_, tokens_ + passed.count() * qps_) - 1;
+  if (tokens_ >= 0) return base::Clock::Duration::zero();
+  // A budget of next to nothing still has a next token: a day is as good as never.
+  constexpr std::chrono::duration<double> kLongest = std::chrono::hours(24);
+  return std::chrono::duration_cast<base::Clock::Duration>(
+      std::min(kLongest, std::chrono::duration<double>(-tokens_ / qps_)));
+}
+
+RequestBudget::RequestBudget(std::unique_ptr<Transport> transport, RequestBudgetOptions options,
+                             const base::Clock& clock)
+    : transport_(std::move(transport)), clock_(clock), bucket_(make_bucket(options, clock.now())) {}
+
+base::Status RequestBudget::get(const Request& request, ResponseSink& sink) {
+  if (!wait_for_token(request)) return {base::StatusCode::unavailable, "stopped", ECANCELED};
+  return transport_->get(request, sink);
+}
+
+void RequestBudget::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+  }
+  stop_changed_.notify_all();
+  transport_->stop();
+}
+
+bool RequestBudget::wait_for_token(const Request& request) {
+  std::unique_lock lock(mutex_);
+  if (!bucket_ || stopped_) return !stopped_;
+  const auto now = clock_.now();
+  const auto delay = bucket_->take(now);
+  if (delay > kNoticeable) tell_of(delay, request, now);
+  return !stop_changed_.wait_for(lock, delay, [this] { return stopped_; });
+}
+
+void RequestBudget::tell_of(base::Clock::Duration delay, const Request& request, base::Clock::Time now) {
+  if (told_at_ && now - *told_at_ < kTellAgain) return;
+  told_at_ = now;
+  const auto tenths = std::chrono::duration_cast<std::chrono::milliseconds>(delay).count() / 100;
+  base::log_warning("kube", "requests to the API server wait for the client's own limit: GET " + request.path + " by " +
+                                std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) +
+                                " s; raise the client connection's qps and burst if this goes on");
+}
+
+}  // namespace sluice::kube

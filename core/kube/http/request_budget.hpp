@@ -1,0 +1,68 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A transport that sends no more requests than it is allowed: a token bucket in front of
+// another transport, shared by everybody who uses it (BEH 1.6). A watch takes one token
+// when it is established, however long it lasts; each page of a list takes one.
+//
+// TokenBucket is the arithmetic alone. Its caller locks; RequestBudget may be called by
+// several threads.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "core/base/clock.hpp"
+#include "core/kube/http/transport.hpp"
+
+namespace sluice::kube {
+
+struct RequestBudgetOptions {
+  double qps = 5;  // tokens a second; 0 = the default, negative = no limit
+  int burst = 10;  // tokens that gather while nobody asks; 0 = the default
+};
+
+class TokenBucket {
+ public:
+  // Full at first. REQUIRES: qps > 0, burst > 0.
+  TokenBucket(double qps, int burst, base::Clock::Time now)
+      : qps_(qps), burst_(burst), tokens_(burst), counted_at_(now) {}
+
+  // Takes a token, one of the future if need be, and returns the time until it is there.
+  base::Clock::Duration take(base::Clock::Time now);
+
+ private:
+  const double qps_;
+  const double burst_;
+  double tokens_;
+  base::Clock::Time counted_at_;
+};
+
+class RequestBudget final : public Transport {
+ public:
+  // The clock outlives the budget.
+  RequestBudget(std::unique_ptr<Transport> transport, RequestBudgetOptions options, const base::Clock& clock);
+
+  base::Status get(const Request& request, ResponseSink& sink) override;
+  void stop() override;
+  std::string server() const override { return transport_->server(); }
+
+ private:
+  // False when stop() came first.
+  bool wait_for_token(const Request& request);
+  void tell_of(base::Clock::Duration delay, const Request& request, base::Clock::Time now);
+
+  const std::unique_ptr<Transport> transport_;
+  const base::Clock& clock_;
+  std::mutex mutex_;
+  std::condition_variable stop_changed_;
+  bool stopped_ = false;
+  std::optional<TokenBucket> bucket_;  // absent = no limit
+  std::optional<base::Clock::Time> told_at_;
+};
+
+}  // namespace sluice::kube

@@ -1,0 +1,79 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/kube/http/request_headers.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+namespace sluice::kube {
+namespace {
+
+#if defined(__x86_64__)
+constexpr const char* kPlatform = "linux/amd64";
+#elif defined(__aarch64__)
+constexpr const char* kPlatform = "linux/arm64";
+#else
+constexpr const char* kPlatform = "linux";
+#endif
+
+// A key may be any text; what a header name cannot hold is percent-encoded, which the
+// API server takes back.
+std::string header_name_part(std::string_view key) {
+  constexpr std::string_view kToken = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$&'*+-.^_`|~";
+  constexpr std::string_view kHex = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : key) {
+    if (kToken.find(c) != std::string_view::npos) {
+      out += c;
+    } else {
+      const auto byte = static_cast<unsigned char>(c);
+      out += '%';
+      out += kHex[byte >> 4];
+      out += kHex[byte & 15];
+    }
+  }
+  return out;
+}
+
+void impersonate(HttpHeaders& out, const Impersonation& who) {
+  if (who.user.empty()) return;
+  out.emplace_back("Impersonate-User", who.user);
+  if (!who.uid.empty()) out.emplace_back("Impersonate-Uid", who.uid);
+  for (const auto& group : who.groups) out.emplace_back("Impersonate-Group", group);
+  for (const auto& [key, values] : who.extra) {
+    for (const auto& value : values) out.emplace_back("Impersonate-Extra-" + header_name_part(key), value);
+  }
+}
+
+bool fits_header(const std::string& value) {
+  return std::none_of(value.begin(), value.end(), [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte < 0x20 || byte == 0x7f;
+  });
+}
+
+}  // namespace
+
+HttpHeaders request_headers(const ConnectionConfig& config, const std::string& version,
+                            const std::string& authorization) {
+  HttpHeaders out{{"Accept", "application/json"}, {"User-Agent", "sluiced/" + version + " (" + kPlatform + ")"}};
+  if (!authorization.empty()) out.emplace_back("Authorization", authorization);
+  if (config.server.tls) impersonate(out, config.impersonate);
+  return out;
+}
+
+base::Status check_impersonation(const Impersonation& who) {
+  const auto wrong = [](const std::string& field) {
+    return base::invalid(field + " holds control characters, which no HTTP header can carry; remove them");
+  };
+  if (!fits_header(who.user)) return wrong("as");
+  if (!fits_header(who.uid)) return wrong("as-uid");
+  if (!std::all_of(who.groups.begin(), who.groups.end(), fits_header)) return wrong("as-groups");
+  for (const auto& [key, values] : who.extra) {
+    if (!std::all_of(values.begin(), values.end(), fits_header)) return wrong("as-user-extra." + key);
+  }
+  return {};
+}
+
+}  // namespace sluice::kube

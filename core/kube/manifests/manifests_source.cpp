@@ -1,0 +1,292 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/kube/manifests/manifests_source.hpp"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <iterator>
+#include <system_error>
+#include <utility>
+
+#include "core/base/files.hpp"
+#include "core/base/log.hpp"
+
+namespace sluice::kube {
+namespace {
+
+constexpr std::string_view kComponent = "manifests";
+constexpr std::size_t kMaxFileBytes = 512u << 20;
+// What inotify cannot see (a link to elsewhere, a network file system) is found this late.
+constexpr int kSlowPollMs = 10'000;
+constexpr int kNoWatchPollMs = 1'000;
+// A change often comes as several events; reading waits until they stop.
+constexpr int kQuietMs = 100;
+constexpr int kMaxQuietRounds = 10;
+// A folder that is never the same twice is taken as it is.
+constexpr int kMaxLooks = 50;
+
+constexpr std::uint32_t kWatchMask = IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_CREATE | IN_DELETE | IN_ATTRIB |
+                                     IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
+
+bool is_manifest_name(const std::string& name) {
+  if (name.empty() || name.front() == '.') return false;
+  return name.ends_with(".yaml") || name.ends_with(".yml") || name.ends_with(".json");
+}
+
+bool is_folder(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(path, ignored);
+}
+
+// The folder whose entries decide what is read.
+std::string watched_folder(const std::string& path) {
+  if (is_folder(path)) return path;
+  const auto parent = std::filesystem::path(path).parent_path();
+  return parent.empty() ? "." : parent.string();
+}
+
+// The manifest files at `path`, in the order in which they count.
+base::Result<std::map<std::string, struct stat>> list_files(const std::string& path) {
+  std::map<std::string, struct stat> out;
+  struct stat data {};
+  if (::stat(path.c_str(), &data) != 0) return base::errno_status("cannot read manifests at " + path, errno);
+  if (S_ISREG(data.st_mode)) {
+    out.emplace(path, data);
+    return out;
+  }
+  if (!S_ISDIR(data.st_mode)) {
+    return base::invalid("cannot read manifests at " + path + ": it is neither a file nor a folder");
+  }
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
+    if (!is_manifest_name(it->path().filename().string())) continue;
+    // stat() follows links: a swapped link is a different file.
+    if (::stat(it->path().c_str(), &data) == 0 && S_ISREG(data.st_mode)) out.emplace(it->path().string(), data);
+  }
+  if (error) return base::errno_status("cannot read manifests in " + path, error.value());
+  return out;
+}
+
+std::string summary(const ManifestContent& content) {
+  std::string out = content.errors.front();
+  if (content.errors.size() > 1) {
+    out += " (and " + std::to_string(content.errors.size() - 1) + " more; sluiced --check names all)";
+  }
+  return out;
+}
+
+}  // namespace
+
+ManifestsSource::ManifestsSource(std::string path, std::string node_name, model::EventSink& sink)
+    : path_(std::move(path)), node_name_(std::move(node_name)), sink_(sink) {}
+
+ManifestsSource::~ManifestsSource() { stop(); }
+
+ManifestsSource::Fingerprint ManifestsSource::fingerprint(const struct stat& data) {
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  return {data.st_dev, data.st_ino, data.st_size, data.st_mtim.tv_sec * kSecond + data.st_mtim.tv_nsec,
+          data.st_ctim.tv_sec * kSecond + data.st_ctim.tv_nsec};
+}
+
+std::vector<ManifestFileChange> ManifestsSource::read_changes(const std::map<std::string, struct stat>& found) {
+  std::vector<ManifestFileChange> changes;
+  for (const auto& [path, data] : found) {
+    const Fingerprint now = fingerprint(data);
+    const auto known = files_.find(path);
+    if (known != files_.end() && known->second.fingerprint == now) continue;
+    const auto text = base::read_file(path, kMaxFileBytes);
+    if (!text && text.status().code() == base::StatusCode::not_found) continue;  // the next look knows it is gone
+    if (!text) {
+      // Without a fingerprint the next look tries again, but the same reason is not logged again.
+      File& file = files_[path];
+      if (file.error != text.status().message()) base::log_error(kComponent, text.status().message());
+      file = {{}, text.status().message()};
+      continue;
+    }
+    ManifestContent content = read_manifest(path, *text, node_name_);
+    report(path, content, known != files_.end());
+    files_[path] = {now, content.errors.empty() ? std::string() : summary(content)};
+    changes.push_back({path, std::move(content)});
+  }
+  for (auto it = files_.begin(); it != files_.end();) {
+    if (found.contains(it->first)) {
+      ++it;
+    } else {
+      changes.push_back({it->first, std::nullopt});
+      it = files_.erase(it);
+    }
+  }
+  return changes;
+}
+
+void ManifestsSource::report(const std::string& path, const ManifestContent& content, bool known) {
+  if (!content.errors.empty()) {
+    base::log_error(kComponent, summary(content) + (known ? "; what " + path + " said before stays in force"
+                                                          : "; the rest of the file is used"));
+  }
+  for (const auto& note : content.notes) base::log_warning(kComponent, note);
+  if (!base::log_enabled(base::LogLevel::debug, kComponent)) return;
+  for (const auto& skipped : content.skipped) base::log_debug(kComponent, skipped);
+}
+
+base::Status ManifestsSource::rescan() {
+  // Reading a folder takes time, and what changes meanwhile may be seen in another order
+  // than it happened: a file that went, and not yet the one that came before. So nothing
+  // is told until a look finds what the look before it found.
+  std::vector<ManifestFileChange> changes;
+  for (int look = 0; look < kMaxLooks; ++look) {
+    const auto found = list_files(path_);
+    if (!found && look == 0) {
+      // Everything stays in force: a folder that is being replaced must not empty the node.
+      if (folder_error_ != found.status().message() && listed_) {
+        base::log_error(kComponent, found.status().message() + "; what was read before stays in force");
+      }
+      folder_error_ = found.status().message();
+      publish_status(folder_error_);
+      return found.status();
+    }
+    if (!found) break;  // gone after it was read; the next time says so
+    auto more = read_changes(*found);
+    if (more.empty()) break;
+    std::move(more.begin(), more.end(), std::back_inserter(changes));
+  }
+  folder_error_.clear();
+  const bool first = !std::exchange(listed_, true);
+  deliver(set_.apply(changes), first);
+  publish_status({});
+  return {};
+}
+
+void ManifestsSource::deliver(ManifestSet::Outcome outcome, bool first) {
+  for (const auto& duplicate : outcome.duplicates) base::log_error(kComponent, duplicate);
+  if (first) {
+    for (const auto kind : model::kResourceKinds) sink_.deliver(model::ListBegin{kind});
+  } else {
+    changes_ += outcome.events.size();
+    if (!outcome.events.empty()) {
+      base::log_info(kComponent, std::to_string(outcome.events.size()) + " objects changed in " + path_);
+    }
+  }
+  for (auto& event : outcome.events) sink_.deliver(std::move(event));
+  if (first) {
+    for (const auto kind : model::kResourceKinds) sink_.deliver(model::ListEnd{kind});
+    base::log_info(kComponent, "read " + std::to_string(set_.objects()) + " objects from " + path_);
+  }
+}
+
+void ManifestsSource::publish_status(const std::string& folder_error) {
+  ManifestsStatus status;
+  status.files = files_.size();
+  status.objects = set_.objects();
+  status.changes = changes_;
+  if (!folder_error.empty()) status.errors.push_back(folder_error);
+  for (const auto& [path, file] : files_) {
+    if (!file.error.empty()) status.errors.push_back(file.error);
+  }
+  const std::lock_guard lock(status_mutex_);
+  status_ = std::move(status);
+}
+
+ManifestsStatus ManifestsSource::status() const {
+  const std::lock_guard lock(status_mutex_);
+  return status_;
+}
+
+base::Status ManifestsSource::start() {
+  stop_event_ = base::Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!stop_event_.valid()) return base::errno_status("cannot create an eventfd", errno);
+  inotify_ = base::Fd(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+  if (!inotify_.valid()) {
+    base::log_warning(kComponent, base::errno_status("cannot watch " + path_, errno).message() +
+                                      "; looking every second instead (see fs.inotify.max_user_instances)");
+  }
+  // Watching begins before reading, so that no change falls between the two.
+  watch_folder();
+  if (auto status = rescan(); !status.ok()) return status;
+  thread_ = std::thread([this] { run(); });
+  return {};
+}
+
+void ManifestsSource::stop() {
+  if (!thread_.joinable()) return;
+  ::eventfd_write(stop_event_.get(), 1);
+  thread_.join();
+}
+
+void ManifestsSource::watch_folder() {
+  if (!inotify_.valid()) return;
+  // Adding again is how a folder that was replaced gets a watch; for the same one it changes
+  // nothing. While the folder is away its parent is watched for its return.
+  const int watch = ::inotify_add_watch(inotify_.get(), watched_folder(path_).c_str(), kWatchMask);
+  if (watch != folder_watch_ && folder_watch_ >= 0) ::inotify_rm_watch(inotify_.get(), folder_watch_);
+  folder_watch_ = watch;
+}
+
+// Takes all waiting events; whether one of them can concern us.
+bool ManifestsSource::drain_events() {
+  const std::string own_name = std::filesystem::path(path_).filename().string();
+  const bool folder = is_folder(path_);
+  bool concerned = false;
+  alignas(inotify_event) char buffer[16384];
+  while (true) {
+    const ssize_t size = ::read(inotify_.get(), buffer, sizeof buffer);
+    if (size <= 0) return concerned;
+    for (ssize_t at = 0; at < size;) {
+      const auto* event = reinterpret_cast<const inotify_event*>(buffer + at);
+      const std::string name = event->len > 0 ? event->name : "";
+      // "..data" and its like: the links through which a mounted ConfigMap is swapped.
+      concerned =
+          concerned || name.empty() || name.starts_with("..") || name == own_name || (folder && is_manifest_name(name));
+      at += static_cast<ssize_t>(sizeof(inotify_event) + event->len);
+    }
+  }
+}
+
+void ManifestsSource::run() {
+  pollfd fds[2] = {{stop_event_.get(), POLLIN, 0}, {inotify_.get(), POLLIN, 0}};
+  const nfds_t count = inotify_.valid() ? 2 : 1;
+  while (true) {
+    const int timeout = folder_watch_ >= 0 ? kSlowPollMs : kNoWatchPollMs;
+    const int ready = ::poll(fds, count, timeout);
+    if (fds[0].revents != 0) return;
+    if (ready > 0) {
+      if (!drain_events()) continue;
+      for (int round = 0; round<kMaxQuietRounds&& ::poll(fds, count, kQuietMs)> 0; ++round) {
+        if (fds[0].revents != 0) return;
+        drain_events();
+      }
+    }
+    watch_folder();
+    // What went wrong is logged and in the status; the next look tries again.
+    static_cast<void>(rescan());
+  }
+}
+
+std::vector<std::string> check_manifests(const std::string& path, const std::string& node_name) {
+  const auto found = list_files(path);
+  if (!found) return {found.status().message()};
+  std::vector<std::string> out;
+  std::vector<ManifestFileChange> files;
+  for (const auto& [file, data] : *found) {
+    const auto text = base::read_file(file, kMaxFileBytes);
+    if (!text) {
+      out.push_back(text.status().message());
+      continue;
+    }
+    ManifestContent content = read_manifest(file, *text, node_name);
+    out.insert(out.end(), content.errors.begin(), content.errors.end());
+    out.insert(out.end(), content.notes.begin(), content.notes.end());
+    files.push_back({file, std::move(content)});
+  }
+  const auto outcome = ManifestSet().apply(files);
+  out.insert(out.end(), outcome.duplicates.begin(), outcome.duplicates.end());
+  return out;
+}
+
+}  // namespace sluice::kube

@@ -1,0 +1,189 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/kube/recording/encode.hpp"
+
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "core/kube/decode/rfc3339.hpp"
+
+namespace sluice::kube {
+namespace {
+
+// Fields in the order in which they are added, as people expect them.
+using Json = nlohmann::ordered_json;
+
+std::string protocol_text(model::Protocol protocol) {
+  switch (protocol) {
+    case model::Protocol::tcp: return "TCP";
+    case model::Protocol::udp: return "UDP";
+    case model::Protocol::sctp: return "SCTP";
+  }
+  return "TCP";
+}
+
+const char* type_text(model::ServiceType type) {
+  switch (type) {
+    case model::ServiceType::cluster_ip: return "ClusterIP";
+    case model::ServiceType::node_port: return "NodePort";
+    case model::ServiceType::load_balancer: return "LoadBalancer";
+    case model::ServiceType::external_name: return "ExternalName";
+  }
+  return "ClusterIP";
+}
+
+Json head(model::ResourceKind kind, const model::ObjectName& name) {
+  Json out;
+  out["apiVersion"] = kind == model::ResourceKind::endpoint_slice ? "discovery.k8s.io/v1" : "v1";
+  out["kind"] = std::string(model::resource_kind_name(kind));
+  Json& metadata = out["metadata"];
+  metadata["name"] = name.name;
+  if (!name.name_space.empty()) metadata["namespace"] = std::string(name.name_space.text());
+  return out;
+}
+
+template <class Values>
+Json texts(const Values& values) {
+  Json out = Json::array();
+  for (const auto& value : values) out.push_back(value.to_string());
+  return out;
+}
+
+template <class Values>
+void set_texts(Json& object, const char* field, const Values& values) {
+  if (!values.empty()) object[field] = texts(values);
+}
+
+// ---- Service ----
+
+Json service_ports(const std::vector<model::ServicePortSpec>& ports) {
+  Json out = Json::array();
+  for (const auto& port : ports) {
+    Json entry;
+    if (!port.name.empty()) entry["name"] = std::string(port.name.text());
+    entry["protocol"] = protocol_text(port.protocol);
+    entry["port"] = port.port;
+    if (port.node_port != 0) entry["nodePort"] = port.node_port;
+    out.push_back(std::move(entry));
+  }
+  return out;
+}
+
+void set_cluster_ips(Json& spec, const model::Service& service) {
+  if (service.headless) {
+    spec["clusterIP"] = "None";
+  } else if (!service.cluster_ips.empty()) {
+    spec["clusterIP"] = service.cluster_ips.front().to_string();
+    spec["clusterIPs"] = texts(service.cluster_ips);
+  }
+}
+
+Json service_spec(const model::Service& service) {
+  Json spec;
+  spec["type"] = type_text(service.type);
+  set_cluster_ips(spec, service);
+  if (!service.ports.empty()) spec["ports"] = service_ports(service.ports);
+  if (service.affinity_seconds != 0) {
+    spec["sessionAffinity"] = "ClientIP";
+    spec["sessionAffinityConfig"]["clientIP"]["timeoutSeconds"] = service.affinity_seconds;
+  }
+  set_texts(spec, "externalIPs", service.external_ips);
+  set_texts(spec, "loadBalancerSourceRanges", service.source_ranges);
+  if (service.internal_local) spec["internalTrafficPolicy"] = "Local";
+  if (service.external_local) spec["externalTrafficPolicy"] = "Local";
+  if (service.health_check_node_port != 0) spec["healthCheckNodePort"] = service.health_check_node_port;
+  return spec;
+}
+
+Json to_json(const model::Service& service) {
+  Json out = head(model::ResourceKind::service, service.name);
+  out["spec"] = service_spec(service);
+  for (const auto& ip : service.load_balancer_ips) {
+    out["status"]["loadBalancer"]["ingress"].push_back({{"ip", ip.to_string()}, {"ipMode", "VIP"}});
+  }
+  return out;
+}
+
+// ---- EndpointSlice ----
+
+Json slice_ports(const std::vector<model::SlicePort>& ports) {
+  Json out = Json::array();
+  for (const auto& port : ports) {
+    // The empty name is written: without the field the port would mean something else.
+    out.push_back(
+        {{"name", std::string(port.name.text())}, {"protocol", protocol_text(port.protocol)}, {"port", port.port}});
+  }
+  return out;
+}
+
+Json hints(base::Symbol packed) {
+  Json out = Json::array();
+  std::string_view rest = packed.text();
+  while (!rest.empty()) {
+    const auto end = rest.find('\n');
+    out.push_back({{"name", std::string(rest.substr(0, end))}});
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+  }
+  return out;
+}
+
+Json endpoint(const model::SliceEndpoint& from, base::Family family) {
+  Json out;
+  out["addresses"] = Json::array({base::IpAddress::from_bytes(family, from.address.data()).to_string()});
+  Json& conditions = out["conditions"];
+  conditions["ready"] = from.ready;
+  if (!from.serving) conditions["serving"] = false;
+  if (from.terminating) conditions["terminating"] = true;
+  if (!from.node.empty()) out["nodeName"] = std::string(from.node.text());
+  if (!from.zone_hints.empty()) out["hints"]["forZones"] = hints(from.zone_hints);
+  if (!from.node_hints.empty()) out["hints"]["forNodes"] = hints(from.node_hints);
+  return out;
+}
+
+Json to_json(const model::EndpointSlice& slice) {
+  Json out = head(model::ResourceKind::endpoint_slice, slice.name);
+  Json& metadata = out["metadata"];
+  metadata["labels"]["kubernetes.io/service-name"] = slice.service.name;
+  if (slice.trigger_time) {
+    metadata["annotations"]["endpoints.kubernetes.io/last-change-trigger-time"] = print_rfc3339(*slice.trigger_time);
+  }
+  out["addressType"] = std::string(base::family_name(slice.family));
+  out["ports"] = slice_ports(slice.ports);
+  Json& endpoints = out["endpoints"] = Json::array();
+  for (const auto& one : slice.endpoints) endpoints.push_back(endpoint(one, slice.family));
+  return out;
+}
+
+// ---- Node ----
+
+void add_addresses(Json& out, const char* type, const std::vector<base::IpAddress>& addresses) {
+  for (const auto& address : addresses) out.push_back({{"type", type}, {"address", address.to_string()}});
+}
+
+Json to_json(const model::Node& node) {
+  Json out = head(model::ResourceKind::node, {base::Symbol(), node.name});
+  if (!node.zone.empty()) out["metadata"]["labels"]["topology.kubernetes.io/zone"] = node.zone;
+  set_texts(out["spec"] = Json::object(), "podCIDRs", node.pod_cidrs);
+  // Stands for a deletion too: which of the two it was makes no difference here.
+  if (node.leaving) {
+    out["spec"]["taints"].push_back({{"key", "ToBeDeletedByClusterAutoscaler"}, {"effect", "NoSchedule"}});
+  }
+  Json& addresses = out["status"]["addresses"] = Json::array();
+  add_addresses(addresses, "InternalIP", node.internal_ips);
+  add_addresses(addresses, "ExternalIP", node.external_ips);
+  return out;
+}
+
+// Everything decoded was checked to be UTF-8; a text that is not must not end the daemon.
+std::string text(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+}  // namespace
+
+std::string encode_object(const Object& object) {
+  return std::visit([](const auto& value) { return text(to_json(value)); }, object);
+}
+
+std::string encode_reference(model::ResourceKind kind, const model::ObjectName& name) { return text(head(kind, name)); }
+
+}  // namespace sluice::kube

@@ -1,0 +1,142 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/kube/recording/recording_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <utility>
+
+#include "core/base/log.hpp"
+#include "core/kube/recording/recording_reader.hpp"
+
+namespace sluice::kube {
+namespace {
+
+constexpr std::string_view kKept = ".old";
+
+// A file that may be renamed or replaced: one of ours. Nothing there is fine too.
+base::Status check_replaceable(const std::string& path) {
+  const std::string what = "cannot record to " + path;
+  struct stat data {};
+  if (::lstat(path.c_str(), &data) != 0) {
+    return errno == ENOENT ? base::Status() : base::errno_status(what, errno);
+  }
+  if (S_ISLNK(data.st_mode)) return base::invalid(what + ": it is a symbolic link; name the file itself");
+  if (!S_ISREG(data.st_mode)) return base::invalid(what + ": it is no regular file");
+  // An empty file is what a disk that was full leaves behind.
+  const bool ours = data.st_uid == ::geteuid() && (data.st_size == 0 || RecordingReader::open(path).ok());
+  if (!ours) return base::invalid(what + ": the file exists and is no recording of this user; name another one");
+  return {};
+}
+
+}  // namespace
+
+base::Status check_recording_path(const std::string& path) {
+  if (auto status = check_replaceable(path); !status.ok()) return status;
+  if (auto status = check_replaceable(path + std::string(kKept)); !status.ok()) return status;
+  const auto parent = std::filesystem::path(path).parent_path();
+  const std::string folder = parent.empty() ? "." : parent.string();
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) {
+    return base::errno_status("cannot record to " + path + ": folder " + folder, errno);
+  }
+  return {};
+}
+
+RecordingFile::~RecordingFile() { close(); }
+
+base::Status RecordingFile::open() {
+  if (auto status = check_recording_path(path_); !status.ok()) return status;
+  // After a crash the daemon is started again, and what led to the crash must not be lost.
+  if (::rename(path_.c_str(), (path_ + std::string(kKept)).c_str()) != 0 && errno != ENOENT) {
+    return base::errno_status("cannot rename " + path_, errno);
+  }
+  fd_ = base::Fd(::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!fd_.valid()) return base::errno_status("cannot record to " + path_, errno);
+  thread_ = std::thread([this] { run(); });
+  return {};
+}
+
+bool RecordingFile::append(const std::string& lines) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (closed_ || !error_.empty()) return false;
+    if (waiting_.size() + lines.size() <= backlog_) {
+      waiting_ += lines;
+      changed_.notify_all();
+      return true;
+    }
+  }
+  end("the disk is too slow: more than " + std::to_string(backlog_ >> 20) + " MiB wait for it");
+  return false;
+}
+
+void RecordingFile::close() {
+  {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+  }
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+  fd_.reset();
+}
+
+void RecordingFile::run() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return closed_ || !error_.empty() || !waiting_.empty(); });
+    if (!error_.empty() || waiting_.empty()) return;
+    const std::string lines = std::exchange(waiting_, {});
+    lock.unlock();
+    if (const auto status = write(lines); !status.ok()) end(status.message());
+    lock.lock();
+  }
+}
+
+base::Status RecordingFile::write(const std::string& lines) {
+  std::size_t done = 0;
+  while (done < lines.size()) {
+    const ssize_t size = ::write(fd_.get(), lines.data() + done, lines.size() - done);
+    if (size > 0) done += static_cast<std::size_t>(size);
+    if (size >= 0 || errno == EINTR) continue;
+    const int error = errno;
+    // What is there stays a recording that can be replayed: whole lines.
+    const std::size_t last = done == 0 ? std::string::npos : lines.rfind('\n', done - 1);
+    const std::size_t whole = last == std::string::npos ? 0 : last + 1;
+    const std::lock_guard lock(mutex_);
+    bytes_ += whole;
+    if (::ftruncate(fd_.get(), static_cast<off_t>(bytes_)) != 0) {
+      base::log_warning("record", base::errno_status("cannot cut off the last line of " + path_, errno).message());
+    }
+    return base::errno_status("cannot write", error);
+  }
+  const std::lock_guard lock(mutex_);
+  bytes_ += lines.size();
+  return {};
+}
+
+void RecordingFile::end(const std::string& reason) {
+  std::uint64_t bytes = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!error_.empty()) return;
+    error_ = reason;
+    waiting_ = std::string();
+    bytes = bytes_;
+  }
+  changed_.notify_all();
+  base::log_error("record", "recording to " + path_ + " has ended: " + reason + "; the " + std::to_string(bytes) +
+                                " bytes it has can be replayed, and everything else goes on");
+}
+
+RecordingFile::Status RecordingFile::status() const {
+  const std::lock_guard lock(mutex_);
+  return {bytes_, error_};
+}
+
+}  // namespace sluice::kube

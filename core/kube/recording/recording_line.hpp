@@ -1,0 +1,70 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The lines of a recording: one JSON document each, the first a header, the others
+// what a source told, in its order.
+//
+//   {"format":"sluice-recording","version":1,"program":"sluiced 0.1.0","node":"n1","started":"2026-11-21T06:00:00Z"}
+//   {"ms":12.034,"type":"LIST_BEGIN","kind":"Service"}
+//   {"ms":12.101,"type":"MODIFIED","object":{"apiVersion":"v1","kind":"Service","metadata":{…},"spec":{…}}}
+//   {"ms":12.230,"type":"LIST_END","kind":"Service"}
+//   {"ms":93.512,"type":"DELETED","object":{"apiVersion":"v1","kind":"Service","metadata":{…}}}
+//
+// An event about an object has the form of an event of a watch, with the milliseconds
+// since the start beside it; ADDED means the same as MODIFIED. UNUSABLE names an object
+// that the source could not decode.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/base/clock.hpp"
+#include "core/base/status.hpp"
+#include "core/model/event.hpp"
+
+namespace sluice::kube {
+
+inline constexpr int kRecordingVersion = 1;
+
+struct RecordingHeader {
+  std::string program;  // "sluiced 0.1.0"
+  std::string node;
+  std::chrono::system_clock::time_point started;
+};
+
+// Both with their line feed.
+std::string header_line(const RecordingHeader& header);
+std::string event_line(base::Clock::Duration since_start, const std::string& body);
+
+// An event_line without its time: what takes long to make.
+std::string event_body(const model::Event& event);
+
+enum class LineType { list_begin, list_end, changed, deleted, unusable };
+
+// A line that is well formed. The object of a `changed` one is the decoder's to read.
+struct RecordingLine {
+  LineType type = LineType::changed;
+  model::ResourceKind kind = model::ResourceKind::service;
+  model::ObjectName name;  // deleted and unusable
+  base::Clock::Duration since_start{};
+};
+
+// Keeps the parser's buffers between calls. One thread.
+class RecordingLineParser {
+ public:
+  RecordingLineParser();
+  ~RecordingLineParser();
+
+  // The program that wrote it is named when its version is too new.
+  base::Result<RecordingHeader> header(std::string_view line);
+  // A line without a time has the time `before`, that of the line before.
+  base::Result<RecordingLine> line(std::string_view line, base::Clock::Duration before);
+
+ private:
+  class Parser;
+  std::unique_ptr<Parser> parser_;
+};
+
+}  // namespace sluice::kube

@@ -1,0 +1,108 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A recording as a source: tells again what was told to the recorder, at its pace or
+// faster. After the last event it stays, and so does what it told.
+//
+// A state machine: step() tells what is due and says how long to wait. Who calls it is
+// a thread of its own, or a test.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "core/base/clock.hpp"
+#include "core/base/status.hpp"
+#include "core/kube/decode/decode.hpp"
+#include "core/kube/recording/recording_reader.hpp"
+#include "core/kube/watch/object_problems.hpp"
+#include "core/model/event.hpp"
+
+namespace sluice::kube {
+
+struct ReplayOptions {
+  double speed = 1;  // 2 = twice as fast; 0 = without waiting
+};
+
+struct ReplayStatus {
+  std::uint64_t told = 0;
+  std::uint64_t total = 0;
+  std::uint64_t unusable = 0;  // objects that could not be decoded
+  std::string error;           // why it has ended before the last event
+
+  bool complete() const { return told == total; }
+};
+
+class ReplaySource {
+ public:
+  using WallClock = std::function<std::chrono::system_clock::time_point()>;
+
+  // The sink and the clock outlive the source.
+  ReplaySource(std::string path, ReplayOptions options, model::EventSink& sink, const base::Clock& clock,
+               WallClock wall_clock = &std::chrono::system_clock::now);
+  ~ReplaySource();
+  ReplaySource(const ReplaySource&) = delete;
+  ReplaySource& operator=(const ReplaySource&) = delete;
+
+  // Looks at every line, and fails when one is damaged. The time of the recording
+  // begins now.
+  base::Status open();
+  // Opens, and tells events from then on, in a thread of its own.
+  base::Status start();
+  // Returns within a moment, as long as the sink does not block.
+  void stop();
+
+  // REQUIRES: open(). Tells what is due. Returns the time until the next event;
+  // nothing when there is none.
+  std::optional<base::Clock::Duration> step();
+
+  const RecordingHeader& header() const { return reader_->header(); }  // REQUIRES: open()
+  ReplayStatus status() const;                                         // any thread
+
+ private:
+  struct Pending {
+    RecordingLine line;
+    std::optional<model::Event> event;  // absent when the line asks for none
+  };
+
+  void run();
+  base::Status read_next();
+  std::optional<model::Event> event_of(const RecordingLine& line, std::string_view text);
+  std::optional<model::Event> changed(model::ResourceKind kind, std::string_view text);
+  base::Clock::Time due(const RecordingLine& line) const;
+  void tell();
+  void end(const std::string& error);
+
+  const std::string path_;
+  const ReplayOptions options_;
+  model::EventSink& sink_;
+  const base::Clock& clock_;
+  const WallClock wall_clock_;
+
+  std::optional<RecordingReader> reader_;
+  RecordingLineParser parser_;
+  Decoder decoder_;
+  std::array<ObjectProblems, model::kResourceKinds.size()> problems_;
+  RecordingSummary summary_;
+  base::Clock::Time started_{};
+  base::Clock::Duration last_time_{};
+  std::optional<Pending> pending_;
+
+  std::atomic<std::uint64_t> told_{0};
+  std::atomic<std::uint64_t> unusable_{0};
+  std::atomic<bool> stopped_{false};
+  mutable std::mutex mutex_;
+  std::condition_variable stop_changed_;
+  std::string error_;  // under mutex_
+  std::thread thread_;
+};
+
+}  // namespace sluice::kube

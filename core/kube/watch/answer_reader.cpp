@@ -1,0 +1,106 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/kube/watch/answer_reader.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/kube/decode/text.hpp"
+
+namespace sluice::kube {
+namespace {
+
+constexpr std::size_t kMaxErrorBody = 64u << 10;
+
+bool is_json(const std::string& content_type) {
+  const std::string type = content_type.substr(0, content_type.find_first_of("; "));
+  return content_type.empty() || type == "application/json";
+}
+
+std::string too_large() { return "is larger than " + std::to_string(kMaxObjectBytes >> 20) + " MiB"; }
+
+}  // namespace
+
+base::Status AnswerReader::on_head(const ResponseHead& head) {
+  head_ = head;
+  if (head.status != 200) return {};
+  if (!is_json(head.content_type)) {
+    failure_ = {base::StatusCode::unsupported,
+                "the server answers in " + in_quotes(head.content_type) + " although JSON was asked for"};
+  } else {
+    begin();
+  }
+  return failure_;
+}
+
+base::Status AnswerReader::on_body(std::string_view bytes) {
+  if (head_.status == 200) {
+    failure_ = read(bytes);
+    return failure_;
+  }
+  error_body_ += bytes.substr(0, std::min(bytes.size(), kMaxErrorBody - error_body_.size()));
+  return {};
+}
+
+ApiStatus AnswerReader::refusal() {
+  ApiStatus out = decoder_.status(error_body_).value_or(ApiStatus());
+  out.code = head_.status;
+  if (head_.retry_after) out.retry_after = head_.retry_after;
+  return out;
+}
+
+ListReader::ListReader(Decoder& decoder, model::ResourceKind kind, std::function<void()> begun,
+                       std::function<base::Status(Decoded)> visit)
+    : AnswerReader(decoder),
+      kind_(kind),
+      begun_(std::move(begun)),
+      visit_(std::move(visit)),
+      splitter_([this](std::string_view item) { return take(this->decoder().object(kind_, item)); }, kMaxObjectBytes,
+                [this](std::string_view start) {
+                  return take(this->decoder().unreadable_object(kind_, start, too_large()));
+                }) {}
+
+base::Status ListReader::take(Decoded decoded) {
+  if (const auto* wrong = std::get_if<WrongKind>(&decoded.result)) {
+    return {base::StatusCode::unsupported, "the list holds a " + in_quotes(wrong->kind)};
+  }
+  // Going on without an object of unknown name would remove it.
+  const auto* failed = std::get_if<Failed>(&decoded.result);
+  if (!tolerant_ && failed != nullptr && failed->path.empty() && decoded.name.name.empty()) {
+    return base::invalid("items[" + std::to_string(splitter_.items()) + "] " + failed->problem);
+  }
+  return visit_(std::move(decoded));
+}
+
+base::Result<ListEnvelope> ListReader::finish() {
+  const auto text = splitter_.finish();
+  if (!text) return text.status();
+  auto envelope = decoder().list_envelope(*text);
+  if (!envelope) return envelope;
+  const std::string expected = std::string(decoder().kind_name(kind_)) + "List";
+  if (envelope->kind != expected) {
+    return base::Status(base::StatusCode::unsupported,
+                        "the answer is a " + in_quotes(envelope->kind) + " and not a " + expected);
+  }
+  if (envelope->resource_version.empty()) return base::invalid("the list has no metadata.resourceVersion");
+  return envelope;
+}
+
+WatchReader::WatchReader(Decoder& decoder, model::ResourceKind kind, std::function<void()> begun,
+                         std::function<base::Status(WatchEvent)> visit, Patience patience)
+    : AnswerReader(decoder),
+      begun_(std::move(begun)),
+      patience_(std::move(patience)),
+      splitter_(
+          [this, kind, visit](std::string_view document) {
+            auto event = this->decoder().watch_event(kind, document);
+            return event ? visit(std::move(*event)) : event.status();
+          },
+          kMaxObjectBytes,
+          [this, kind, visit](std::string_view start) {
+            auto event = this->decoder().unreadable_event(kind, start, too_large());
+            return event ? visit(std::move(*event)) : event.status();
+          }) {}
+
+}  // namespace sluice::kube

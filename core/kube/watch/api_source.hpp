@@ -1,0 +1,67 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The API server as a source: a reflector each for Services, EndpointSlices and this
+// node's Node, each in a thread of its own.
+#pragma once
+
+#include <array>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/base/clock.hpp"
+#include "core/kube/http/transport.hpp"
+#include "core/kube/watch/failure_log.hpp"
+#include "core/kube/watch/reflector.hpp"
+#include "core/kube/watch/streaming_support.hpp"
+#include "core/model/event.hpp"
+
+namespace sluice::kube {
+
+struct ApiSourceStatus {
+  std::array<ReflectorStatus, model::kResourceKinds.size()> resources;  // in the order of kResourceKinds
+
+  bool connected() const;  // every watch is running
+  bool listed() const;     // everything was listed once
+};
+
+struct ApiSourceOptions {
+  std::string node_name;
+  // Ask for lists as the beginning of a watch, where the server can.
+  bool streaming_lists = true;
+};
+
+class ApiSource {
+ public:
+  // The sink and the clock outlive the source.
+  ApiSource(std::unique_ptr<Transport> transport, const ApiSourceOptions& options, model::EventSink& sink,
+            const base::Clock& clock);
+  ~ApiSource();
+  ApiSource(const ApiSource&) = delete;
+  ApiSource& operator=(const ApiSource&) = delete;
+
+  void start();
+  // Returns within a moment, whatever the server does. REQUIRES: the sink does not
+  // block for ever; close the queue behind it first.
+  void stop();
+
+  ApiSourceStatus status() const;  // any thread
+
+ private:
+  void run(Reflector& reflector);
+
+  const std::unique_ptr<Transport> transport_;
+  FailureLog failures_{"kube"};
+  StreamingSupport streaming_;
+  std::vector<std::unique_ptr<Reflector>> reflectors_;
+  std::vector<std::thread> threads_;
+  std::mutex mutex_;
+  std::condition_variable stop_changed_;
+  bool stopped_ = false;
+};
+
+}  // namespace sluice::kube

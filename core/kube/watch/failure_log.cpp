@@ -1,0 +1,47 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/kube/watch/failure_log.hpp"
+
+#include "core/base/log.hpp"
+
+namespace sluice::kube {
+namespace {
+
+bool is_power_of_four(std::uint64_t number) {
+  while (number % 4 == 0 && number != 0) number /= 4;
+  return number == 1;
+}
+
+}  // namespace
+
+void FailureLog::failed(const std::string& topic, const std::string& reason) {
+  std::uint64_t same = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    Entry& entry = entries_[topic];
+    ++entry.total;
+    if (entry.reason != reason) {
+      entry.reason = reason;
+      entry.same = 0;
+    }
+    same = ++entry.same;
+  }
+  if (!is_power_of_four(same)) return;
+  const std::string again = same == 1 ? "; trying again" : "; failed " + std::to_string(same) + " times, trying on";
+  base::log_warning(component_, topic + ": " + reason + again);
+}
+
+void FailureLog::succeeded(const std::string& topic) {
+  std::uint64_t total = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto entry = entries_.find(topic);
+    if (entry == entries_.end()) return;
+    total = entry->second.total;
+    entries_.erase(entry);
+  }
+  base::log_info(component_, topic + ": works again after " + std::to_string(total) + " failures");
+}
+
+}  // namespace sluice::kube

@@ -1,0 +1,35 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/kube/watch/object_problems.hpp"
+
+#include "core/base/log.hpp"
+
+namespace sluice::kube {
+namespace {
+
+// A cluster with more broken objects than this has one reason for all of them.
+constexpr std::size_t kMaxKnown = 1000;
+
+}  // namespace
+
+void ObjectProblems::report(const model::ObjectName& name, const std::string& problem,
+                            const std::vector<std::string>& notes) {
+  if (problem.empty() && notes.empty()) {
+    known_.erase(name);
+    return;
+  }
+  std::string text = problem;
+  for (const auto& note : notes) text += (text.empty() ? "" : "; ") + note;
+  const auto known = known_.find(name);
+  if (known != known_.end() ? known->second == text : known_.size() >= kMaxKnown) return;
+  known_[name] = text;
+  const std::string who = kind_ + " " + (name.name.empty() ? "without a readable name" : name.to_string());
+  if (!problem.empty()) text += "; what was known of the object before stays in force";
+  base::log_warning("kube", who + ": " + text);
+  if (known_.size() == kMaxKnown && known == known_.end()) {
+    base::log_warning("kube", "further " + kind_ + " objects with problems are not named");
+  }
+}
+
+}  // namespace sluice::kube

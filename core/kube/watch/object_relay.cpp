@@ -1,0 +1,97 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/kube/watch/object_relay.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/log.hpp"
+
+namespace sluice::kube {
+
+ObjectRelay::ObjectRelay(const Resource& resource, model::EventSink& sink)
+    : kind_(resource.kind),
+      object_kind_(resource.object_kind),
+      endpoints_(resource.endpoints),
+      sink_(&sink),
+      problems_(resource.object_kind) {}
+
+void ObjectRelay::begin_list() {
+  for (auto& [name, origin] : origins_) origin.in_list = false;
+  sink_->deliver(model::ListBegin{kind_});
+}
+
+void ObjectRelay::end_list() {
+  // The store does the same with their slices.
+  std::erase_if(origins_, [](const auto& entry) { return !entry.second.in_list; });
+  sink_->deliver(model::ListEnd{kind_});
+}
+
+bool ObjectRelay::listed(Decoded decoded) {
+  // An object of no use is gone after the list by not being in it.
+  if (std::holds_alternative<Ignored>(decoded.result)) return true;
+  return changed(std::move(decoded));
+}
+
+bool ObjectRelay::changed(Decoded decoded) {
+  if (auto* object = std::get_if<Object>(&decoded.result)) {
+    problems_.report(decoded.name, {}, decoded.notes);
+    sink_->deliver(model::Upsert{std::move(*object)});
+  } else if (auto* made = std::get_if<Slices>(&decoded.result)) {
+    problems_.report(decoded.name, {}, decoded.notes);
+    tell_slices(decoded.name, std::move(made->slices));
+  } else if (const auto* ignored = std::get_if<Ignored>(&decoded.result)) {
+    base::log_debug("kube", object_kind_ + " " + decoded.name.to_string() + " is left out: " + ignored->reason);
+    // It may have been of use before.
+    sink_->deliver(model::Remove{kind_, std::move(decoded.name)});
+  } else if (const auto* failed = std::get_if<Failed>(&decoded.result)) {
+    problems_.report(decoded.name, failed->to_string(), decoded.notes);
+    if (!decoded.name.name.empty()) tell_unusable(decoded.name);
+    return false;
+  }
+  return true;
+}
+
+void ObjectRelay::removed(model::ObjectName name) {
+  problems_.forget(name);
+  if (endpoints_) {
+    tell_slices(name, {});
+  } else {
+    sink_->deliver(model::Remove{kind_, std::move(name)});
+  }
+}
+
+void ObjectRelay::tell_slices(const model::ObjectName& name, std::vector<model::EndpointSlice> slices) {
+  Origin now;
+  now.in_list = true;
+  for (auto& slice : slices) {
+    now.slices.push_back(slice.name);
+    sink_->deliver(model::Upsert{std::move(slice)});
+  }
+  const auto known = origins_.find(name);
+  if (known != origins_.end()) {
+    for (auto& slice : known->second.slices) {
+      if (std::find(now.slices.begin(), now.slices.end(), slice) != now.slices.end()) continue;
+      sink_->deliver(model::Remove{kind_, std::move(slice)});
+    }
+  }
+  if (!now.slices.empty()) {
+    origins_[name] = std::move(now);
+  } else if (known != origins_.end()) {
+    origins_.erase(known);
+  }
+}
+
+void ObjectRelay::tell_unusable(const model::ObjectName& name) {
+  if (!endpoints_) {
+    sink_->deliver(model::Unusable{kind_, name});
+    return;
+  }
+  const auto known = origins_.find(name);
+  if (known == origins_.end()) return;
+  known->second.in_list = true;
+  for (const auto& slice : known->second.slices) sink_->deliver(model::Unusable{kind_, slice});
+}
+
+}  // namespace sluice::kube

@@ -1,0 +1,125 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/kube/watch/reflector.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "core/base/log.hpp"
+#include "core/kube/watch/refusal.hpp"
+
+namespace sluice::kube {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr const char* kConnection = "connection";  // the topic all reflectors share
+// How often a server's word on when to come back counts alone.
+constexpr int kMaxToldToWait = 10;
+constexpr std::chrono::seconds kNone{0};
+
+}  // namespace
+
+Reflector::Reflector(Resource resource, ReflectorContext context)
+    : object_kind_(resource.object_kind),
+      resource_(std::move(resource)),
+      context_(std::move(context)),
+      backoff_(base::BackoffOptions{}, context_.clock, context_.random),
+      relay_(resource_, context_.sink) {}
+
+milliseconds Reflector::step() {
+  if (phase_ == Phase::stream && !context_.streaming.worth_trying()) phase_ = Phase::list;
+  switch (phase_) {
+    case Phase::discover:
+      return discover();
+    case Phase::list:
+      return list();
+    case Phase::stream:
+    case Phase::watch:
+      break;
+  }
+  return watch();
+}
+
+bool Reflector::drop_field_selector(const ApiStatus& refusal) {
+  if (!unknown_field_label(refusal) || !resource_.field_selector_optional || resource_.field_selector.empty()) {
+    return false;
+  }
+  base::log_info("kube", "the server does not know fieldSelector " + resource_.field_selector + "; listing " +
+                             resource_.plural + " without it");
+  resource_.field_selector.clear();
+  return true;
+}
+
+// Whether the refusal says too little: perhaps the server has no EndpointSlices.
+bool Reflector::ask_discovery(const ApiStatus& refusal) {
+  if (resource_.discovery_path.empty() || !maybe_no_such_resource(refusal)) return false;
+  before_discovery_ = refusal;
+  phase_ = Phase::discover;
+  return true;
+}
+
+std::string Reflector::unusable_answer(const std::string& reason) const {
+  return "the answer of the API server " + context_.transport.server() + " cannot be used: " + reason;
+}
+
+void Reflector::report_refusal(const std::string& action, const ApiStatus& refusal) {
+  const std::string reason = refusal_text(context_.transport.server(), refusal) + refusal_remedy(refusal, resource_);
+  count_error(reason);
+  // Wrong credentials are one failure for all reflectors, like a server that is away.
+  context_.failures.failed(refusal.code == 401 ? kConnection : action + resource_.plural, reason);
+}
+
+milliseconds Reflector::wait_for(const ApiStatus& refusal) {
+  const milliseconds own_pace = backoff_.next();
+  const bool is_told = (refusal.code == 429 || refusal.code >= 500) && refusal.retry_after.value_or(kNone) > kNone;
+  if (!is_told) return own_pace;
+  // All nodes were told the same number.
+  const auto jitter = milliseconds(static_cast<long>(1000 * context_.random()));
+  const milliseconds told = milliseconds(*refusal.retry_after) + jitter;
+  return ++told_to_wait_ > kMaxToldToWait ? std::max(told, own_pace) : told;
+}
+
+milliseconds Reflector::connection_failed(const base::Status& status) {
+  counters_.connected = false;
+  if (status.os_errno() == ECANCELED) return milliseconds(0);
+  context_.streaming.unreachable();
+  count_error(status.message());
+  context_.failures.failed(kConnection, status.message());
+  return backoff_.next();
+}
+
+void Reflector::answered() { context_.failures.succeeded(kConnection); }
+
+void Reflector::count_error(const std::string& reason) {
+  ++counters_.errors;
+  const std::lock_guard lock(error_mutex_);
+  last_error_ = reason;
+  last_error_time_ = std::chrono::system_clock::now();
+}
+
+void Reflector::count_usable(bool usable) {
+  if (!usable) ++counters_.unusable;
+}
+
+ReflectorStatus Reflector::status() const {
+  ReflectorStatus out;
+  out.object_kind = counters_.endpoints ? endpoints_resource().object_kind : object_kind_;
+  out.listed = counters_.listed;
+  out.connected = counters_.connected;
+  out.lists = counters_.lists;
+  out.streamed = counters_.streamed;
+  out.watches = counters_.watches;
+  out.relists = counters_.relists;
+  out.events = counters_.events;
+  out.unusable = counters_.unusable;
+  out.errors = counters_.errors;
+  const std::lock_guard lock(error_mutex_);
+  out.last_error = last_error_;
+  out.last_error_time = last_error_time_;
+  return out;
+}
+
+}  // namespace sluice::kube

@@ -1,0 +1,245 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The reflector's WATCH, and the list that comes as the beginning of one.
+
+#include <cerrno>
+#include <charconv>
+#include <utility>
+
+#include "core/base/log.hpp"
+#include "core/kube/decode/text.hpp"
+#include "core/kube/watch/reflector.hpp"
+#include "core/kube/watch/refusal.hpp"
+
+namespace sluice::kube {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kNow{0};
+constexpr auto kShortWatch = std::chrono::seconds(1);
+// A server that knows streaming lists sends the end of the initial events right after the
+// last one; one that does not falls silent there.
+constexpr milliseconds kInitialPatience = std::chrono::seconds(10);
+// After so many streams that break off, a list in pages has the better chance.
+constexpr int kMaxCutStreams = 3;
+constexpr double kMinWatchSeconds = 300;
+constexpr double kMoreWatchSeconds = 300;
+
+// Whether `now` is an earlier version than `before`. Versions are opaque but for this:
+// where both are numbers, they count up.
+bool went_back(const std::string& before, const std::string& now) {
+  const auto number = [](const std::string& text, std::uint64_t& out) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+    return error == std::errc() && end == text.data() + text.size();
+  };
+  std::uint64_t old_number = 0;
+  std::uint64_t new_number = 0;
+  return number(before, old_number) && number(now, new_number) && new_number < old_number;
+}
+
+base::Status ends_with_error() { return base::unavailable("the watch ends with an error"); }
+
+}  // namespace
+
+milliseconds Reflector::watch() {
+  initial_ = phase_ == Phase::stream;
+  no_initial_end_ = false;
+  watch_events_ = 0;
+  watch_error_.reset();
+  const auto begun = [this] {
+    answered();
+    ++counters_.watches;
+    if (initial_) {
+      relay_.begin_list();
+    } else {
+      watch_runs();
+    }
+  };
+  WatchReader reader(
+      decoder_, resource_.kind, begun, [this](WatchEvent event) { return take_event(std::move(event)); },
+      [this] { return initial_ ? std::optional(kInitialPatience) : std::nullopt; });
+  // Different for every node and every watch, so that they do not all end together.
+  const auto seconds = static_cast<int>(kMinWatchSeconds + kMoreWatchSeconds * context_.random());
+  const std::string from = list_version_ == "0" ? std::string() : list_version_;
+  const auto began = context_.clock.now();
+  const auto status = context_.transport.get(
+      initial_ ? streaming_list_request(resource_, from, seconds) : watch_request(resource_, watch_version_, seconds),
+      reader);
+  const auto lasted = context_.clock.now() - began;
+  return initial_ ? stream_over(status, reader, lasted) : watch_over(status, reader, lasted);
+}
+
+void Reflector::watch_runs() {
+  counters_.connected = true;
+  told_to_wait_ = 0;
+  context_.failures.succeeded("watch " + resource_.plural);
+}
+
+// ---- the end of a watch ----
+
+milliseconds Reflector::watch_over(const base::Status& status, WatchReader& reader, base::Clock::Duration lasted) {
+  if (watch_error_) return watch_refused(*watch_error_, true);
+  if (!reader.failure().ok()) {
+    // Whatever that was, events may be lost behind it.
+    return watch_failed(unusable_answer(reader.failure().message()));
+  }
+  if (reader.http_status() == 0) return connection_failed(status);
+  if (reader.http_status() != 200) return watch_refused(reader.refusal(), false);
+  return watch_ended(status, lasted);
+}
+
+// The server refuses to watch, with an HTTP status or with an ERROR event.
+milliseconds Reflector::watch_refused(const ApiStatus& refusal, bool as_event) {
+  counters_.connected = false;
+  if (lost_version(refusal)) {
+    base::log_debug("kube", "watch " + resource_.plural + ": " + refusal_text(context_.transport.server(), refusal) +
+                                "; listing again");
+    // A version of the future comes from a server that was set back: only its newest helps.
+    begin_anew(refusal.too_large_resource_version ? std::string() : watch_version_);
+    return std::exchange(expired_before_, true) ? backoff_.next() : kNow;
+  }
+  report_refusal("watch ", refusal);
+  // An answer that has nothing to do with our version leaves it usable.
+  const bool resume = refusal.code == 429 || (!as_event && (worth_repeating(refusal) || refusal.code == 403));
+  if (!resume) begin_anew(watch_version_);
+  return wait_for(refusal);
+}
+
+// The watch was accepted and is over: in good order, or its connection broke.
+milliseconds Reflector::watch_ended(const base::Status& status, base::Clock::Duration lasted) {
+  if (status.os_errno() == ECANCELED) return kNow;
+  // Silence is told of: changes may have waited for as long as it lasted.
+  if (status.os_errno() == ETIMEDOUT) return connection_failed(status);
+  if (!status.ok()) {
+    counters_.connected = false;
+    base::log_debug("kube", "watch " + resource_.plural + ": " + status.message() + "; resuming");
+  }
+  if (watch_events_ > 0 || lasted >= kShortWatch) expired_before_ = false;
+  if (lasted >= kShortWatch) return kNow;
+  if (status.ok() && watch_events_ == 0) {
+    return watch_failed("the API server " + context_.transport.server() + " ends it at once, without an event");
+  }
+  return backoff_.next();
+}
+
+// It cannot be gone on with.
+milliseconds Reflector::watch_failed(const std::string& reason) {
+  counters_.connected = false;
+  count_error(reason);
+  context_.failures.failed("watch " + resource_.plural, reason);
+  begin_anew(watch_version_);
+  return backoff_.next();
+}
+
+// ---- the end of a stream that has not become a watch ----
+
+milliseconds Reflector::stream_over(const base::Status& status, WatchReader& reader, base::Clock::Duration lasted) {
+  if (watch_error_) return stream_refused(*watch_error_);
+  if (no_initial_end_) return stream_not_offered("an ordinary bookmark comes before the end of the initial events");
+  if (!reader.failure().ok()) {
+    phase_ = Phase::list;
+    return list_failed(unusable_answer(reader.failure().message()));
+  }
+  if (reader.http_status() == 0) return connection_failed(status);
+  if (reader.http_status() != 200) return stream_refused(reader.refusal());
+  if (status.os_errno() == ECANCELED) return kNow;
+  if (status.os_errno() == ETIME) return stream_not_offered("the end of the initial events does not come");
+  if (status.os_errno() == ETIMEDOUT) return connection_failed(status);
+  const bool at_once = status.ok() && watch_events_ == 0 && lasted < kShortWatch;
+  if (at_once || ++cut_streams_ >= kMaxCutStreams) phase_ = Phase::list;
+  return list_failed(status.ok() ? unusable_answer("the stream ended too early, before its list was complete")
+                                 : status.message());
+}
+
+milliseconds Reflector::stream_refused(const ApiStatus& refusal) {
+  counters_.connected = false;
+  if (lost_version(refusal)) {
+    const bool had_version = !list_version_.empty() && list_version_ != "0";
+    list_version_.clear();
+    if (had_version) return kNow;
+  }
+  if (drop_field_selector(refusal)) return kNow;
+  if (not_understood(refusal)) return stream_not_offered(refusal_text(context_.transport.server(), refusal));
+  if (ask_discovery(refusal)) return kNow;
+  if (!worth_repeating(refusal)) phase_ = Phase::list;
+  report_refusal("list ", refusal);
+  return wait_for(refusal);
+}
+
+milliseconds Reflector::stream_not_offered(const std::string& reason) {
+  context_.streaming.missing(reason);
+  phase_ = Phase::list;
+  return kNow;
+}
+
+// ---- events ----
+
+base::Status Reflector::take_event(WatchEvent event) {
+  ++watch_events_;
+  if (!initial_) ++counters_.events;
+  switch (event.type) {
+    case WatchEvent::Type::error:
+      watch_error_ = std::move(event.status);
+      return ends_with_error();
+    case WatchEvent::Type::unknown:
+      skip_event("events of type " + in_quotes(event.type_text));
+      return {};
+    case WatchEvent::Type::bookmark:
+      return initial_ ? end_of_initial_events(event) : take_bookmark(event);
+    case WatchEvent::Type::deleted:
+    case WatchEvent::Type::added:
+    case WatchEvent::Type::modified:
+      break;
+  }
+  return take_change(std::move(event));
+}
+
+base::Status Reflector::take_change(WatchEvent event) {
+  if (const auto* wrong = std::get_if<WrongKind>(&event.object.result)) {
+    skip_event("events about a " + in_quotes(wrong->kind));
+    return {};
+  }
+  // The versions of a list's objects are in no order, and none is that of the list.
+  if (!initial_ && !event.object.resource_version.empty()) watch_version_ = event.object.resource_version;
+  if (event.type == WatchEvent::Type::deleted && !event.object.name.name.empty()) {
+    relay_.removed(std::move(event.object.name));
+  } else if (initial_ && event.type == WatchEvent::Type::added) {
+    count_usable(relay_.listed(std::move(event.object)));
+  } else {
+    count_usable(relay_.changed(std::move(event.object)));
+  }
+  return {};
+}
+
+base::Status Reflector::take_bookmark(const WatchEvent& event) {
+  if (went_back(watch_version_, event.object.resource_version)) {
+    // Restored from a backup, the server waits for our version and tells nothing till then.
+    watch_error_ = ApiStatus{410, "Expired", "the server was set back to an earlier version", {}, true};
+    return ends_with_error();
+  }
+  if (!event.object.resource_version.empty()) watch_version_ = event.object.resource_version;
+  return {};
+}
+
+// From here on the stream is a watch like any other.
+base::Status Reflector::end_of_initial_events(const WatchEvent& event) {
+  if (!event.initial_events_end) {
+    no_initial_end_ = true;
+    return ends_with_error();
+  }
+  if (event.object.resource_version.empty()) return base::invalid("the initial events end without a resourceVersion");
+  initial_ = false;
+  list_done(event.object.resource_version);
+  ++counters_.streamed;
+  watch_runs();
+  return {};
+}
+
+void Reflector::skip_event(const std::string& what) {
+  if (std::exchange(skipped_, what) == what) return;
+  base::log_warning("kube", "watch " + resource_.plural + ": " + what + " are skipped");
+}
+
+}  // namespace sluice::kube

@@ -1,0 +1,59 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/kube/watch/streaming_support.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "core/base/log.hpp"
+#include "core/kube/decode/text.hpp"
+
+namespace sluice::kube {
+namespace {
+
+constexpr const char* kSwitch = "KUBE_FEATURE_WatchListClient";
+constexpr auto kTryAgain = std::chrono::hours(1);
+
+template <std::size_t N>
+bool holds(const std::array<std::string_view, N>& words, std::string_view word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+}  // namespace
+
+bool streaming_lists_wanted(const std::function<std::string(const std::string& name)>& environment) {
+  // The words client-go takes.
+  constexpr std::array<std::string_view, 6> kTrue{"1", "t", "T", "true", "TRUE", "True"};
+  constexpr std::array<std::string_view, 6> kFalse{"0", "f", "F", "false", "FALSE", "False"};
+  const std::string value = environment(kSwitch);
+  if (holds(kFalse, value)) return false;
+  if (!value.empty() && !holds(kTrue, value)) {
+    base::log_warning("kube", std::string(kSwitch) + " is " + in_quotes(value) +
+                                  ", which is neither true nor false; lists are streamed");
+  }
+  return true;
+}
+
+bool StreamingSupport::worth_trying() const {
+  const std::lock_guard lock(mutex_);
+  return wanted_ && !(missing_since_ && clock_.now() - *missing_since_ < kTryAgain);
+}
+
+void StreamingSupport::missing(const std::string& reason) {
+  {
+    const std::lock_guard lock(mutex_);
+    missing_since_ = clock_.now();
+    if (told_) return;
+    told_ = true;
+  }
+  base::log_info("kube", "the server does not offer streaming lists: " + reason + "; listing instead");
+}
+
+void StreamingSupport::unreachable() {
+  const std::lock_guard lock(mutex_);
+  missing_since_.reset();
+}
+
+}  // namespace sluice::kube

@@ -1,0 +1,74 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/base/memory.hpp"
+
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "test/unit/skip.hpp"
+
+namespace sluice::base {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kOwnHeap = false;
+#else
+constexpr bool kOwnHeap = true;
+#endif
+
+// A line of /proc/self/status, in KiB.
+long resident(const std::string& field) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with(field + ":")) return std::stol(line.substr(field.size() + 1));
+  }
+  return -1;
+}
+
+class MemoryTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(MemoryTest);
+  CPPUNIT_TEST(free_memory_goes_back);
+  CPPUNIT_TEST(code_is_unmapped_and_still_runs);
+  CPPUNIT_TEST_SUITE_END();
+
+  void free_memory_goes_back() {
+    if (!kOwnHeap) {
+      test::skip("a sanitizer's heap keeps what is freed");
+      return;
+    }
+    // Small pieces, the last of which stays: the heap cannot shrink from its end.
+    std::vector<std::unique_ptr<char[]>> pieces;
+    for (int i = 0; i < 32 * 1024; ++i) {
+      pieces.push_back(std::make_unique<char[]>(1000));
+      pieces.back()[0] = 1;
+    }
+    const std::unique_ptr<char[]> last = std::move(pieces.back());
+    pieces.clear();
+    pieces.shrink_to_fit();
+    const long before = resident("RssAnon");
+    release_free_memory();
+    const long after = resident("RssAnon");
+    CPPUNIT_ASSERT_MESSAGE(std::to_string(before) + " -> " + std::to_string(after), before - after > 24 * 1024);
+  }
+
+  void code_is_unmapped_and_still_runs() {
+    const long before = resident("RssFile");
+    release_startup_pages();
+    const long after = resident("RssFile");
+    CPPUNIT_ASSERT_MESSAGE(std::to_string(before) + " -> " + std::to_string(after), after < before / 2);
+    // Constructors, exceptions and other libraries are where they were.
+    CPPUNIT_ASSERT_THROW(std::stol("no number"), std::invalid_argument);
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(MemoryTest);
+
+}  // namespace
+}  // namespace sluice::base

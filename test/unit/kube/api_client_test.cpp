@@ -1,0 +1,201 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/kube/http/api_client.hpp"
+
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+
+#include <cerrno>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "test/unit/app/temporary_folder.hpp"
+#include "test/unit/kube/tls_server.hpp"
+
+namespace sluice::kube {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Keeps what it is told; others may wait for the head.
+class KeepingSink final : public ResponseSink {
+ public:
+  base::Status on_head(const ResponseHead& head) override {
+    const std::lock_guard lock(mutex_);
+    heads.push_back(head.status);
+    changed_.notify_all();
+    return {};
+  }
+  base::Status on_body(std::string_view bytes) override {
+    body += bytes;
+    return {};
+  }
+  bool wait_for_head() {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, 20s, [this] { return !heads.empty(); });
+  }
+  std::vector<int> heads;
+  std::string body;
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+};
+
+class ApiClientTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(ApiClientTest);
+  CPPUNIT_TEST(lists_share_connections);
+  CPPUNIT_TEST(a_401_is_tried_again_with_a_renewed_token);
+  CPPUNIT_TEST(a_401_without_anything_new_is_the_sinks);
+  CPPUNIT_TEST(a_replaced_certificate_ends_a_silent_watch);
+  CPPUNIT_TEST(a_new_certificate_ends_other_watches_and_idle_connections);
+  CPPUNIT_TEST(groups_are_headers_of_their_own);
+  CPPUNIT_TEST(a_stop_ends_a_watch);
+  CPPUNIT_TEST_SUITE_END();
+
+  // With the server's certificate as its own CA, made out to "test".
+  ConnectionConfig config(const test::TlsServer& server) {
+    ConnectionConfig out;
+    out.server = *parse_server_url("https://127.0.0.1:" + std::to_string(server.port()));
+    out.tls_server_name = "test";
+    out.ca.inline_content = server_pem_.certificate;
+    return out;
+  }
+  void use_certificate(ConnectionConfig& config) {
+    config.client_certificate.file = folder_.path("c.crt");
+    config.client_key.file = folder_.path("c.key");
+  }
+  void write_certificate(const std::string& name) {
+    const auto pem = test::make_pem(name);
+    folder_.write("c.crt", pem.certificate);
+    folder_.write("c.key", pem.key);
+  }
+  static test::ServerAnswer echo(const test::SeenRequest& request) {
+    const bool watch = request.head.find("/watch") != std::string::npos;
+    return {200, "for " + request.header("Authorization"), watch};
+  }
+
+  void lists_share_connections() {
+    test::TlsServer server(server_pem_, echo);
+    auto config = this->config(server);
+    config.token.file = folder_.write("token", "one");
+    ApiClient client(config, {});
+    KeepingSink sink;
+    constexpr int kRequests = 20;
+    for (int i = 0; i < kRequests; ++i) {
+      sink.body.clear();
+      const auto status = client.get({"/list", {}, false}, sink);
+      CPPUNIT_ASSERT_MESSAGE(status.message(), status.ok());
+      CPPUNIT_ASSERT_EQUAL(std::string("for Bearer one"), sink.body);
+    }
+    // A request that comes very soon can be too early for the connection of the last one.
+    CPPUNIT_ASSERT(server.connections() <= kRequests / 2);
+  }
+
+  void a_401_is_tried_again_with_a_renewed_token() {
+    test::TlsServer server(server_pem_, [](const test::SeenRequest& request) {
+      return request.header("Authorization") == "Bearer two" ? test::ServerAnswer{200, "good", false}
+                                                             : test::ServerAnswer{401, "bad", false};
+    });
+    auto config = this->config(server);
+    config.token.file = folder_.write("token", "one");
+    ApiClient client(config, {});
+    KeepingSink refused;
+    CPPUNIT_ASSERT(client.get({"/list", {}, false}, refused).ok());
+    CPPUNIT_ASSERT(refused.heads == std::vector{401});
+    folder_.write("token", "two");
+    KeepingSink sink;
+    CPPUNIT_ASSERT(client.get({"/list", {}, false}, sink).ok());
+    CPPUNIT_ASSERT(sink.heads == std::vector{200});
+    CPPUNIT_ASSERT_EQUAL(std::string("good"), sink.body);
+  }
+
+  void a_401_without_anything_new_is_the_sinks() {
+    test::TlsServer server(server_pem_, [](const test::SeenRequest&) { return test::ServerAnswer{401, "bad", false}; });
+    auto config = this->config(server);
+    config.token.file = folder_.write("token", "one");
+    ApiClient client(config, {});
+    KeepingSink sink;
+    CPPUNIT_ASSERT(client.get({"/list", {}, false}, sink).ok());
+    CPPUNIT_ASSERT(sink.heads == std::vector{401});
+    CPPUNIT_ASSERT_EQUAL(std::string("bad"), sink.body);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), server.seen().size());
+  }
+
+  void a_replaced_certificate_ends_a_silent_watch() {
+    test::TlsServer server(server_pem_, echo);
+    auto config = this->config(server);
+    use_certificate(config);
+    write_certificate("one");
+    ApiClientOptions options;
+    options.certificate_check = 20ms;
+    ApiClient client(config, options);
+    KeepingSink first;
+    base::Status status;
+    std::thread watch([&] { status = client.get({"/watch", {}, true}, first); });
+    CPPUNIT_ASSERT(first.wait_for_head());
+    write_certificate("two");
+    watch.join();
+    CPPUNIT_ASSERT(status.code() == base::StatusCode::unavailable && status.os_errno() != ECANCELED);
+    KeepingSink second;
+    CPPUNIT_ASSERT(client.get({"/list", {}, false}, second).ok());
+    CPPUNIT_ASSERT_EQUAL(std::string("one"), server.seen().front().client);
+    CPPUNIT_ASSERT_EQUAL(std::string("two"), server.seen().back().client);
+  }
+
+  void a_new_certificate_ends_other_watches_and_idle_connections() {
+    test::TlsServer server(server_pem_, echo);
+    auto config = this->config(server);
+    use_certificate(config);
+    write_certificate("one");
+    ApiClient client(config, {});
+    KeepingSink list;
+    CPPUNIT_ASSERT(client.get({"/list", {}, false}, list).ok());
+    KeepingSink watched;
+    base::Status status;
+    std::thread watch([&] { status = client.get({"/watch", {}, true}, watched); });
+    CPPUNIT_ASSERT(watched.wait_for_head());
+    write_certificate("two");
+    CPPUNIT_ASSERT(client.get({"/list", {}, false}, list).ok());
+    watch.join();
+    CPPUNIT_ASSERT(!status.ok());
+    CPPUNIT_ASSERT_EQUAL(std::string("two"), server.seen().back().client);
+  }
+
+  void groups_are_headers_of_their_own() {
+    test::TlsServer server(server_pem_, echo);
+    auto config = this->config(server);
+    config.impersonate = {"jane", "", {"a", "b, c"}, {}};
+    ApiClient client(config, {});
+    KeepingSink sink;
+    CPPUNIT_ASSERT(client.get({"/list", {}, false}, sink).ok());
+    const std::string head = server.seen().front().head;
+    CPPUNIT_ASSERT_MESSAGE(head,
+                           head.find("\r\nImpersonate-Group:a\r\nImpersonate-Group: b, c\r\n") != std::string::npos);
+    CPPUNIT_ASSERT_EQUAL(std::string("jane"), server.seen().front().header("Impersonate-User"));
+  }
+
+  void a_stop_ends_a_watch() {
+    test::TlsServer server(server_pem_, echo);
+    ApiClient client(config(server), {});
+    KeepingSink sink;
+    base::Status status;
+    std::thread watch([&] { status = client.get({"/watch", {}, true}, sink); });
+    CPPUNIT_ASSERT(sink.wait_for_head());
+    client.stop();
+    watch.join();
+    CPPUNIT_ASSERT_EQUAL(ECANCELED, status.os_errno());
+    CPPUNIT_ASSERT_EQUAL(ECANCELED, client.get({"/list", {}, false}, sink).os_errno());
+  }
+
+  test::TemporaryFolder folder_;
+  const test::Pem server_pem_ = test::make_pem();
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(ApiClientTest);
+
+}  // namespace
+}  // namespace sluice::kube

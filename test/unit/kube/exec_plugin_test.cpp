@@ -1,0 +1,146 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/kube/access/exec_plugin.hpp"
+
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <thread>
+#include <vector>
+
+#include "core/kube/decode/rfc3339.hpp"
+#include "test/unit/app/temporary_folder.hpp"
+#include "test/unit/sync/fake_clock.hpp"
+
+namespace sluice::kube {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr const char* kV1 = "client.authentication.k8s.io/v1";
+
+class ExecPluginTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(ExecPluginTest);
+  CPPUNIT_TEST(a_credential_without_end_is_kept);
+  CPPUNIT_TEST(a_credential_is_renewed_shortly_before_its_end);
+  CPPUNIT_TEST(a_refused_credential_is_renewed_once);
+  CPPUNIT_TEST(who_waits_takes_the_result_of_the_run);
+  CPPUNIT_TEST(the_program_gets_arguments_and_environment);
+  CPPUNIT_TEST(failures_tell_its_complaint_and_never_its_output);
+  CPPUNIT_TEST(a_missing_program_comes_with_the_hint);
+  CPPUNIT_TEST_SUITE_END();
+
+ public:
+  void setUp() override {
+    config_.exec.emplace();
+    config_.exec->api_version = kV1;
+    config_.exec->command = folder_.path("program");
+    config_.exec->origin = "users[u].user.exec in config";
+  }
+
+ private:
+  // The number of runs is the end of each token.
+  void program(const std::string& script) {
+    folder_.write("program", "#!/bin/sh\ncd \"$(dirname \"$0\")\"\necho run >>runs\nn=$(wc -l <runs)\n" + script);
+    std::filesystem::permissions(folder_.path("program"), std::filesystem::perms::owner_all);
+  }
+  static std::string answer(const std::string& more = "") {
+    return std::string("echo '{\"kind\":\"ExecCredential\",\"apiVersion\":\"") + kV1 +
+           "\",\"status\":{\"token\":\"t'$n'\"" + more + "}}'\n";
+  }
+  ExecPlugin plugin() {
+    return {config_, clock_, [this] { return now_; }};
+  }
+  long runs() const {
+    const std::string text = folder_.read("runs");
+    return std::count(text.begin(), text.end(), '\n');
+  }
+
+  void a_credential_without_end_is_kept() {
+    program(answer());
+    auto plugin = this->plugin();
+    for (int i = 0; i < 3; ++i) {
+      const auto got = plugin.credential("", {});
+      CPPUNIT_ASSERT_MESSAGE(got.status().message(), got.ok());
+      CPPUNIT_ASSERT_EQUAL(std::string("t1"), got->token);
+      now_ += 24h;
+    }
+    CPPUNIT_ASSERT_EQUAL(1L, runs());
+  }
+
+  void a_credential_is_renewed_shortly_before_its_end() {
+    program(answer(",\"expirationTimestamp\":\"" + print_rfc3339(now_ + 1h) + "\""));
+    auto plugin = this->plugin();
+    CPPUNIT_ASSERT_EQUAL(std::string("t1"), plugin.credential("", {})->token);
+    now_ += 1h - 11s;
+    CPPUNIT_ASSERT_EQUAL(std::string("t1"), plugin.credential("", {})->token);
+    now_ += 1s;
+    CPPUNIT_ASSERT_EQUAL(std::string("t2"), plugin.credential("", {})->token);
+  }
+
+  void a_refused_credential_is_renewed_once() {
+    program(answer());
+    auto plugin = this->plugin();
+    CPPUNIT_ASSERT_EQUAL(std::string("t1"), plugin.credential("", {})->token);
+    // Three requests were under way with the same token.
+    for (int i = 0; i < 3; ++i) {
+      plugin.refused("t1", "");
+      CPPUNIT_ASSERT_EQUAL(std::string("t2"), plugin.credential("", {})->token);
+    }
+    CPPUNIT_ASSERT_EQUAL(2L, runs());
+  }
+
+  void who_waits_takes_the_result_of_the_run() {
+    program("echo no >&2; exit 1\n");
+    auto plugin = this->plugin();
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 3; ++i) threads.emplace_back([&] { CPPUNIT_ASSERT(!plugin.credential("", {}).ok()); });
+    for (auto& thread : threads) thread.join();
+    CPPUNIT_ASSERT_EQUAL(1L, runs());
+    clock_.advance(1s);
+    CPPUNIT_ASSERT(!plugin.credential("", {}).ok());
+    CPPUNIT_ASSERT_EQUAL(2L, runs());
+  }
+
+  void the_program_gets_arguments_and_environment() {
+    program("printf '%s|' \"$@\" \"$GIVEN\" \"${PATH:+path}\" \"$KUBERNETES_EXEC_INFO\" >seen\n" + answer());
+    config_.exec->args = {"a b", ""};
+    config_.exec->env = {{"GIVEN", "1"}, {"GIVEN", "2"}};
+    CPPUNIT_ASSERT(plugin().credential("", {}).ok());
+    CPPUNIT_ASSERT_EQUAL("a b||2|path|" + exec_info(config_, "") + "|", folder_.read("seen"));
+  }
+
+  void failures_tell_its_complaint_and_never_its_output() {
+    const auto why = [&](const std::string& script) {
+      program(script);
+      return plugin().credential("", {}).status().message();
+    };
+    const std::string begin = "users[u].user.exec in config: the credential program " + folder_.path("program");
+    CPPUNIT_ASSERT_EQUAL(begin + " failed with exit status 3; it said \"cannot log in\"",
+                         why("echo S3CR3T; echo cannot >&2; echo 'log in' >&2; exit 3\n"));
+    CPPUNIT_ASSERT_EQUAL(begin + " answers with no usable ExecCredential: it is not JSON", why("echo S3CR3T\n"));
+    CPPUNIT_ASSERT_EQUAL(begin + " was ended by signal 9", why("kill -9 $$\n"));
+  }
+
+  void a_missing_program_comes_with_the_hint() {
+    config_.exec->command = "no-such-program";
+    config_.exec->install_hint = "see https://example.org\n";
+    CPPUNIT_ASSERT_EQUAL(std::string("users[u].user.exec in config: the credential program no-such-program is not "
+                                     "there, or not executable; how to install it: see https://example.org"),
+                         plugin().credential("", {}).status().message());
+  }
+
+  test::TemporaryFolder folder_;
+  test::FakeClock clock_;
+  std::chrono::system_clock::time_point now_ = *parse_rfc3339("2026-11-21T00:00:00Z");
+  ConnectionConfig config_;
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(ExecPluginTest);
+
+}  // namespace
+}  // namespace sluice::kube

@@ -1,0 +1,183 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/kube/http/request_budget.hpp"
+
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+
+#include <atomic>
+#include <cerrno>
+#include <thread>
+#include <vector>
+
+#include "test/unit/plugin/captured_log.hpp"
+#include "test/unit/sync/fake_clock.hpp"
+
+namespace sluice::kube {
+namespace {
+
+using namespace std::chrono_literals;
+
+class CountingTransport final : public Transport {
+ public:
+  explicit CountingTransport(std::atomic<int>& sent) : sent_(sent) {}
+  base::Status get(const Request&, ResponseSink&) override {
+    ++sent_;
+    return {};
+  }
+  void stop() override { stopped_ = true; }
+  std::string server() const override { return stopped_ ? "stopped" : "https://api"; }
+
+ private:
+  std::atomic<int>& sent_;
+  std::atomic<bool> stopped_{false};
+};
+
+class NoSink final : public ResponseSink {
+  base::Status on_head(const ResponseHead&) override { return {}; }
+  base::Status on_body(std::string_view) override { return {}; }
+};
+
+struct BudgetWorld {
+  explicit BudgetWorld(RequestBudgetOptions options)
+      : budget(std::make_unique<CountingTransport>(sent), options, clock) {}
+
+  base::Status get() {
+    NoSink sink;
+    return budget.get({"/api/v1/services", {}, false}, sink);
+  }
+  // Until somebody has to wait for longer than a second.
+  void await_log() const {
+    while (log.lines().empty()) std::this_thread::yield();
+  }
+
+  test::FakeClock clock;
+  test::CapturedLog log;
+  std::atomic<int> sent{0};
+  RequestBudget budget;
+};
+
+class RequestBudgetTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(RequestBudgetTest);
+  CPPUNIT_TEST(a_burst_is_free_and_the_next_waits);
+  CPPUNIT_TEST(tokens_come_back_with_time_up_to_the_burst);
+  CPPUNIT_TEST(who_came_first_is_served_first);
+  CPPUNIT_TEST(a_budget_of_next_to_nothing_is_no_overflow);
+  CPPUNIT_TEST(a_burst_passes_at_once);
+  CPPUNIT_TEST(the_first_beyond_the_burst_takes_its_time);
+  CPPUNIT_TEST(a_negative_rate_is_no_limit);
+  CPPUNIT_TEST(zero_is_the_default);
+  CPPUNIT_TEST(stop_ends_the_waiting);
+  CPPUNIT_TEST(nothing_is_sent_after_stop);
+  CPPUNIT_TEST(a_long_wait_is_told_once);
+  CPPUNIT_TEST_SUITE_END();
+
+  void a_burst_is_free_and_the_next_waits() {
+    TokenBucket bucket(5, 10, base::Clock::Time());
+    for (int i = 0; i < 10; ++i) CPPUNIT_ASSERT(bucket.take(base::Clock::Time()) == 0ns);
+    CPPUNIT_ASSERT(bucket.take(base::Clock::Time()) == 200ms);
+    CPPUNIT_ASSERT(bucket.take(base::Clock::Time()) == 400ms);
+  }
+
+  void tokens_come_back_with_time_up_to_the_burst() {
+    const base::Clock::Time begin{};
+    TokenBucket bucket(2, 3, begin);
+    for (int i = 0; i < 3; ++i) bucket.take(begin);
+    CPPUNIT_ASSERT(bucket.take(begin + 250ms) == 250ms);
+    // The one that was promised is not given twice.
+    CPPUNIT_ASSERT(bucket.take(begin + 500ms) == 500ms);
+    for (int i = 0; i < 3; ++i) CPPUNIT_ASSERT(bucket.take(begin + 1h) == 0ns);
+    CPPUNIT_ASSERT(bucket.take(begin + 1h) == 500ms);
+  }
+
+  void who_came_first_is_served_first() {
+    const base::Clock::Time begin{};
+    TokenBucket bucket(1, 1, begin);
+    bucket.take(begin);
+    const auto first = begin + bucket.take(begin);
+    const auto second = begin + 300ms + bucket.take(begin + 300ms);
+    CPPUNIT_ASSERT(first < second);
+    CPPUNIT_ASSERT(second - first == 1s);
+  }
+
+  void a_budget_of_next_to_nothing_is_no_overflow() {
+    TokenBucket bucket(1e-300, 1, base::Clock::Time());
+    bucket.take(base::Clock::Time());
+    CPPUNIT_ASSERT(bucket.take(base::Clock::Time()) == 24h);
+  }
+
+  void a_burst_passes_at_once() {
+    BudgetWorld world({.qps = 0.001, .burst = 4});
+    for (int i = 0; i < 4; ++i) CPPUNIT_ASSERT(world.get().ok());
+    CPPUNIT_ASSERT_EQUAL(4, world.sent.load());
+    CPPUNIT_ASSERT(world.log.lines().empty());
+  }
+
+  void the_first_beyond_the_burst_takes_its_time() {
+    BudgetWorld world({.qps = 20, .burst = 1});
+    CPPUNIT_ASSERT(world.get().ok());
+    const auto begin = std::chrono::steady_clock::now();
+    CPPUNIT_ASSERT(world.get().ok());
+    CPPUNIT_ASSERT(std::chrono::steady_clock::now() - begin >= 50ms);
+    CPPUNIT_ASSERT(world.log.lines().empty());
+  }
+
+  void a_negative_rate_is_no_limit() {
+    BudgetWorld world({.qps = -1, .burst = 1});
+    for (int i = 0; i < 1000; ++i) CPPUNIT_ASSERT(world.get().ok());
+    CPPUNIT_ASSERT_EQUAL(1000, world.sent.load());
+  }
+
+  void zero_is_the_default() {
+    BudgetWorld world({.qps = 0, .burst = 0});
+    for (int i = 0; i < 10; ++i) CPPUNIT_ASSERT(world.get().ok());
+    // The eleventh waits a fifth of a second, as with 5 and 10.
+    const auto begin = std::chrono::steady_clock::now();
+    CPPUNIT_ASSERT(world.get().ok());
+    CPPUNIT_ASSERT(std::chrono::steady_clock::now() - begin >= 200ms);
+  }
+
+  void stop_ends_the_waiting() {
+    BudgetWorld world({.qps = 0.001, .burst = 1});
+    CPPUNIT_ASSERT(world.get().ok());
+    base::Status status;
+    std::thread waiting([&] { status = world.get(); });
+    world.await_log();
+    world.budget.stop();
+    waiting.join();
+    CPPUNIT_ASSERT_EQUAL(ECANCELED, status.os_errno());
+    CPPUNIT_ASSERT_EQUAL(1, world.sent.load());
+    CPPUNIT_ASSERT_EQUAL(std::string("stopped"), world.budget.server());
+  }
+
+  void nothing_is_sent_after_stop() {
+    for (const double qps : {5.0, -1.0}) {
+      BudgetWorld world({.qps = qps, .burst = 10});
+      world.budget.stop();
+      CPPUNIT_ASSERT_EQUAL(ECANCELED, world.get().os_errno());
+      CPPUNIT_ASSERT_EQUAL(0, world.sent.load());
+    }
+  }
+
+  void a_long_wait_is_told_once() {
+    BudgetWorld world({.qps = 0.4, .burst = 1});
+    CPPUNIT_ASSERT(world.get().ok());
+    std::vector<std::thread> waiting;
+    for (int i = 0; i < 3; ++i) waiting.emplace_back([&] { static_cast<void>(world.get()); });
+    world.await_log();
+    world.budget.stop();
+    for (auto& thread : waiting) thread.join();
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), world.log.lines().size());
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("WARN sluice.kube requests to the API server wait for the client's own limit: GET /api/v1/services "
+                    "by 2.5 s; raise the client connection's qps and burst if this goes on"),
+        world.log.lines()[0]);
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(RequestBudgetTest);
+
+}  // namespace
+}  // namespace sluice::kube

@@ -1,0 +1,78 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/sync/left_out.hpp"
+
+#include <cppunit/extensions/HelperMacros.h>
+
+namespace sluice::sync {
+namespace {
+
+store::ServicePortKey key(const char* name) {
+  return {{base::Symbol("shop"), name}, base::Symbol("http"), model::Protocol::tcp};
+}
+
+snapshot::ServicePortPtr port(const char* name) {
+  auto made = std::make_shared<store::ServicePort>();
+  made->key = key(name);
+  return made;
+}
+
+class LeftOutTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(LeftOutTest);
+  CPPUNIT_TEST(what_fails_is_there_with_its_reason);
+  CPPUNIT_TEST(a_delta_speaks_of_those_it_names);
+  CPPUNIT_TEST(what_is_removed_is_no_longer_left_out);
+  CPPUNIT_TEST(a_full_transaction_speaks_of_all);
+  CPPUNIT_TEST_SUITE_END();
+
+  LeftOut left_out_;
+
+  static plugin::FailedObject failed(const char* name) { return {std::string("shop/") + name + ":http", "refused", 0}; }
+
+  std::string names() const {
+    std::string out;
+    for (const auto& [name, reason] : left_out_.reasons()) out += name + " (" + reason + ") ";
+    return out;
+  }
+
+  void two_are_left_out() {
+    snapshot::Transaction first;
+    first.full = true;
+    left_out_.note(first, {failed("cart"), failed("till")});
+  }
+
+  void what_fails_is_there_with_its_reason() {
+    two_are_left_out();
+    CPPUNIT_ASSERT_EQUAL(std::string("shop/cart:http (refused) shop/till:http (refused) "), names());
+  }
+
+  void a_delta_speaks_of_those_it_names() {
+    two_are_left_out();
+    snapshot::Transaction delta;
+    delta.service_ports = {port("cart"), port("desk")};
+    left_out_.note(delta, {failed("desk")});
+    CPPUNIT_ASSERT_EQUAL(std::string("shop/desk:http (refused) shop/till:http (refused) "), names());
+  }
+
+  void what_is_removed_is_no_longer_left_out() {
+    two_are_left_out();
+    snapshot::Transaction delta;
+    delta.removed = {key("cart")};
+    left_out_.note(delta, {});
+    CPPUNIT_ASSERT_EQUAL(std::string("shop/till:http (refused) "), names());
+  }
+
+  void a_full_transaction_speaks_of_all() {
+    two_are_left_out();
+    snapshot::Transaction full;
+    full.full = true;
+    left_out_.note(full, {failed("till")});
+    CPPUNIT_ASSERT_EQUAL(std::string("shop/till:http (refused) "), names());
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(LeftOutTest);
+
+}  // namespace
+}  // namespace sluice::sync
