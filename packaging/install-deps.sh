@@ -10,7 +10,8 @@ BUILD="autoconf automake libtool make g++ pkg-config gawk
   libcpprest-dev libboost-dev libboost-program-options-dev libboost-system-dev libssl-dev
   liblog4cplus-dev libnl-3-dev libnl-route-3-dev libsimdjson-dev libyaml-cpp-dev nlohmann-json3-dev"
 DEMO="iproute2 iptables procps"
-TEST="libcppunit-dev iproute2 iptables nftables procps python3 openssl curl clang man-db util-linux binutils"
+TEST="libcppunit-dev iproute2 iptables nftables procps python3 openssl curl clang libclang-rt-dev llvm
+  man-db util-linux binutils"
 
 packages=
 for set in "$@"; do

@@ -19,6 +19,10 @@ MANAGER = "test-control"
 SLICE = 500
 
 
+CHANGEABLE = ("bookmark_interval", "no_watchlist", "ignore_watchlist", "no_endpointslices",
+              "no_clusterip_field_selector")
+
+
 class Admin:
     def __init__(self, server):
         self.server = server
@@ -28,8 +32,13 @@ class Admin:
             ("POST", "fault"): self.add_fault,
             ("DELETE", "fault"): self.clear_faults,
             ("POST", "cut"): self.cut,
+            ("POST", "disconnect"): self.disconnect,
             ("POST", "compact"): self.compact,
             ("POST", "inject"): self.inject,
+            ("GET", "requests"): self.list_requests,
+            ("POST", "options"): self.set_options,
+            ("POST", "certificate"): self.renew_certificate,
+            ("POST", "restore"): self.restore,
             ("POST", "bulk"): self.bulk,
             ("POST", "load"): self.load,
             ("POST", "reset"): self.reset,
@@ -41,7 +50,7 @@ class Admin:
             known = ", ".join("%s /_test/%s" % key for key in self.routes)
             raise status.ApiError(404, "NotFound", "known are: " + known)
         try:
-            body = json.loads(request.body) if request.body else {}
+            body = json.loads(request.body) if request.body else dict(request.query)
         except ValueError as error:
             raise status.bad_request("request body is not JSON: %s" % error) from None
         answer = await route(body)
@@ -67,6 +76,45 @@ class Admin:
             },
             "faults": [fault.describe() for fault in server.faults.faults],
         }
+
+    async def list_requests(self, body):
+        log = self.server.request_log
+        try:
+            since = int(body.get("since", 0))
+        except ValueError:
+            raise status.bad_request("since must be a number") from None
+        return {"requests": log.since(since), "next": log.next}
+
+    async def set_options(self, body):
+        """Flags that may change while the server runs, as if it had been replaced by another."""
+        unknown = sorted(set(body) - set(CHANGEABLE))
+        if unknown:
+            raise status.bad_request("options are %s, and not %s" % (
+                ", ".join(CHANGEABLE), ", ".join(unknown)))
+        for name, value in body.items():
+            setattr(self.server.options, name, value)
+        return {name: getattr(self.server.options, name) for name in CHANGEABLE}
+
+    async def renew_certificate(self, body):
+        """New connections see a new server certificate; or the folder gets a new client's."""
+        if self.server.pki is None:
+            raise status.bad_request("the server runs without TLS")
+        unknown = sorted(set(body) - {"name", "authority", "valid_from", "valid_until"})
+        if unknown or body.get("name") not in ("server", "client") or \
+                body.get("authority", "ca") not in ("ca", "other-ca"):
+            raise status.bad_request("give name (server or client), and if you like authority "
+                                     "(ca or other-ca), valid_from, valid_until (seconds from now)")
+        self.server.pki.issue(**body)
+        if body["name"] == "server":
+            self.server.listener.renew_certificate()
+        return {}
+
+    async def restore(self, body):
+        """Back to an older state, versions included, and every watch is cut: a backup was restored."""
+        version = body.get("resourceVersion")
+        if not isinstance(version, int) or not self.server.store.restore(version):
+            raise status.bad_request("resourceVersion must be a version that the history still has")
+        return await self.cut({})
 
     async def list_faults(self, _):
         return {"faults": [fault.describe() for fault in self.server.faults.faults], "kinds": KINDS}
@@ -94,6 +142,15 @@ class Admin:
         for watcher in watchers:
             watcher.end(how)
         return {"cut": len(watchers)}
+
+    async def disconnect(self, _):
+        """Closes every connection on which something was asked: what is under way, stalled or slow, ends."""
+        asking = [one for one in self.server.connections if one.entry is not None]
+        for connection in asking:
+            connection.gone.set()
+            connection.abort()
+        self.server.listener.release_held()
+        return {"disconnected": len(asking)}
 
     async def compact(self, _):
         self.server.store.compact()

@@ -8,16 +8,12 @@ import asyncio
 import gc
 import os
 import signal
-import socket
-import ssl
 import sys
 
 from http_api import ApiServer
+from listener import Listener, open_sockets
 from objects import Store, seed
 from pki import Pki, kubeconfig
-from wire import Closed, Connection
-
-MAX_HEADER = 64 * 1024
 
 
 def parse_options(arguments):
@@ -51,6 +47,10 @@ def parse_options(arguments):
                         help="refuse spec.clusterIP as a field selector, as older servers do")
     parser.add_argument("--no-watchlist", action="store_true",
                         help="refuse sendInitialEvents, as older servers do")
+    parser.add_argument("--ignore-watchlist", action="store_true",
+                        help="do not know sendInitialEvents, as servers before 1.27")
+    parser.add_argument("--no-endpointslices", action="store_true",
+                        help="404 for all of discovery.k8s.io/v1, as servers before 1.21")
     options = parser.parse_args(arguments)
     host, separator, port = options.listen.rpartition(":")
     if not separator or not port.isdigit():
@@ -58,16 +58,6 @@ def parse_options(arguments):
     options.host = host.strip("[]")
     options.port = int(port)
     return options
-
-
-def tls_context(pki):
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.set_alpn_protocols(["http/1.1"])
-    context.load_cert_chain(pki.path("server.crt"), pki.path("server.key"))
-    context.load_verify_locations(pki.path("ca.crt"))
-    context.verify_mode = ssl.CERT_OPTIONAL
-    return context
 
 
 def announced_url(options, port):
@@ -94,31 +84,13 @@ async def run(options):
     store = Store(options.history, options.first_resource_version, options.validate)
     if options.seed:
         seed(store)
-    api = ApiServer(store, options, pki.token if pki else None)
-    tasks = set()
-
-    async def on_connect(reader, writer):
-        task = asyncio.current_task()
-        tasks.add(task)
-        sock = writer.get_extra_info("socket")
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        connection = Connection(reader, writer)
-        try:
-            await api.serve(connection)
-        except (Closed, OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            pass
-        except asyncio.CancelledError:
-            connection.abort()
-        finally:
-            tasks.discard(task)
-            await connection.close()
-
+    api = ApiServer(store, options, pki)
     # Stored objects live long and hold no cycles; fewer collector runs keep bulk loads quick.
     gc.set_threshold(50000, 20, 50)
-    server = await asyncio.start_server(
-        on_connect, options.host or None, options.port, limit=MAX_HEADER, backlog=512,
-        ssl=tls_context(pki) if pki else None)
-    url = announced_url(options, server.sockets[0].getsockname()[1])
+    listener = Listener(api, open_sockets(options.host, options.port), pki)
+    api.listener = listener
+    listener.start()
+    url = announced_url(options, listener.port)
     if pki:
         pki.write_kubeconfigs(url)
     elif options.kubeconfig:
@@ -132,10 +104,7 @@ async def run(options):
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
     await stopped.wait()
-    server.close()
-    for task in list(tasks):
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+    await listener.stop()
 
 
 def main():

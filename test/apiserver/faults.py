@@ -3,41 +3,50 @@
 """Misbehaviour on request: what goes wrong, on which requests, and how often."""
 
 import asyncio
+import socket
+import struct
 
 import status
-from objects import to_json
-from wire import Closed
+from wire import Closed, Response
 
 KINDS = {
     "status": "answer with an error status",
     "redirect": "answer with a redirect",
+    "html": "answer with a page of HTML, as a proxy on the way does",
+    "empty": "answer 200 without a body",
     "reset": "TCP reset",
     "stall": "send nothing for a while",
     "slow-drip": "send a few bytes at a time",
     "cut": "close without the end of the body",
     "cut-mid-line": "close in the middle of an object",
+    "half-line": "end in good order, but in the middle of an object",
     "end": "end the watch in good order",
     "410-event": "ERROR event with code 410, then the end",
     "error-event": "ERROR event with a chosen code, then the end",
     "garbage-line": "something that is not JSON between the objects",
     "unknown-event": "a watch event of unknown type",
+    "foreign-kind": "an object of another kind",
+    "duplicate": "every object twice",
+    "huge-object": "an object of many megabytes",
     "invalid-utf8": "an object with broken UTF-8",
+    "broken-gzip": "compressed, with damage inside",
     "wrong-content-length": "announce a length that is not the body's",
 }
 # These replace the answer as long as no after_events postpones them into the body.
-BEFORE_BODY = ("status", "redirect", "reset", "stall")
+BEFORE_BODY = ("status", "redirect", "html", "empty", "reset", "stall")
+ALWAYS_BEFORE_BODY = ("status", "redirect", "html", "empty")
 WATCH_ONLY = ("end", "410-event", "error-event", "unknown-event")
-
-
-class StreamEnd(Exception):
-    """The fault ended the watch; the response is completed in good order."""
+ON_CONNECTION = ("stall", "reset", "cut")
+CONNECTION = "connection"
+HTML = (b"<html><head><title>%d %s</title></head><body>"
+        b"<h1>%d %s</h1>The proxy server could not handle the request.</body></html>\n")
 
 
 class Fault:
     FIELDS = {
         "match": "all", "resource": "", "kind": None, "code": 0, "message": "", "reason": "",
         "retry_after": None, "location": "", "count": 1, "after_events": 0, "seconds": None,
-        "length_delta": 100, "skip": 0,
+        "length_delta": 100, "size": 32 << 20, "skip": 0,
     }
 
     def __init__(self, values):
@@ -48,12 +57,19 @@ class Fault:
             setattr(self, name, values.get(name, default))
         if self.kind not in KINDS:
             raise status.bad_request("fault kind must be one of " + ", ".join(sorted(KINDS)))
+        if self.match == CONNECTION and self.kind not in ON_CONNECTION:
+            raise status.bad_request("a connection can " + ", ".join(ON_CONNECTION) + " only")
         self.hits = 0
+        self.endless = self.count == 0
 
-    def applies(self, verb, resource):
-        if self.match not in ("all", verb):
-            return False
-        if self.resource and self.resource != resource:
+    def applies(self, verb, resource, initial):
+        """`initial`: whether the request is for a watch that begins with the objects there are."""
+        names = {"all", verb}
+        if verb in ("list", "watch"):
+            names.add("read")
+        if verb == "watch":
+            names.add("initial" if initial else "resume")
+        if self.match not in names or (self.resource and self.resource != resource):
             return False
         if verb == "watch":
             return True
@@ -68,7 +84,7 @@ class Fault:
 
     @property
     def before_body(self):
-        return self.kind in BEFORE_BODY and (not self.after_events or self.kind in ("status", "redirect"))
+        return self.kind in BEFORE_BODY and (not self.after_events or self.kind in ALWAYS_BEFORE_BODY)
 
     def error(self, default_code):
         code = self.code or default_code
@@ -81,8 +97,8 @@ class Fault:
         message = self.message or "injected fault: " + (reason or str(code))
         return status.ApiError(code, reason, message, details, headers)
 
-    async def answer(self, connection):
-        """The faults that come instead of (or, for a stall, before) the answer."""
+    async def answer(self, connection, request):
+        """The faults that come instead of the answer; None when it follows, late."""
         if self.kind == "reset":
             connection.reset()
             raise Closed
@@ -90,11 +106,42 @@ class Fault:
             connection.watch_for_eof()
             await connection.pause(self.seconds)
             await connection.end_watch_for_eof()
-            return
+            return None
+        if self.kind in ("html", "empty"):
+            return await self.send_page(connection, request)
         error = self.error(307 if self.kind == "redirect" else 500)
         if self.kind == "redirect":
             error.headers.append(("Location", self.location or "/healthz"))
         raise error
+
+    async def send_page(self, connection, request):
+        if self.kind == "empty":
+            response = Response(connection, request, self.code or 200, flow_control=False)
+        else:
+            code = self.code or 502
+            response = Response(connection, request, code, content_type="text/html", flow_control=False)
+            title = status.REASON_BY_CODE.get(code, "Bad Gateway").encode()
+            response.write(HTML % (code, title, code, title))
+        await response.finish()
+        return response
+
+    async def hold(self, sock):
+        """What happens to a connection that is not served at all, not even a TLS handshake."""
+        try:
+            if self.kind == "stall":
+                await asyncio.wait_for(until_closed(sock), self.seconds)
+        except asyncio.TimeoutError:
+            # It was held for as long as it should be.
+            pass
+        finally:
+            if self.kind == "reset":
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            sock.close()
+
+
+async def until_closed(sock):
+    while await asyncio.get_running_loop().sock_recv(sock, 4096):
+        continue
 
 
 class FaultList:
@@ -109,100 +156,25 @@ class FaultList:
     def clear(self):
         self.faults.clear()
 
-    def take(self, verb, resource):
+    def take(self, verb, resource, initial=False):
         """The fault this request suffers, if any; each use counts it down."""
         for fault in self.faults:
-            if not fault.applies(verb, resource):
-                continue
-            if fault.skip > 0:
-                fault.skip -= 1
-                continue
-            fault.hits += 1
-            fault.count -= 1
-            if fault.count <= 0:
-                self.faults.remove(fault)
-            return fault
+            if fault.applies(verb, resource, initial) and self.use(fault):
+                return fault
         return None
 
+    def take_connection(self):
+        for fault in self.faults:
+            if fault.match == CONNECTION and self.use(fault):
+                return fault
+        return None
 
-class BodyFault:
-    """Applies a fault while a body is written; `unit()` is called between its objects."""
-
-    def __init__(self, fault, response, resource, watching, put):
-        """`put` writes one more object (or what poses as one) into the body."""
-        self.fault = fault
-        self.response = response
-        self.put = put
-        self.resource = resource
-        self.watching = watching
-        self.units = 0
-        self.fired = fault is None or fault.before_body
-
-    def begin(self, body_length):
-        """Before the first byte; `body_length` is None for an endless body."""
-        if self.fired or self.fault.kind != "wrong-content-length":
-            return
-        self.fired = True
-        length = body_length if body_length is not None else 0
-        self.response.forced_length = max(0, length + self.fault.length_delta)
-        self.response.keep_alive = False
-
-    async def unit(self, sent):
-        """After `sent` objects more."""
-        self.units += sent
-        if not self.fired and self.units >= self.fault.after_events:
-            self.fired = True
-            await self.fire()
-
-    async def fire(self):
-        kind = self.fault.kind
-        response, connection = self.response, self.response.connection
-        if kind == "slow-drip":
-            await response.flush()
-            connection.watch_for_eof()
-            connection.drip = self.fault.seconds if self.fault.seconds is not None else 0.05
-        elif kind == "stall":
-            await response.flush()
-            connection.watch_for_eof()
-            await connection.pause(self.fault.seconds)
-        elif kind == "reset":
-            await response.flush()
-            # The bytes sent so far should be seen before the reset.
-            await asyncio.sleep(0.05)
-            connection.reset()
-            raise Closed
-        elif kind in ("cut", "cut-mid-line"):
-            if kind == "cut-mid-line":
-                self.put(self.half_object())
-            await response.flush()
-            raise Closed
-        elif kind in ("410-event", "error-event"):
-            error = self.fault.error(500)
-            if kind == "410-event":
-                error = status.expired(self.fault.message or "too old resource version: 1 (2)")
-            self.put(error_event(error))
-            raise StreamEnd
-        elif kind == "end":
-            raise StreamEnd
-        else:
-            self.put(self.odd_object(kind))
-
-    def envelope(self):
-        return b'{"type":"MODIFIED","object":{"kind":"%s","apiVersion":"%s",' % (
-            self.resource.kind.encode(), self.resource.api_version.encode())
-
-    def half_object(self):
-        head = self.envelope() if self.watching else b"{"
-        return head + b'"metadata":{"name":"cut-h'
-
-    def odd_object(self, kind):
-        if kind == "unknown-event":
-            return b'{"type":"RENAMED","object":{"metadata":{"name":"odd"}}}\n'
-        if kind == "garbage-line":
-            return b"<html>502 bad gateway</html>\n" if self.watching else b"{nonsense}"
-        data = b'"metadata":{"name":"broken-\xff\xc0utf8","namespace":"default"}'
-        return self.envelope() + data + b"}}\n" if self.watching else b"{" + data + b"}"
-
-
-def error_event(error):
-    return b'{"type":"ERROR","object":%s}\n' % to_json(error.status())
+    def use(self, fault):
+        if fault.skip > 0:
+            fault.skip -= 1
+            return False
+        fault.hits += 1
+        fault.count -= 1
+        if fault.count <= 0 and not fault.endless:
+            self.faults.remove(fault)
+        return True

@@ -14,7 +14,8 @@ from faults import FaultList
 from listing import Page, send_list
 from object_selectors import Matcher
 from objects import to_json
-from resources import BY_GROUP
+from request_log import RequestLog
+from resources import BY_GROUP, DISCOVERY
 from wire import Malformed, Response
 
 PUBLIC_PATHS = ("/healthz", "/livez", "/readyz", "/version")
@@ -102,13 +103,15 @@ def merge_patch(target, patch):
 
 
 class ApiServer:
-    def __init__(self, store, options, token):
+    def __init__(self, store, options, pki):
         self.store = store
         self.options = options
-        self.token = token
+        self.pki = pki
+        self.listener = None
         self.faults = FaultList()
         self.watches = {}
         self.requests = collections.Counter()
+        self.request_log = RequestLog()
         self.connections = set()
         self.accepted = 0
         self.admin = Admin(self)
@@ -117,11 +120,13 @@ class ApiServer:
         """All requests of one connection."""
         self.connections.add(connection)
         self.accepted += 1
+        connection.number = self.accepted
         try:
             while True:
                 request = await connection.read_request()
                 if request is None:
                     break
+                connection.entry = None
                 response = await self.answer(connection, request)
                 # What a fault set up for this response ends with it.
                 connection.drip = None
@@ -140,7 +145,11 @@ class ApiServer:
         try:
             if request.path.startswith("/_test/"):
                 return await self.admin.handle(connection, request)
-            self.authenticate(connection, request)
+            try:
+                self.authenticate(connection, request)
+            except status.ApiError:
+                self.request_log.add(connection, request, "", "")
+                raise
             return await self.dispatch(connection, request)
         except status.ApiError as error:
             response = Response(connection, request, error.code, headers=error.headers,
@@ -154,7 +163,7 @@ class ApiServer:
             return
         scheme, _, credential = request.header("authorization").partition(" ")
         if scheme.lower() == "bearer":
-            if credential.strip() == self.token():
+            if credential.strip() == self.pki.token():
                 return
         elif connection.client_certificate:
             return
@@ -170,28 +179,48 @@ class ApiServer:
     async def dispatch(self, connection, request):
         document = self.document(request.path)
         if document is not None:
-            self.requests["get " + request.path] += 1
-            body, content_type = document
-            fault = self.faults.take("get", request.path)
-            if fault is not None:
-                await fault.answer(connection)
-            newline = content_type == "application/json" and request.path != "/version"
-            return await self.reply(connection, request, body, newline=newline,
-                                    content_type=content_type)
-        target = parse_target(request.path)
+            return await self.reply_document(connection, request, document)
+        target = self.target(connection, request)
         verb = self.verb(request, target)
-        self.requests[verb + " " + target.resource.plural] += 1
-        fault = self.faults.take(verb, target.resource.plural)
+        plural = target.resource.plural
+        self.requests[verb + " " + plural] += 1
+        self.request_log.add(connection, request, verb, plural)
+        fault = self.faults.take(verb, plural, request.flag("sendInitialEvents"))
         if fault is not None and fault.before_body:
-            await fault.answer(connection)
+            response = await fault.answer(connection, request)
+            if response is not None:
+                return response
         return await getattr(self, "do_" + verb)(connection, request, target, fault)
 
-    @staticmethod
-    def document(path):
+    async def reply_document(self, connection, request, document):
+        self.requests["get " + request.path] += 1
+        self.request_log.add(connection, request, "get", request.path)
+        body, content_type = document
+        fault = self.faults.take("get", request.path)
+        if fault is not None:
+            response = await fault.answer(connection, request)
+            if response is not None:
+                return response
+        newline = content_type == "application/json" and request.path != "/version"
+        return await self.reply(connection, request, body, newline=newline, content_type=content_type)
+
+    def target(self, connection, request):
+        try:
+            target = parse_target(request.path)
+            if self.options.no_endpointslices and target.resource.group == DISCOVERY:
+                raise status.no_such_path()
+            return target
+        except status.ApiError:
+            self.request_log.add(connection, request, "", "")
+            raise
+
+    def document(self, path):
         if path in ("/healthz", "/livez", "/readyz"):
             return b"ok", "text/plain; charset=utf-8"
         if path == "/version":
             return resources.VERSION_TEXT, "application/json"
+        hidden = (DISCOVERY,) if self.options.no_endpointslices else ()
+        groups = [group for group in resources.GROUPS if group not in hidden]
         parts = [part for part in path.split("/") if part]
         document = None
         if parts == ["api"]:
@@ -199,8 +228,8 @@ class ApiServer:
         elif parts == ["api", "v1"]:
             document = resources.resource_list("")
         elif parts == ["apis"]:
-            document = resources.group_list()
-        elif len(parts) in (2, 3) and parts[0] == "apis" and parts[1] in resources.GROUPS:
+            document = resources.group_list(groups)
+        elif len(parts) in (2, 3) and parts[0] == "apis" and parts[1] in groups:
             if len(parts) == 2:
                 document = {"kind": "APIGroup", "apiVersion": "v1", **resources.api_group(parts[1])}
             elif parts[2] == "v1":
@@ -249,6 +278,8 @@ class ApiServer:
     async def do_watch(self, connection, request, target, fault):
         negotiate(request.header("accept"))
         matcher = self.matcher(request, target.resource)
+        if self.options.ignore_watchlist:
+            request.query = watching.without_unknown(request.query)
         watching.check_options(request.query, not self.options.no_watchlist)
         stream = watching.WatchStream(self, connection, request, target.resource,
                                       target.namespace, matcher, fault,

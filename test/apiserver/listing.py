@@ -4,11 +4,11 @@
 
 import base64
 import json
-import zlib
 
 import event_types
 import status
-from faults import BodyFault
+from body_faults import BodyFault, StreamEnd
+from gzip_sink import GzipSink
 from objects import to_json
 from wire import Response
 
@@ -137,22 +137,6 @@ def item_bytes(stored, resource, metadata_only):
     return event_types.item_for(stored, resource)
 
 
-class GzipSink:
-    """Compresses on the way into a response."""
-
-    def __init__(self, response):
-        self.response = response
-        self.compressor = zlib.compressobj(1, zlib.DEFLATED, 31)
-
-    def write(self, data):
-        packed = self.compressor.compress(data)
-        if packed:
-            self.response.write(packed)
-
-    def finish(self):
-        self.response.write(self.compressor.flush())
-
-
 async def send_list(connection, request, page, resource, fault, metadata_only, headers):
     response = Response(connection, request, headers=headers)
     kind = "PartialObjectMetadataList" if metadata_only else resource.kind + "List"
@@ -167,9 +151,9 @@ async def send_list(connection, request, page, resource, fault, metadata_only, h
         return response
     sink = response
     if wants_gzip and size > GZIP_THRESHOLD:
-        response.headers["Content-Encoding"] = "gzip"
-        response.headers["Vary"] = "Accept-Encoding"
         sink = GzipSink(response)
+    body_fault = BodyFault(fault, response, resource, watching=False)
+    sink = body_fault.sink(sink)
     written = 0
 
     def put(data):
@@ -179,14 +163,18 @@ async def send_list(connection, request, page, resource, fault, metadata_only, h
         sink.write(data)
         written += 1
 
-    body_fault = BodyFault(fault, response, resource, watching=False, put=put)
+    body_fault.put = put
     body_fault.begin(size)
     sink.write(head)
-    await body_fault.unit(0)
-    for item in items:
-        put(item)
-        await response.pump()
-        await body_fault.unit(1)
+    try:
+        await body_fault.unit(0)
+        for item in items:
+            put(item)
+            await response.pump()
+            await body_fault.unit(1, item)
+    except StreamEnd:
+        await response.finish()
+        return response
     sink.write(b"]}\n")
     if sink is not response:
         sink.finish()

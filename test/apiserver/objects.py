@@ -162,6 +162,14 @@ class Collection:
         return tail
 
 
+    def restore(self, state, rv):
+        """`state` is all there is from now on, and what came before is not known."""
+        self.objects = {stored.key: stored for stored in state}
+        self.keys = list(self.objects)
+        self.history.clear()
+        self.floor = self.last_rv = rv
+
+
 class Store:
     def __init__(self, history=20000, first_rv=500, validate=False):
         self.rv = first_rv
@@ -263,6 +271,22 @@ class Store:
             collection.history.clear()
             collection.floor = self.rv
             collection.last_rv = self.rv
+
+
+    def restore(self, version):
+        """Back to the state of that version; whether the history reaches it. Watches are told nothing."""
+        states = {name: collection.snapshot_at(version)
+                  for name, collection in self.collections.items()}
+        if version > self.rv or any(state is None for state in states.values()):
+            return False
+        self.rv = version
+        for name, state in states.items():
+            self.collections[name].restore(state, version)
+        self.allocator = Allocator()
+        services = BY_GROUP[("", "services")]
+        for stored in states[services.collection]:
+            self.allocator.track(stored.decode(services), add=True)
+        return True
 
 
 def prepare_metadata(resource, metadata, namespace):

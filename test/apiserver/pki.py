@@ -8,6 +8,8 @@ import os
 import secrets
 import subprocess
 
+import certificates
+
 CLIENT_SUBJECT = "/O=system:nodes-proxier/CN=system:kube-proxy"
 KEY = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
 
@@ -15,13 +17,14 @@ KEY = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
 class Pki:
     def __init__(self, directory, sans):
         self.directory = directory
+        self.sans = sans
         os.makedirs(directory, exist_ok=True)
         # The authority and the client's credentials survive a restart with the same folder.
         if not os.path.exists(self.path("ca.key")):
             self.authority("ca")
             self.authority("other-ca")
-            self.leaf("client", CLIENT_SUBJECT, "clientAuth", [])
-        self.leaf("server", "/CN=kube-apiserver", "serverAuth", sans)
+            self.issue("client")
+        self.issue("server")
         if not os.path.exists(self.path("token")):
             self.write("token", secrets.token_hex(20).encode(), private=True)
 
@@ -54,20 +57,23 @@ class Pki:
                      "-addext", "keyUsage=critical,keyCertSign,cRLSign",
                      "-keyout", self.path(name + ".key"), "-out", self.path(name + ".crt"))
 
-    def leaf(self, name, subject, usage, sans):
+    def issue(self, name, authority="ca", valid_from=None, valid_until=None):
+        """A new key and certificate for `server` or `client`; the times are seconds from now."""
+        subject, usage, sans = {"client": (CLIENT_SUBJECT, "clientAuth", []),
+                                "server": ("/CN=kube-apiserver", "serverAuth", self.sans)}[name]
         extensions = ["basicConstraints=CA:FALSE", "keyUsage=digitalSignature",
                       "extendedKeyUsage=" + usage]
         if sans:
             extensions.append("subjectAltName=" + ",".join(map(alternative_name, sans)))
         self.write(name + ".ext", "\n".join(extensions).encode())
-        self.openssl("req", *KEY, "-subj", subject, "-keyout", self.path(name + ".key"),
-                     "-out", self.path(name + ".csr"))
-        self.openssl("x509", "-req", "-days", "3650", "-in", self.path(name + ".csr"),
-                     "-CA", self.path("ca.crt"), "-CAkey", self.path("ca.key"),
-                     "-set_serial", str(secrets.randbits(63)),
-                     "-extfile", self.path(name + ".ext"), "-out", self.path(name + ".crt"))
+        fresh = self.path(name + ".new")
+        self.openssl("req", *KEY, "-subj", subject, "-keyout", fresh + ".key", "-out", fresh + ".csr")
+        certificates.sign(self.openssl, fresh + ".csr", self.path(authority), self.path(name + ".ext"),
+                          fresh + ".crt", valid_from, valid_until)
+        for ending in (".key", ".crt"):
+            os.replace(fresh + ending, self.path(name + ending))
         os.unlink(self.path(name + ".ext"))
-        os.unlink(self.path(name + ".csr"))
+        os.unlink(fresh + ".csr")
 
     def data(self, name):
         return base64.b64encode(self.read(name)).decode()

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The served resource types: names, fields, empty forms and discovery documents."""
 
+DISCOVERY = "discovery.k8s.io"
 METADATA_FIELDS = ("metadata.name", "metadata.namespace")
 
 VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
@@ -75,7 +76,7 @@ RESOURCES = [
     Resource("events.k8s.io", "events", "Event", True, short=("ev",), create_on_update=True,
              empty={"eventTime": None, "regarding": {}, "deprecatedSource": {},
                     "deprecatedFirstTimestamp": None, "deprecatedLastTimestamp": None}),
-    Resource("discovery.k8s.io", "endpointslices", "EndpointSlice", True,
+    Resource(DISCOVERY, "endpointslices", "EndpointSlice", True,
              empty={"addressType": "", "endpoints": None, "ports": None}, has_generation=True),
     Resource("networking.k8s.io", "servicecidrs", "ServiceCIDR", False,
              empty={"spec": {}, "status": {}}, status=True),
@@ -133,5 +134,5 @@ def api_group(group):
     return {"name": group, "versions": [version], "preferredVersion": version}
 
 
-def group_list():
-    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": [api_group(g) for g in GROUPS]}
+def group_list(groups):
+    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": [api_group(g) for g in groups]}

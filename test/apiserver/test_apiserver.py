@@ -20,6 +20,7 @@ sys.dont_write_bytecode = True
 
 from support import (Answer, SELECTED, Server, TESTS, equal, fixture, normal, populate, same_answer,
                      service, test)
+import test_faults  # its tests are registered by reading it
 
 
 @test
@@ -86,7 +87,7 @@ def recorded_large_list_framing():
     from wire import Response
 
     class Sink:
-        drip = None
+        drip = entry = None
 
         def __init__(self):
             self.data = b""
@@ -350,6 +351,15 @@ def older_server_refuses_streaming_lists():
 
 
 @test
+def still_older_server_does_not_know_streaming_lists():
+    with Server("--ignore-watchlist") as server:
+        server.ask("POST", "/api/v1/namespaces/demo/services", service("web"))
+        answer = server.get("/api/v1/services?watch=1&sendInitialEvents=true&timeoutSeconds=1"
+                            "&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan")
+        equal((answer.code, [e["type"] for e in answer.events]), (200, ["ADDED"]))
+
+
+@test
 def writes():
     with Server() as server:
         path = "/api/v1/namespaces/demo/services"
@@ -391,91 +401,6 @@ def raw_load_keeps_objects_as_they_are():
         got = server.get("/api/v1/namespaces/default/services/odd").json
         equal(got["spec"]["type"], "ClusterIP")
         equal(server.control("reset", {})["deleted"], 1)
-
-
-@test
-def faults_before_the_body():
-    with Server() as server:
-        server.fault(match="list", resource="services", kind="status", code=429, retry_after=2,
-                     count=2)
-        equal(server.get("/apis/discovery.k8s.io/v1/endpointslices").code, 200)
-        for _ in range(2):
-            answer = server.get("/api/v1/services")
-            equal((answer.code, answer.headers["Retry-After"]), (429, "2"))
-            equal(answer.json["reason"], "TooManyRequests")
-        equal(server.get("/api/v1/services").code, 200)
-        server.fault(kind="redirect", code=307, location="http://127.0.0.1:1/")
-        equal(server.get("/api/v1/services").headers["Location"], "http://127.0.0.1:1/")
-        server.fault(kind="stall", seconds=0.3)
-        started = time.monotonic()
-        equal(server.get("/api/v1/services").code, 200)
-        equal(time.monotonic() - started >= 0.3, True)
-        server.fault(kind="reset")
-        with server.connect() as sock:
-            sock.sendall(b"GET /api/v1/services HTTP/1.1\r\nHost: x\r\n\r\n")
-            try:
-                data = sock.recv(10)
-                raise AssertionError("no reset but %r" % data)
-            except ConnectionResetError:
-                pass
-        equal(server.ask("POST", "/_test/fault", {"kind": "nonsense"}).code, 400)
-        equal(server.ask("POST", "/_test/fault", {"kind": "cut", "typo": 1}).code, 400)
-
-
-@test
-def faults_in_lists():
-    with Server() as server:
-        server.control("bulk", {"services": 20, "endpoints": 0})
-        for kind in ("cut", "cut-mid-line"):
-            server.fault(kind=kind, after_events=4)
-            answer = server.get("/api/v1/services")
-            equal(answer.complete, False, kind)
-        for kind in ("garbage-line", "invalid-utf8"):
-            server.fault(kind=kind, after_events=4)
-            answer = server.get("/api/v1/services")
-            equal(answer.complete, True, kind)
-            try:
-                json.loads(answer.body.decode())
-                raise AssertionError(kind + " did no harm")
-            except ValueError:
-                pass
-        server.fault(kind="wrong-content-length")
-        answer = server.get("/api/v1/services")
-        equal(int(answer.headers["Content-Length"]) - len(answer.body), 100)
-        server.fault(kind="slow-drip", seconds=0.0005)
-        equal(len(server.get("/api/v1/services").json["items"]), 20)
-
-
-@test
-def faults_in_watches():
-    with Server() as server:
-        server.control("bulk", {"services": 3, "endpoints": 0})
-        query = "/api/v1/services?watch=1&timeoutSeconds=1"
-        expected = {
-            "cut": (False, 2), "cut-mid-line": (False, None), "reset": (False, 2), "end": (True, 2),
-            "410-event": (True, 3), "error-event": (True, 3), "unknown-event": (True, 4),
-            "garbage-line": (True, None), "invalid-utf8": (True, None),
-        }
-        for kind, (complete, count) in expected.items():
-            server.fault(match="watch", kind=kind, code=500, after_events=2)
-            answer = server.get(query)
-            equal(answer.complete, complete, kind)
-            if count is not None:
-                equal(len(answer.events), count, kind)
-        server.fault(match="watch", kind="410-event")
-        equal(server.get(query).events[-1]["object"]["code"], 410)
-        server.fault(match="watch", kind="stall", after_events=1, seconds=30)
-        stream = server.stream(query)
-        stream.event()
-        stream.sock.settimeout(0.5)
-        try:
-            stream.event()
-            raise AssertionError("no stall")
-        except TimeoutError:
-            pass
-        equal(server.control("cut", {})["cut"], 1)
-        equal(stream.sock.recv(1), b"", "a stalled watch can be cut")
-        stream.close()
 
 
 @test

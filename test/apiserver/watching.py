@@ -9,7 +9,7 @@ import time
 
 import event_types
 import status
-from faults import BodyFault, StreamEnd, error_event
+from body_faults import BodyFault, StreamEnd, error_event
 from listing import forbidden_option, parse_version
 from objects import Change, to_json
 from wire import Closed, Response
@@ -47,6 +47,12 @@ class Watcher:
             self.connection.gone.set()
 
 
+def without_unknown(query):
+    """What is left for a server that has never heard of initial events."""
+    return {name: value for name, value in query.items()
+            if name not in ("sendInitialEvents", "resourceVersionMatch")}
+
+
 def check_options(query, watch_list):
     initial = query.get("sendInitialEvents")
     match = query.get("resourceVersionMatch", "")
@@ -76,7 +82,8 @@ class WatchStream:
         self.watcher = Watcher(connection)
         self.collection = server.store.collection(resource)
         self.response = Response(connection, request, headers=headers)
-        self.fault = BodyFault(fault, self.response, resource, True, self.response.write)
+        self.fault = BodyFault(fault, self.response, resource, watching=True)
+        self.put = self.fault.put = self.fault.sink(self.response).write
         self.bookmarks = request.flag("allowWatchBookmarks")
         try:
             seconds = int(request.query.get("timeoutSeconds") or 0)
@@ -179,11 +186,11 @@ class WatchStream:
                     entry = self.line(entry)
                     if entry is None:
                         continue
-                self.response.write(entry)
+                self.put(entry)
                 if self.initial_events >= 0:
                     self.response.end_chunk()
                 await self.response.pump()
-                await self.fault.unit(1)
+                await self.fault.unit(1, entry)
             if watcher.stop:
                 return
             await self.response.flush()

@@ -61,11 +61,22 @@ class Connection:
         self.eof_task = None
         # Set by a fault: pause between the few bytes sent at a time.
         self.drip = None
+        self.number = 0
+        # Of the request log, for the request under way.
+        self.entry = None
 
     @property
     def client_certificate(self):
         ssl_object = self.writer.get_extra_info("ssl_object")
-        return bool(ssl_object and ssl_object.getpeercert())
+        return ssl_object.getpeercert() if ssl_object else None
+
+    def certificate_names(self):
+        """Serial number and subject of the client's certificate, or None without one."""
+        certificate = self.client_certificate
+        if not certificate:
+            return None
+        subject = "/".join("%s=%s" % pair for part in certificate["subject"] for pair in part)
+        return {"serial": certificate["serialNumber"], "subject": subject}
 
     async def read_request(self):
         """The next request, or None when the client closed between requests."""
@@ -85,7 +96,9 @@ class Connection:
             name, separator, value = line.partition(":")
             if not separator:
                 raise Malformed("malformed header line")
-            headers[name.strip().lower()] = value.strip()
+            name, value = name.strip().lower(), value.strip()
+            # Lines of one name stay apart, so that a test can tell them from one with commas.
+            headers[name] = headers[name] + "\n" + value if name in headers else value
         if headers.get("expect", "").lower() == "100-continue":
             await self.send(b"HTTP/1.1 100 Continue\r\n\r\n")
         return Request(parts[0], parts[1], headers, await self.read_body(headers))
@@ -219,6 +232,8 @@ class Response:
 
     def start(self, length=None):
         self.started = True
+        if self.connection.entry is not None:
+            self.connection.entry["code"] = self.code
         lines = ["HTTP/1.1 %d %s" % (self.code, REASONS.get(self.code, "Unknown"))]
         lines += ["%s: %s" % (name, self.headers[name]) for name in sorted(self.headers)]
         lines.append("Date: " + email.utils.formatdate(usegmt=True))

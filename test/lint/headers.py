@@ -21,8 +21,8 @@ LICENSED_NAMES = {"Makefile", "Dockerfile", "run"}
 HEADER = ("Copyright 2026 The Sluice Authors", "SPDX-License-Identifier: Apache-2.0")
 
 LONGEST, LONG = 800, 600
-# Recorded bytes and the licence itself are not ours to change.
-FOREIGN = ("test/fixtures/", "LICENSE")
+# Recorded bytes, inputs of fuzz targets and the licence itself are not ours to change.
+FOREIGN = ("test/fixtures/", "test/fuzz/corpus/", "LICENSE")
 
 # Spelled in pieces: this file is checked too.
 UNFINISHED = re.compile(r"\b(?:TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")

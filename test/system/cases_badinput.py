@@ -116,7 +116,7 @@ def wrong_ca(t):
     line = daemon.wait_logged("certificate", seconds=10)
     t.require(line is not None and "192.168.0.3" in line, f"no line names the server and its certificate: {line}")
     daemon.check_alive()
-    rules = t.topology.run("node", "iptables-nft-save", "-t", "nat").stdout
+    rules = t.topology.run("node", t.topology.tools.program(t.family, "-save"), "-t", "nat").stdout
     t.require("KUBE-SVC" not in rules, "rules were written without a list of Services")
     daemon.stop()
     t.bench.start_daemon()

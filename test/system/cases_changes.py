@@ -56,7 +56,7 @@ def another_proxys_service(t):
     t.expect(POD, service.cluster(), kept(E1))
 
 
-@case(81, "a change of labels and annotations only writes nothing", protocols=["tcp"], exclusive=True)
+@case(81, "a change of labels and annotations only writes nothing", protocols=["tcp"], exclusive=True, legacy=True)
 def metadata_change_writes_nothing(t):
     service = t.service([ready(E1)])
     t.settle()
@@ -116,7 +116,7 @@ def duplicate_endpoint(t):
     t.expect(POD, [first.cluster(), last.cluster()], kept(E1, E2))
 
 
-@case(86, "an endpoint that moves from slice to slice is never missing")
+@case(86, "an endpoint that moves from slice to slice is never missing", legacy=True)
 def endpoint_moves(t):
     service = t.service([ready(E1)], ports=None)
     t.settle()
@@ -167,7 +167,7 @@ def delete_one_slice(t):
     t.expect(POD, service.cluster(), REJECTED)
 
 
-@case(90, "a renamed port is served by the slices of the new name")
+@case(90, "a renamed port is served by the slices of the new name", legacy=True)
 def renamed_port(t):
     service = t.service([ready(E1)])
     t.settle()

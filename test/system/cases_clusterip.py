@@ -11,7 +11,7 @@ from lib.objects import Endpoint, endpoint_slice, port, ready
 BOTH = [ready(E1), ready(E2)]
 
 
-@case(1, "a pod reaches every endpoint of a cluster IP, each as often as the other, its own address kept")
+@case(1, "a pod reaches every endpoint of a cluster IP, each as often as the other, its own address kept", legacy=True)
 def pod_to_cluster_ip(t):
     service = t.service(BOTH)
     t.settle()
@@ -19,7 +19,7 @@ def pod_to_cluster_ip(t):
     t.expect_shares(POD, service.cluster(), [E1, E2])
 
 
-@case(2, "the node and outside clients are masqueraded on a cluster IP")
+@case(2, "the node and outside clients are masqueraded on a cluster IP", legacy=True)
 def node_and_outside_to_cluster_ip(t):
     service = t.service(BOTH)
     t.settle()
@@ -40,7 +40,7 @@ def no_detector(t):
     t.expect([POD, NODE, EXT], service.cluster(), kept(E1, E2))
 
 
-@case(4, "a pod that is balanced to itself is masqueraded, balanced to another it is not")
+@case(4, "a pod that is balanced to itself is masqueraded, balanced to another it is not", legacy=True)
 def hairpin(t):
     alone = t.service([ready(E1)])
     both = t.service(BOTH)

@@ -13,7 +13,7 @@ def expect_all_rejected(t, service):
     t.expect(NODE, service.node(), REJECTED)
 
 
-@case(13, "a Service without a slice is rejected on every address")
+@case(13, "a Service without a slice is rejected on every address", legacy=True)
 def no_slice(t):
     service = t.service(type="LoadBalancer", external=True)
     t.settle()
@@ -44,7 +44,8 @@ def other_hosts_untouched(t):
     t.expect([POD, NODE], service.at(NODE2.ip(t.family)), kept(other))
 
 
-@case(16, "with its first endpoint a Service goes from rejected to served, with its last back, and nothing between")
+@case(16, "with its first endpoint a Service goes from rejected to served, with its last back, and nothing between",
+      legacy=True)
 def first_endpoint(t):
     service = t.service()
     t.settle()

@@ -26,7 +26,7 @@ def expect_untouched_at(t, sender, service, ip):
 
 
 @case(63, "by default a node port answers on every local address, 127.0.0.1 included, and on no other",
-      backends=["iptables"])
+      backends=["iptables"], legacy=True)
 def default_addresses(t):
     service = node_port_service(t)
     pod_listener = t.listen(E1.name, "e1-itself", service.node_port)
@@ -105,7 +105,7 @@ def loopback_never_served(t):
     expect_untouched_at(t, NODE, service, LOOPBACK[V4])
 
 
-@case(71, "a Service's external IP on the node wins over another Service's node port of the same number")
+@case(71, "a Service's external IP on the node wins over another Service's node port of the same number", legacy=True)
 def service_ip_wins(t):
     node_port = t.service([ready(E2)], type="NodePort", node_port=True)
     address = FIRST.ip(t.family)
@@ -116,7 +116,7 @@ def service_ip_wins(t):
 
 
 @case(72, "a neighbour cannot reach a loopback listener although route_localnet is set", families=[V4],
-      backends=["iptables"])
+      backends=["iptables"], legacy=True)
 def neighbour_to_loopback(t):
     service = node_port_service(t)
     t.settle()

@@ -15,35 +15,35 @@ def balanced(t, endpoints, **policies):
     return t.service(endpoints, type="LoadBalancer", external=True, **policies)
 
 
-@case(19, "external policy Cluster: everybody is masqueraded and reaches every endpoint")
+@case(19, "external policy Cluster: everybody is masqueraded and reaches every endpoint", legacy=True)
 def external_cluster(t):
     service = balanced(t, BOTH)
     t.settle()
     t.expect([EXT, POD, NODE], service.externals(), masqueraded(E1, E2))
 
 
-@case(20, "external policy Local: outside clients reach the local endpoint, their address kept")
+@case(20, "external policy Local: outside clients reach the local endpoint, their address kept", legacy=True)
 def external_local_outside(t):
     service = balanced(t, BOTH, external_policy="Local")
     t.settle()
     t.expect(EXT, service.externals(), kept(E1))
 
 
-@case(21, "external policy Local: pods reach every endpoint, not masqueraded")
+@case(21, "external policy Local: pods reach every endpoint, not masqueraded", legacy=True)
 def external_local_pod(t):
     service = balanced(t, BOTH, external_policy="Local")
     t.settle()
     t.expect(POD, service.externals(), kept(E1, E2))
 
 
-@case(22, "external policy Local: the node reaches every endpoint, masqueraded")
+@case(22, "external policy Local: the node reaches every endpoint, masqueraded", legacy=True)
 def external_local_node(t):
     service = balanced(t, BOTH, external_policy="Local")
     t.settle()
     t.expect(NODE, service.externals(), masqueraded(E1, E2))
 
 
-@case(23, "external policy Local without a local endpoint: outside clients are dropped, nobody else")
+@case(23, "external policy Local without a local endpoint: outside clients are dropped, nobody else", legacy=True)
 def external_local_without_local(t):
     service = balanced(t, ONLY_REMOTE, external_policy="Local")
     t.settle()
@@ -90,7 +90,8 @@ def internal_local(t):
     t.expect(NODE, service.cluster(), masqueraded(E1))
 
 
-@case(28, "internal policy Local without a local endpoint: dropped; node ports still work; no endpoint: rejected")
+@case(28, "internal policy Local without a local endpoint: dropped; node ports still work; no endpoint: rejected",
+      legacy=True)
 def internal_local_without_local(t):
     remote = t.service(ONLY_REMOTE, type="NodePort", node_port=True, internal_policy="Local")
     none = t.service(type="NodePort", node_port=True, internal_policy="Local")

@@ -5,9 +5,10 @@
 import time
 
 from lib import foreign
-from lib.addresses import E1, E2
+from lib.addresses import E1, E2, NODE2
 from lib.cases import EXT, POD, UNTOUCHED, kept, masqueraded, own_daemon
 from lib.objects import ready
+from lib.weather import Weather
 from lib.writes import WriteWatch
 
 BOTH = [ready(E1), ready(E2)]
@@ -39,47 +40,102 @@ def api_server_restarts(t):
     survives(t, t.bench.source.restart)
 
 
-@own_daemon(None, "the API server goes away: the rules stay as they are, connections too")
+@own_daemon(None, "the API server is away: rules and connections stay, and the status and one line say so")
 def api_server_down(t):
-    service, hammer = steady(t)
-    held = t.hold(POD, service.cluster())
-    before = foreign.ruleset(t.topology)
-    t.bench.source.gate(True)
-    t.defer(lambda: t.bench.source.gate(False))
-    t.bench.source.admin("cut", {"how": "abrupt"})
-    time.sleep(4)
-    t.require(foreign.ruleset(t.topology) == before, "the rules changed while the API server was away")
+    weather = Weather(t)
+    held = t.hold(POD, weather.steady.cluster())
+    weather.source.stop()
+    t.wait_until(lambda: away(t), "the status says of every kind of object that it is not connected, and why")
+    shown = t.bench.daemon.status_page()
+    t.require(f"{NODE2.v4}:6443" in shown and "not connected" in shown, f"the page does not say so: {shown}")
+    # Attempts go on.
+    time.sleep(2)
+    weather.require_unharmed("while the API server was away")
     survived, last = held.end()
     t.require(survived, f"an established connection broke: {last}")
-    t.require_unbroken(hammer, "while the API server was away")
+    weather.episode.require_explained(["connection"])
+    weather.episode.require_flat_memory()
+    weather.source.restart()
+    weather.expect_arrived(weather.change())
+    t.wait_until(lambda: back(t), "the status says that everything is connected")
 
 
-def fault_case(title, *faults):
-    """One case per kind of misbehaviour of the API server on running watches."""
-
-    def body(t):
-        def trouble():
-            for fault in faults:
-                t.bench.source.fault(**fault)
-            # Watches that are established take a fault only when they are opened anew.
-            t.bench.source.admin("cut", {"how": "abrupt"})
-            time.sleep(1)
-
-        survives(t, trouble)
-        t.bench.source.clear_faults()
-
-    body.__name__ = "api_fault_" + "_".join(fault["kind"].replace("-", "_") for fault in faults)
-    body.__module__ = __name__
-    own_daemon(None, f"the API server misbehaves: {title}")(body)
+def watched(t):
+    """What the status says of each kind of object."""
+    status = t.status()
+    return status["source"]["resources"] if status else []
 
 
-fault_case("a watch is cut in the middle of a line", {"match": "watch", "kind": "cut-mid-line", "count": 2})
-fault_case("410 on watches, then a new list", {"match": "watch", "kind": "410-event", "count": 2})
-fault_case("429 with Retry-After", {"match": "all", "kind": "status", "code": 429, "retry_after": 1, "count": 3})
-fault_case("500 on lists and watches", {"match": "all", "kind": "status", "code": 500, "count": 3})
-fault_case("a stalled answer", {"match": "watch", "kind": "stall", "seconds": 2, "count": 2})
-fault_case("garbage between the objects", {"match": "watch", "kind": "garbage-line", "count": 2})
-fault_case("an event of unknown type", {"match": "watch", "kind": "unknown-event", "count": 2})
+def away(t):
+    """Whether the status says of every kind of object that it is not connected, and which server does not answer."""
+    kinds = watched(t)
+    return kinds and all(not one["connected"] and NODE2.v4 in one["last_error"] for one in kinds)
+
+
+def back(t):
+    kinds = watched(t)
+    return kinds and all(one["connected"] for one in kinds)
+
+
+@own_daemon(None, "a start while the API server is away: what an earlier process wrote stays, then everything converges")
+def started_without_server(t):
+    weather = Weather(t)
+    source, daemon = weather.source, t.bench.daemon
+    gone = t.service([ready(E1)])
+    t.settle()
+    daemon.kill()
+    source.gate(True)
+    gone.delete()
+    changed = weather.change()
+    before = foreign.ruleset(t.topology)
+    daemon.start(source.daemon_flags(), t.bench.flags)
+    t.wait_until(lambda: away(t), "the status says that nothing is connected, and why")
+    t.require(not t.status()["source"]["synced"], "the status says that everything has been listed")
+    time.sleep(3)
+    t.require(foreign.ruleset(t.topology) == before, "rules were written without a list of Services")
+    weather.episode.require_explained(["connection"])
+    source.gate(False)
+    weather.expect_arrived(changed)
+    t.expect_soon(POD, gone.cluster(), UNTOUCHED)
+    daemon.wait_synced()
+    weather.require_served("after a start without the API server")
+
+
+@own_daemon(None, "the server is restored from an older backup: what it no longer has goes, the rest is untouched")
+def restored_from_backup(t):
+    weather = Weather(t)
+    source = weather.source
+    version = source.version()
+    after_backup = t.service([ready(E1)])
+    t.settle()
+    t.expect(POD, after_backup.cluster(), kept(E1))
+    source.admin("options", {"bookmark_interval": 1})
+    source.admin("restore", {"resourceVersion": version})
+    t.expect_soon(POD, after_backup.cluster(), UNTOUCHED, seconds=15)
+    weather.expect_arrived(weather.change())
+    weather.require_served("after the server went back")
+    weather.episode.require_no_flood()
+    weather.episode.require_patience()
+
+
+# The kernel needs about 40 s to find out that nobody is there any more.
+NOTICED_WITHIN = 60
+
+
+@own_daemon(None, "the path to the server drops packets silently: noticed within a minute, and made up for when it is back")
+def half_dead(t):
+    weather = Weather(t)
+    source = weather.source
+    source.blackhole(True)
+    t.defer(lambda: source.blackhole(False))
+    changed = weather.change()
+    t.wait_until(lambda: away(t), f"the loss is noticed within {NOTICED_WITHIN} s", NOTICED_WITHIN)
+    noticed = weather.episode.seconds
+    weather.require_unharmed("while packets vanished")
+    weather.episode.require_explained(["connection"])
+    source.blackhole(False)
+    weather.expect_arrived(changed)
+    t.require(noticed > 5, f"noticed after {noticed:.0f} s: the packets did not vanish silently")
 
 
 @own_daemon(None, "kill -9 while everything changes, and a new start: no failed connect, and converged",
@@ -113,7 +169,7 @@ def sigterm_leaves_rules(t):
     t.bench.start_daemon()
 
 
-@own_daemon(None, "a restart with nothing to do writes nothing", sources=BOTH_SOURCES)
+@own_daemon(None, "a restart with nothing to do writes nothing", sources=BOTH_SOURCES, legacy=True)
 def restart_writes_nothing(t):
     service, hammer = steady(t)
     t.bench.daemon.stop()
@@ -143,7 +199,7 @@ def changes_while_away(t):
 
 
 @own_daemon((104,), "foreign rules are the same bytes before, during and after; --cleanup removes ours only",
-            sources=["manifests"])
+            sources=["manifests"], legacy=True)
 def foreign_rules(t):
     t.bench.daemon.stop()
     t.bench.cleanup()
@@ -187,10 +243,10 @@ def repaired(t, *command):
 
 @own_daemon((100,), "`iptables -t nat -F` is repaired", sources=["manifests"], backends=["iptables", "ipvs", "userspace"])
 def nat_flush_repaired(t):
-    repaired(t, "iptables-nft", "-w", "-t", "nat", "-F")
+    repaired(t, t.topology.tools.program(t.family), "-w", "-t", "nat", "-F")
 
 
-@own_daemon((100,), "`nft flush ruleset` is repaired", sources=["manifests"])
+@own_daemon((100,), "`nft flush ruleset` is repaired", sources=["manifests"], variants=["nft"])
 def ruleset_flush_repaired(t):
     repaired(t, "nft", "flush", "ruleset")
 

@@ -34,7 +34,8 @@ def only_gone(t):
     t.expect([POD, EXT], [service.cluster(), *service.externals()], REJECTED)
 
 
-@case(36, "external policy Local: outside clients get the local terminating endpoint, the cluster IP the ready one")
+@case(36, "external policy Local: outside clients get the local terminating endpoint, the cluster IP the ready one",
+      legacy=True)
 def local_terminating_remote_ready(t):
     service = balanced(t, [terminating(E1), ready(E2)], external_policy="Local")
     t.settle()

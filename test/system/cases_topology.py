@@ -95,7 +95,8 @@ def terminating_ignore_hints(t):
     t.expect(POD, service.cluster(), kept(E1, E2))
 
 
-@case(53, "a new zone label on the node takes effect at once; any other label changes nothing", exclusive=True)
+@case(53, "a new zone label on the node takes effect at once; any other label changes nothing", exclusive=True,
+      legacy=True)
 def zone_label_changes(t):
     service = t.service([zoned(E1, "a"), zoned(E2, "b")])
     t.settle()

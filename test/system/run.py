@@ -4,6 +4,8 @@
 """Runs the system tests: real daemon, real kernel, real packets, in network namespaces of its own."""
 
 import argparse
+import collections
+import contextlib
 import fnmatch
 import glob
 import importlib
@@ -13,11 +15,12 @@ import sys
 import time
 
 from lib import addresses as a
-from lib import cases, programs, shell, tap
+from lib import cases, node_tools, programs, shell, tap
 from lib.bench import CONFIGS, Bench
 from lib.topology import Topology
 
 WORKERS = 6
+LANES = 2
 
 
 def options():
@@ -26,12 +29,19 @@ def options():
     parser.add_argument("--filter", action="append", default=[], metavar="TEXT",
                         help="only cases whose name holds TEXT, or that have that case number; repeatable")
     parser.add_argument("--backend", default="iptables", choices=cases.BACKENDS)
+    parser.add_argument("--iptables", default="nft", choices=node_tools.VARIANTS,
+                        help="variant of iptables on the node (default %(default)s)")
+    parser.add_argument("--short", action="store_true",
+                        help="with --iptables legacy: only the cases marked for it, each from one source")
     parser.add_argument("--family", choices=a.FAMILIES)
     parser.add_argument("--protocol", choices=("tcp", "udp", "sctp"))
     parser.add_argument("--source", choices=cases.SOURCES)
     parser.add_argument("--churn", action="store_true",
-                        help="other Services change all the time; a hammered one must never fail")
+                        help="only the cases that share a daemon, while other Services change all the time; "
+                             "a hammered one must never fail")
     parser.add_argument("--jobs", type=int, default=WORKERS, help="cases side by side (default %(default)s)")
+    parser.add_argument("--lanes", type=int, default=LANES,
+                        help="test networks side by side, each with a daemon (default %(default)s)")
     parser.add_argument("--results", metavar="FILE", help="write a JSON file for conformance.py")
     parser.add_argument("--keep-logs", metavar="DIR", help="copy the daemons' logs there")
     parser.add_argument("--list", action="store_true", help="only list the cases")
@@ -48,8 +58,12 @@ def load_cases():
 
 
 def chosen(one, wanted):
-    if wanted.backend not in one.backends:
+    if wanted.backend not in one.backends or wanted.iptables not in one.variants:
         return False
+    if wanted.short and not one.legacy:
+        return False
+    if wanted.churn and (one.exclusive or one.config is None):
+        return False  # alone on its daemon, it would run as it does without
     return not wanted.filter or any(_matches(one, text) for text in wanted.filter)
 
 
@@ -111,20 +125,44 @@ def guarded(results, what, work):
                      "reason": str(error), "seconds": 0}, [f"{type(error).__name__}: {error}"])
 
 
-def run_all(topology, where, wanted, picked, results):
+def sources_of(one, wanted):
+    usual = one.sources[:1] if wanted.short else one.sources
+    return [name for name in usual if wanted.source in (None, name)]
+
+
+def jobs(where, wanted, picked, results):
+    """What there is to do, as functions of the network to do it on; what takes longest comes first."""
+    groups, alone = [], []
     for source_name in cases.SOURCES:
-        if wanted.source not in (None, source_name):
-            continue
-        here = [one for one in picked if source_name in one.sources and parameters(one, wanted)]
+        here = [one for one in picked if source_name in sources_of(one, wanted) and parameters(one, wanted)]
         for config in CONFIGS:
             group = [one for one in here if one.config == config]
             if group:
-                guarded(results, f"start with {config} from {source_name}", lambda config=config, group=group:
-                        run_group(topology, where, wanted, results, source_name, config, group))
+                groups.append((len(group), f"start with {config} from {source_name}",
+                               lambda topology, source_name=source_name, config=config, group=group:
+                               run_group(topology, where, wanted, results, source_name, config, group)))
         for one in here:
             if one.config is None:
-                guarded(results, f"start for {one.name}", lambda one=one:
-                        run_alone(topology, where, wanted, results, source_name, one))
+                alone.append((1, f"start for {one.name}", lambda topology, source_name=source_name, one=one:
+                              run_alone(topology, where, wanted, results, source_name, one)))
+    groups.sort(key=lambda job: -job[0])
+    return [lambda topology, what=what, work=work: guarded(results, what, lambda: work(topology))
+            for _, what, work in groups + alone]
+
+
+def run_all(topologies, work):
+    """Each network takes the next job as soon as it is done with one."""
+    remaining = collections.deque(work)
+
+    def lane(topology):
+        while True:
+            try:
+                job = remaining.popleft()
+            except IndexError:
+                return
+            job(topology)
+
+    cases.run_side_by_side([lambda topology=topology: lane(topology) for topology in topologies], len(topologies))
 
 
 def main():
@@ -144,16 +182,21 @@ def main():
         return 2
     results = tap.Results()
     started = time.monotonic()
-    with Topology(where.netecho) as topology:
+    work = jobs(where, wanted, picked, results)
+    with contextlib.ExitStack() as stack:
+        topologies = [stack.enter_context(Topology(where.netecho, wanted.iptables))
+                      for _ in range(min(wanted.lanes, len(work)))]
         try:
-            run_all(topology, where, wanted, picked, results)
+            run_all(topologies, work)
         finally:
             if wanted.keep_logs:
-                keep_logs(topology.directory, wanted.keep_logs)
+                for topology in topologies:
+                    keep_logs(topology.directory, wanted.keep_logs)
     status = results.finish()
     print(f"# {time.monotonic() - started:.0f} s")
     if wanted.results:
-        results.write(wanted.results, wanted.backend)
+        variant = f"-{wanted.iptables}" if wanted.backend == "iptables" else ""
+        results.write(wanted.results, wanted.backend + variant)
     return status
 
 

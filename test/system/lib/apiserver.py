@@ -67,12 +67,16 @@ class ApiSource:
             for one in made:
                 kind, namespace, name = objects.key(one)
                 self._stored.pop((kind, namespace, name), None)
-                self._request("DELETE", f"{COLLECTIONS[kind].format(namespace)}/{name}")
+                # A server that was set back may never have heard of it.
+                self._request("DELETE", f"{COLLECTIONS[kind].format(namespace)}/{name}", accepted=(404,))
 
     # Misbehaviour.
 
     def admin(self, command, body):
         return self._request("POST", f"/_test/{command}", body)
+
+    def admin_get(self, what):
+        return self._request("GET", f"/_test/{what}")
 
     def fault(self, **fault):
         self.admin("fault", fault)
@@ -80,9 +84,37 @@ class ApiSource:
     def clear_faults(self):
         self._request("DELETE", "/_test/fault")
 
+    def faults(self):
+        """The pending faults; `hits` is how often each has struck."""
+        return self._request("GET", "/_test/fault")["faults"]
+
+    def cut(self, how="abrupt"):
+        """Ends running watches: established ones meet a fault only when they are opened anew."""
+        self.admin("cut", {"how": how})
+
+    def disconnect(self):
+        """Ends every answer under way, stalled ones too, and frees connections that are held."""
+        self.admin("disconnect", {})
+
+    def requests(self, since=0):
+        """(what was asked from that number on, the number of the next)."""
+        answer = self._request("GET", f"/_test/requests?since={since}")
+        return answer["requests"], answer["next"]
+
+    def version(self):
+        """The newest resource version."""
+        return self._request("GET", "/_test/stats")["resourceVersion"]
+
     def gate(self, closed):
         """While closed, connections from the node are reset."""
         self._topology.run("node2", "iptables-nft", "-w", "-I" if closed else "-D", *GATE)
+
+    def blackhole(self, closed):
+        """While closed, packets between the node and the server vanish: no reset, no end, no refusal."""
+        for chain, device, end in (("INPUT", "-i", "--dport"), ("OUTPUT", "-o", "--sport")):
+            # It may have been opened already.
+            self._topology.run("node2", "iptables-nft", "-w", "-I" if closed else "-D", chain, device, "eth0",
+                               "-p", "tcp", end, str(PORT), "-j", "DROP", check=closed)
 
     def stop(self):
         shell.stop(self._process)
@@ -118,7 +150,7 @@ class ApiSource:
             time.sleep(0.02)
         self._connection = None
 
-    def _request(self, method, path, body=None):
+    def _request(self, method, path, body=None, accepted=()):
         text = json.dumps(body) if body is not None else None
         with self._lock:
             for fresh in (False, True):
@@ -133,7 +165,7 @@ class ApiSource:
                     # A kept connection may have been closed by the server in the meantime.
                     if fresh:
                         raise
-        if answer.status >= 300:
+        if answer.status >= 300 and answer.status not in accepted:
             raise shell.CommandFailed(f"{method} {path}: {answer.status} {content[:300]!r}")
         return json.loads(content)
 

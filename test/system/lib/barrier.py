@@ -56,18 +56,28 @@ class Barrier:
                     self._turn.notify_all()
                 self._done = number
 
+    def delete(self):
+        """Takes its objects away, for a cluster without any; the next `settle` makes them anew."""
+        self._source.delete(*self._objects(a.E1, FIRST_PORT))
+
     def _pass(self, number):
         endpoint = a.E1 if number % 2 else a.E4
         port = FIRST_PORT + number
+        self._source.put(*self._objects(endpoint, port))
+        self._wait(endpoint, port)
+
+    @staticmethod
+    def _objects(endpoint, port):
         spec = {
             "type": "ClusterIP", "clusterIP": CLUSTER_IP[a.V4], "clusterIPs": list(CLUSTER_IP.values()),
             "ipFamilies": ["IPv4", "IPv6"], "ports": [objects.port("b", port, "tcp", targetPort=a.POD_PORT)],
         }
-        self._source.put(
-            objects.service(NAMESPACE, NAME, spec),
-            *(objects.endpoint_slice(NAMESPACE, f"{NAME}-{family}", NAME, family,
-                                     [objects.port("b", a.POD_PORT, "tcp")], [objects.ready(endpoint)])
-              for family in a.FAMILIES))
+        return [objects.service(NAMESPACE, NAME, spec),
+                *(objects.endpoint_slice(NAMESPACE, f"{NAME}-{family}", NAME, family,
+                                         [objects.port("b", a.POD_PORT, "tcp")], [objects.ready(endpoint)])
+                  for family in a.FAMILIES)]
+
+    def _wait(self, endpoint, port):
         deadline = time.monotonic() + PATIENCE
         for family in a.FAMILIES:
             while not self._answered(endpoint, port, family):

@@ -25,6 +25,7 @@ CONFIGS = {
     "nodeports-with-loopback": [*BOTH_CIDRS, "--nodeport-addresses",
                                 "192.168.0.0/24,127.0.0.0/8,fd00:192:168::/64,::1/128"],
     "nodeports-only-ipv6": [*BOTH_CIDRS, "--nodeport-addresses", "::/0,fd00::/64"],
+    "slow-sync": [*BOTH_CIDRS, "--iptables-sync-period", "10s", "--iptables-min-sync-period", "3s"],
     "nodeports-primary": [*BOTH_CIDRS, "--nodeport-addresses", "primary"],
 }
 
@@ -55,7 +56,7 @@ class Bench:
         else:
             self.source = apiserver.ApiSource(self.topology, self.programs, directory)
         self.daemon = Daemon(self.topology, self.programs, self.backend, self.label)
-        self.barrier = Barrier(self.topology, self.source, self.daemon.check_alive)
+        self.barrier = Barrier(self.topology, self.source, lambda: self.daemon.check_alive())
         self.set_node_labels({objects.ZONE_LABEL: a.ZONE})
         try:
             self.start_daemon()

@@ -7,7 +7,8 @@ import threading
 import time
 
 from . import addresses as a
-from . import outcomes, probe, tap
+from . import foreign, outcomes, probe, tap
+from .node_tools import VARIANTS
 from .services import ServiceUnderTest
 
 DEFAULT = "default"
@@ -28,6 +29,8 @@ class Case:
     sources: tuple
     backends: tuple
     exclusive: bool  # nothing else may happen on the daemon at the same time
+    variants: tuple  # of iptables
+    legacy: bool  # part of the short run with the old iptables, too
 
     @property
     def name(self):
@@ -46,21 +49,22 @@ class Case:
 
 
 def case(number, title, config=DEFAULT, families=a.FAMILIES, protocols=("tcp", "udp"), sources=SOURCES,
-         backends=BACKENDS, exclusive=False):
+         backends=BACKENDS, exclusive=False, variants=VARIANTS, legacy=False):
     """Registers a case. `number` is one number, several, or None."""
     numbers = () if number is None else number if isinstance(number, tuple) else (number,)
 
     def register(function):
         _registered.append(Case(function, numbers, title, config, tuple(families), tuple(protocols), tuple(sources),
-                                tuple(backends), exclusive))
+                                tuple(backends), exclusive, tuple(variants), legacy))
         return function
 
     return register
 
 
-def own_daemon(number, title, families=(a.V4,), protocols=("tcp",), sources=("apiserver",), backends=BACKENDS):
+def own_daemon(number, title, families=(a.V4,), protocols=("tcp",), sources=("apiserver",), backends=BACKENDS,
+               variants=VARIANTS, legacy=False):
     """Registers a case that starts, kills and restarts daemons itself."""
-    return case(number, title, None, families, protocols, sources, backends)
+    return case(number, title, None, families, protocols, sources, backends, variants=variants, legacy=legacy)
 
 
 def registered():
@@ -96,6 +100,32 @@ class Trial:
         """Returns once everything written so far is in the kernel."""
         self.bench.barrier.settle()
 
+    def saved(self, table=None):
+        """The lines of iptables-save on the node, for the family of the case."""
+        return foreign.saved(self.topology, self.family, table)
+
+    @property
+    def has_status(self):
+        """Whether there is a `sluicectl status`: a program that stands in for the daemon has none."""
+        return self.bench.programs.sluicectl is not None
+
+    def status(self):
+        """The document of `sluicectl status`."""
+        if not self.has_status:
+            raise Skip("the program under test has no sluicectl")
+        return self.bench.daemon.status()
+
+    def wait_until(self, condition, sentence, seconds=10):
+        """Returns what the condition returns once that is true of anything; records the sentence when it never is."""
+        deadline = time.monotonic() + seconds
+        while not (found := condition()):
+            self.bench.daemon.check_alive()
+            if time.monotonic() > deadline:
+                self.problems.append(f"after {seconds} s still not: {sentence}")
+                break
+            time.sleep(0.05)
+        return found
+
     # Expectations. Differences are collected, so that one run tells all of them.
 
     def expect(self, senders, fronts, expected):
@@ -116,6 +146,17 @@ class Trial:
             if time.monotonic() > deadline:
                 self.problems.append(f"after {seconds} s still: {wrong}")
                 return
+
+    def expect_one(self, sender, fronts, expected, questions=12):
+        """At all these fronts together the sender meets one and the same of the expected servers; returns its name."""
+        seen = set()
+        for front in fronts if isinstance(fronts, (list, tuple)) else [fronts]:
+            lines = probe.ask(self.topology, sender, front.protocol, front.ip, front.port, self.family, questions)
+            wrong = outcomes.misfit(expected, lines, probe.source_ip(sender, front.ip, self.family), self.family)
+            self.require(wrong is None, f"{sender.name} → {front.protocol} {front.ip} port {front.port}: {wrong}")
+            seen |= {line.split()[1] for line in lines if line.startswith("ok ")}
+        self.require(len(seen) == 1, f"{sender.name} met {', '.join(sorted(seen)) or 'nobody'} and not just one of them")
+        return min(seen, default="")
 
     def expect_shares(self, sender, front, hosts, questions=150):
         """Each host answers about as often as the others."""

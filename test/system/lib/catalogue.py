@@ -184,6 +184,7 @@ SECTIONS = {
 REPLACED = {
     88: "an event that changes nothing wakes nobody, whatever its resourceVersion",
     95: "only what changed is written; dispatch chains are not rewritten",
+    100: "second half: a flush of the table filter alone is noticed, too",
     106: "second half: when the last endpoint goes, its UDP flows go too",
     121: "only virtual servers of our own are ever removed, inside excludeCIDRs or outside",
     131: "a half-closed connection stays open in the other direction",

@@ -9,7 +9,6 @@ import subprocess
 import time
 
 from . import addresses as a
-from . import programs as p
 from . import shell
 
 # An own /run: neither the lock files of iptables nor anything else there is shared with the host.
@@ -30,6 +29,7 @@ class Daemon:
         self.state_dir = os.path.join(topology.directory, f"state-{label}")
         self.log_path = os.path.join(topology.directory, f"{label}.log")
         self._process = None
+        self.environment = {}  # what the next start gets besides
 
     def command(self, source_flags, flags):
         return [
@@ -53,6 +53,10 @@ class Daemon:
         return subprocess.run(self._enter([self._programs.sluiced, *argv_flags]), capture_output=True, text=True,
                               timeout=timeout, env=self._environment())
 
+    @property
+    def pid(self):
+        return self._process.pid
+
     def stop(self):
         """SIGTERM; returns the exit status."""
         return shell.stop(self._process)
@@ -60,6 +64,10 @@ class Daemon:
     def kill(self):
         self._process.send_signal(signal.SIGKILL)
         self._process.wait()
+
+    @property
+    def pid(self):
+        return self._process.pid
 
     def check_alive(self):
         if self._process.poll() is not None:
@@ -70,6 +78,10 @@ class Daemon:
         """The JSON document of `sluicectl status`, or None while it does not answer."""
         done = shell.run([self._programs.sluicectl, "--state-dir", self.state_dir, "status", "-o", "json"], check=False)
         return json.loads(done.stdout) if done.returncode == 0 and done.stdout.strip() else None
+
+    def status_page(self):
+        """What `sluicectl status` prints for people."""
+        return shell.run([self._programs.sluicectl, "--state-dir", self.state_dir, "status"], check=False).stdout
 
     def wait_synced(self):
         """Returns once every family reports that it is synced."""
@@ -104,7 +116,8 @@ class Daemon:
         return ["ip", "netns", "exec", self._topology.namespace("node"), "sh", "-c", ENTER, "sh", *argv]
 
     def _environment(self):
-        return {**os.environ, "PATH": p.iptables_nft_path(self._topology.directory) + ":" + os.environ["PATH"]}
+        return {**os.environ, "PATH": self._topology.tools.path + ":" + os.environ["PATH"],
+                **self.environment}
 
 
 def _values_named(name, value):

@@ -5,9 +5,11 @@
 import difflib
 import re
 
+from . import addresses as a
+
 OWN_TABLE = "somebody_else"
 RULES = {
-    "iptables-nft": """*filter
+    a.V4: """*filter
 :FOREIGN-FILTER - [0:0]
 -A INPUT -s 198.51.100.0/24 -m comment --comment "somebody else's" -j FOREIGN-FILTER
 -A FORWARD -s 198.51.100.0/24 -j FOREIGN-FILTER
@@ -24,7 +26,7 @@ COMMIT
 -A FOREIGN-MANGLE -j MARK --set-xmark 0x77/0xff
 COMMIT
 """,
-    "ip6tables-nft": """*filter
+    a.V6: """*filter
 :FOREIGN-FILTER - [0:0]
 -A INPUT -s 2001:db8:99::/48 -j FOREIGN-FILTER
 -A FOREIGN-FILTER -p udp -m udp --dport 9999 -j DROP
@@ -34,29 +36,30 @@ COMMIT
 -A PREROUTING -d 2001:db8:99::7/128 -j FOREIGN-NAT
 COMMIT
 """,
-    "nft": f"""table inet {OWN_TABLE} {{
+}
+NFT_RULES = f"""table inet {OWN_TABLE} {{
   set blocked {{ type ipv4_addr; elements = {{ 198.51.100.1, 198.51.100.2 }} }}
   chain input {{ type filter hook input priority 5; policy accept; ip saddr @blocked drop; }}
 }}
-""",
-}
+"""
 
 
 def add(topology):
-    for tool in ("iptables-nft", "ip6tables-nft"):
-        topology.run("node", f"{tool}-restore", "--noflush", stdin=RULES[tool])
-    topology.run("node", "nft", "-f", "-", stdin=RULES["nft"])
+    for family, text in RULES.items():
+        topology.run("node", topology.tools.program(family, "-restore"), "--noflush", stdin=text)
+    topology.run("node", "nft", "-f", "-", stdin=NFT_RULES)
 
 
 def remove(topology):
-    for tool in ("iptables-nft", "ip6tables-nft"):
-        for line in RULES[tool].splitlines():
+    for family, text in RULES.items():
+        tool = topology.tools.program(family)
+        for line in text.splitlines():
             if line.startswith("*"):
                 table = line[1:]
             elif line.startswith("-A ") and not line.startswith("-A FOREIGN"):
                 chain, rest = line[3:].split(" ", 1)
                 topology.run("node", "sh", "-c", f"{tool} -w -t {table} -D {chain} {rest}")
-        for table in re.findall(r"^\*(\w+)", RULES[tool], re.M):
+        for table in re.findall(r"^\*(\w+)", text, re.M):
             chain = f"FOREIGN-{table.upper()}"
             topology.run("node", tool, "-w", "-t", table, "-F", chain)
             topology.run("node", tool, "-w", "-t", table, "-X", chain)
@@ -79,19 +82,22 @@ def difference(before, after):
     return " | ".join(line.strip() for line in lines[2:])
 
 
+def saved(topology, family, table=None):
+    """The lines of iptables-save, without comments and counters."""
+    only = ["-t", table] if table else []
+    text = topology.run("node", topology.tools.program(family, "-save"), *only).stdout
+    return [re.sub(r" \[\d+:\d+\]$", "", line) for line in text.splitlines() if not line.startswith("#")]
+
+
 def _saved(topology, word):
     """The lines of iptables-save that hold the word. The text of `nft list` will not do for rules that iptables
     made: nft prints the same rule now with its target, now without."""
-    lines = []
-    for tool in ("iptables-nft", "ip6tables-nft"):
-        for line in topology.run("node", f"{tool}-save").stdout.splitlines():
-            if word in line and not line.startswith("#"):
-                lines.append(re.sub(r" \[\d+:\d+\]$", "", line))
-    return lines
+    return [line for family in a.FAMILIES for line in saved(topology, family) if word in line]
 
 
 def _handles(topology, word):
-    """Chain by chain the handles of its rules, for the chains and the rules that hold the word."""
+    """Chain by chain the handles of its rules, for the chains and the rules that hold the word. The rules of
+    the old iptables have none."""
     lines, chain = [], ""
     for line in topology.run("node", "nft", "--handle", "list", "ruleset").stdout.splitlines():
         found = re.search(r"# handle \d+$", line)

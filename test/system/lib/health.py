@@ -20,7 +20,7 @@ def port_for(service):
 
 def block_by_foreign_rule(trial, port):
     """A rule of the host's own firewall that closes a port unless the proxy opens it earlier."""
-    tool = "iptables-nft" if trial.family == a.V4 else "ip6tables-nft"
+    tool = trial.topology.tools.program(trial.family)
     rule = ["INPUT", "-p", "tcp", "--dport", str(port), "-j", "DROP"]
     trial.topology.run("node", tool, "-w", "-A", *rule)
     trial.defer(lambda: trial.topology.run("node", tool, "-w", "-D", *rule))

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""HTTP from this process into a network namespace.
+"""Sockets and HTTP from this process into a network namespace.
 
 A socket belongs for ever to the namespace of the thread that made it, so a short-lived thread enters the
 namespace, makes the socket and ends; no process needs to be started per request.
@@ -18,6 +18,11 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 def connect_in(namespace, address, timeout=10):
     """A TCP socket of that network namespace, connected."""
+    return made_in(namespace, lambda: socket.create_connection(address, timeout))
+
+
+def made_in(namespace, make):
+    """The socket that the function makes in that network namespace."""
     result = []
 
     def work():
@@ -26,7 +31,7 @@ def connect_in(namespace, address, timeout=10):
                 if _libc.setns(file.fileno(), CLONE_NEWNET) != 0:
                     number = ctypes.get_errno()
                     raise OSError(number, os.strerror(number), namespace)
-            result.append(socket.create_connection(address, timeout))
+            result.append(make())
         except OSError as error:
             result.append(error)
 

@@ -43,15 +43,3 @@ def built_modules(folder):
 
 def source_root():
     return os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", ".."))
-
-
-def iptables_nft_path(scratch):
-    """A folder in which every iptables name is the nft variant, whatever the host's alternatives say."""
-    folder = os.path.join(scratch, "iptables-nft")
-    if not os.path.isdir(folder):
-        os.mkdir(folder)
-        multi = os.path.realpath(shutil.which("iptables-nft"))
-        for name in ("iptables", "ip6tables"):
-            for suffix in ("", "-save", "-restore"):
-                os.symlink(multi, os.path.join(folder, name + suffix))
-    return folder

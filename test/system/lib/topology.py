@@ -26,6 +26,7 @@ import time
 
 from . import addresses as a
 from . import shell
+from .node_tools import NodeTools
 
 PREFIX = "sluice-"
 SCRATCH = "sluice-system-"
@@ -51,12 +52,16 @@ QUIET_SYSCTLS = {
 class Topology:
     """Builds the network on entry, removes it on exit, interrupted or not."""
 
-    def __init__(self, netecho):
+    _numbers = itertools.count(1)  # one process may have several, side by side
+
+    def __init__(self, netecho, variant="nft"):
         self.netecho = netecho
+        self.variant = variant  # of the iptables programs of the node under test
         self.directory = None
+        self.tools = None
         # One for the whole run: the kernel still tracks connections to the addresses of earlier daemons.
         self.allocator = a.Allocator()
-        self._prefix = f"{PREFIX}{os.getpid()}-"
+        self._prefix = f"{PREFIX}{os.getpid()}-{next(self._numbers)}-"
         self._created = []
         self._servers = []
         self._serial = itertools.count()
@@ -68,6 +73,7 @@ class Topology:
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, _exit_on_signal)
         try:
+            self.tools = NodeTools(self.directory, self.variant)
             self._build()
         except BaseException:
             self.remove()

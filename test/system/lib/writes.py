@@ -1,7 +1,12 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Seeing every write to the node's netfilter tables, to prove that there was none."""
+"""Seeing every write to the node's netfilter tables, to prove what was written and what was not.
 
+With nf_tables the kernel tells: `nft monitor` listens in the node's namespace. The old iptables tells
+nobody, so there it is the programs that are watched.
+"""
+
+import contextlib
 import subprocess
 import time
 
@@ -13,24 +18,14 @@ QUIET_SECONDS = 0.3
 
 
 class WriteWatch:
-    """While open, `nft monitor` listens in the node's namespace."""
-
     def __init__(self, topology):
         self._topology = topology
-        self._path = f"{topology.directory}/writes-{time.monotonic_ns()}"
-        self._monitor = None
+        self._stack = contextlib.ExitStack()
+        self._watcher = _Programs(topology) if topology.variant == "legacy" else _Monitor(topology)
         self._before = 0  # lines written before the watch began
 
     def __enter__(self):
-        with open(self._path, "w", encoding="utf-8") as file:
-            self._monitor = self._topology.start("node", "nft", "monitor", stdout=file, stderr=subprocess.STDOUT)
-        # A monitor that is not listening yet would report "no writes": show it one of our own first.
-        deadline = time.monotonic() + 5
-        while PROBE_TABLE not in self._text():
-            if time.monotonic() > deadline:
-                raise shell.CommandFailed("nft monitor reports nothing")
-            self._topology.run("node", "nft", f"add table inet {PROBE_TABLE}; delete table inet {PROBE_TABLE}")
-            time.sleep(0.1)
+        self._stack.enter_context(self._watcher)
         # One sync is several commits: what settled by the first is still being written.
         seen = -1
         while seen != len(self.lines()):
@@ -40,10 +35,40 @@ class WriteWatch:
         return self
 
     def __exit__(self, *_):
-        shell.stop(self._monitor)
+        self._stack.close()
 
     def lines(self):
         """Everything written by others since the watch began."""
+        return self._watcher.lines()[self._before:]
+
+    def expect_none(self, trial, occasion):
+        time.sleep(WINDOW_SECONDS)
+        found = self.lines()
+        trial.require(not found, f"{occasion}: {len(found)} writes to netfilter, first: {found[:1]}")
+
+
+class _Monitor:
+    def __init__(self, topology):
+        self._topology = topology
+        self._path = f"{topology.directory}/writes-{time.monotonic_ns()}"
+        self._process = None
+
+    def __enter__(self):
+        with open(self._path, "w", encoding="utf-8") as file:
+            self._process = self._topology.start("node", "nft", "monitor", stdout=file, stderr=subprocess.STDOUT)
+        # A monitor that is not listening yet, and reads thousands of rules first, would report "no writes": show
+        # it one of our own.
+        deadline = time.monotonic() + 20
+        while PROBE_TABLE not in self._text():
+            if time.monotonic() > deadline:
+                raise shell.CommandFailed("nft monitor reports nothing")
+            self._topology.run("node", "nft", f"add table inet {PROBE_TABLE}; delete table inet {PROBE_TABLE}")
+            time.sleep(0.1)
+
+    def __exit__(self, *_):
+        shell.stop(self._process)
+
+    def lines(self):
         own = False
         found = []
         for line in self._text().splitlines():
@@ -53,13 +78,24 @@ class WriteWatch:
                 own = False
             elif line.strip():
                 found.append(line)
-        return found[self._before:]
-
-    def expect_none(self, trial, occasion):
-        time.sleep(WINDOW_SECONDS)
-        found = self.lines()
-        trial.require(not found, f"{occasion}: {len(found)} writes to netfilter, first: {found[:1]}")
+        return found
 
     def _text(self):
         with open(self._path, encoding="utf-8", errors="replace") as file:
             return file.read()
+
+
+class _Programs:
+    def __init__(self, topology):
+        self._topology = topology
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self):
+        self._stack.enter_context(self._topology.tools.wrapped())
+
+    def __exit__(self, *_):
+        self._stack.close()
+
+    def lines(self):
+        inputs = self._topology.tools.inputs(self._topology.namespace("node"))
+        return [line for text in inputs for line in text.splitlines() if line and not line.startswith(("*", "COMMIT"))]

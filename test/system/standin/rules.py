@@ -5,9 +5,11 @@
 import base64
 import hashlib
 import ipaddress
+import os
 
 import endpoints as ep
 
+MISBEHAVIOUR = os.environ.get("SLUICE_STANDIN_MISBEHAVE", "")  # see standin.py
 MARK = "0x00004000/0x00004000"
 NODE_PORT_COMMENT = "kubernetes service nodeports; NOTE: this must be the last rule in this chain"
 STATIC_CHAINS = {
@@ -48,6 +50,7 @@ class Rules:
         self.chains = {table: list(chains) for table, chains in STATIC_CHAINS.items()}
         self.lines = {"filter": [], "nat": []}
         self.health_ports = {}
+        self.endpoint_comments = True  # above a number of endpoints their rules have none
         self._node_addresses = node_addresses
         self._detector = config.detector(family)
 
@@ -71,9 +74,10 @@ class Rules:
     def begin(self):
         self.add("nat", "KUBE-POSTROUTING", f"-m mark ! --mark {MARK} -j RETURN")
         self.add("nat", "KUBE-POSTROUTING", "-j MARK --xor-mark 0x00004000")
-        self.add("nat", "KUBE-POSTROUTING", "-j MASQUERADE --random-fully")
+        self.add("nat", "KUBE-POSTROUTING", "-j MASQUERADE" + (" --random-fully" if self.config.random_fully else ""))
         self.add("nat", "KUBE-MARK-MASQ", "-j MARK --or-mark 0x00004000")
-        self.add("filter", "KUBE-FORWARD", "-m conntrack --ctstate INVALID -j DROP")
+        if not self.config.liberal():
+            self.add("filter", "KUBE-FORWARD", "-m conntrack --ctstate INVALID -j DROP")
         self.add("filter", "KUBE-FORWARD", f"-m mark --mark {MARK} -j ACCEPT")
         self.add("filter", "KUBE-FORWARD", "-m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT")
         if self.family == 4 and self.config.localhost_node_ports():
@@ -124,7 +128,7 @@ class Rules:
         external_ips = [ip for ip in (ep.address(ip, self.family) for ip in spec.get("externalIPs") or []) if ip]
         vips = [ip for ip in (ep.address(entry.get("ip"), self.family)
                               for entry in (service.get("status") or {}).get("loadBalancer", {}).get("ingress") or []
-                              if entry.get("ipMode", "VIP") == "VIP") if ip]
+                              if entry.get("ipMode", "VIP") == "VIP" or MISBEHAVIOUR == "any-mode") if ip]
         node_port = port.get("nodePort") or 0
         accessible = bool(node_port or vips or external_ips)
         receives_external = spec.get("type") in ("LoadBalancer", "NodePort") or bool(spec.get("externalIPs"))
@@ -149,28 +153,34 @@ class Rules:
             self.add("filter", chain, f'-m comment --comment "{name} has no {word}endpoints" {where} -j {verdict}')
 
         if has_internal:
-            self.add("nat", "KUBE-SERVICES", f"{destination(cluster_ip)} -j {self.chain(internal)}")
+            self.add("nat", "KUBE-SERVICES", f'{destination(cluster_ip)} -m comment --comment "{name} cluster IP" '
+                     f"-j {self.chain(internal)}")
         else:
             refuse("KUBE-SERVICES", destination(cluster_ip))
         firewalled = self._firewall(spec, name, protocol, vips, any_usable, destination)
         for ip in external_ips + vips:
             if any_usable:
                 target = firewalled if ip in vips and firewalled else ext
-                self.add("nat", "KUBE-SERVICES", f"{destination(ip)} -j {self.chain(target)}")
+                self.add("nat", "KUBE-SERVICES", f'{destination(ip)} -m comment --comment "{name} external" '
+                         f"-j {self.chain(target)}")
             if not has_external:
                 refuse("KUBE-EXTERNAL-SERVICES", destination(ip))
         if node_port:
             if any_usable:
-                self.add("nat", "KUBE-NODEPORTS", f"{match} --dport {node_port} -j {self.chain(ext)}")
+                self.add("nat", "KUBE-NODEPORTS", f"{match} --dport {node_port} -m comment --comment {name} "
+                         f"-j {self.chain(ext)}")
             if not has_external:
                 refuse("KUBE-EXTERNAL-SERVICES", f"-m addrtype --dst-type LOCAL {match} --dport {node_port}")
         self._health(service, found)
         if has_internal:
             self._masquerade_internal(internal, destination(cluster_ip))
         if any_usable and accessible:
-            self._external_chain(ext, svc, svl, external_local, has_external)
-        self._balance(svc, cluster, name, protocol)
-        self._balance(svl, local, name, protocol)
+            self._external_chain(ext, svc, svl, external_local, has_external, name)
+        memory = None
+        if spec.get("sessionAffinity") == "ClientIP":
+            memory = ((spec.get("sessionAffinityConfig") or {}).get("clientIP") or {}).get("timeoutSeconds", 10800)
+        self._balance(svc, cluster, name, protocol, memory)
+        self._balance(svl, local, name, protocol, memory)
 
     def _masquerade_internal(self, chain, match):
         if self.config.masquerade_all:
@@ -178,10 +188,10 @@ class Rules:
         elif self._detector:
             self.add("nat", chain, f"{match} ! {self._detector} -j KUBE-MARK-MASQ")
 
-    def _external_chain(self, ext, svc, svl, external_local, has_external):
+    def _external_chain(self, ext, svc, svl, external_local, has_external, name):
         self.chain(ext)
         if not external_local:
-            self.add("nat", ext, "-j KUBE-MARK-MASQ")
+            self.add("nat", ext, f"-m comment --comment {name} -j KUBE-MARK-MASQ")
         else:
             if self._detector:
                 self.add("nat", ext, f"{self._detector} -j {self.chain(svc)}")
@@ -193,11 +203,16 @@ class Rules:
     def _firewall(self, spec, name, protocol, vips, any_usable, destination):
         ranges = [ep.network(text, self.family) for text in spec.get("loadBalancerSourceRanges") or []]
         ranges = [one for one in ranges if one]
-        if not ranges or any(one.endswith("/0") for one in ranges) or not vips or not any_usable:
+        wanted = spec.get("loadBalancerSourceRanges") if MISBEHAVIOUR == "strict-ranges" else ranges
+        if not wanted or any(one.endswith("/0") for one in ranges) or not vips or not any_usable:
             return None
         chain, ext = (self.chain(chain_name(kind, name, protocol)) for kind in ("FW", "EXT"))
         for one in ranges:
             self.add("nat", chain, f"-s {one} -j {ext}")
+        if any(ipaddress.ip_address(ip) in ipaddress.ip_network(one) for one in ranges
+               for ip in self.config.node_ips if ep.address(ip, self.family)):
+            for ip in vips:
+                self.add("nat", chain, f"-s {ip} -j {ext}")
         for ip in vips:
             self.add("filter", "KUBE-PROXY-FIREWALL", f"{destination(ip)} -j DROP")
         return chain
@@ -209,14 +224,25 @@ class Rules:
             self.add("filter", "KUBE-NODEPORTS", f"-m tcp -p tcp --dport {number} -j ACCEPT")
             self.health_ports.setdefault(number, set()).update(one.ip for one in found if one.local and one.ready)
 
-    def _balance(self, chain, listed, name, protocol):
-        for index, one in enumerate(listed):
-            self.chain(chain)
-            where = f"[{one.ip}]:{one.port}" if self.family == 6 else f"{one.ip}:{one.port}"
-            target = chain_name("SEP", name, protocol, where)
+    def _balance(self, chain, listed, name, protocol, memory):
+        """`memory`: for so many seconds a client is sent where it was before; None: it is not."""
+        comment = f"-m comment --comment {name} " if self.endpoint_comments else ""
+        wheres = [f"[{one.ip}]:{one.port}" if self.family == 6 else f"{one.ip}:{one.port}" for one in listed]
+        targets = [chain_name("SEP", name, protocol, where) for where in wheres]
+        for one, target in zip(listed, targets) if memory else ():
+            limit = "" if MISBEHAVIOUR == "endless-memory" else f"--seconds {memory} --reap "
+            self.add("nat", self.chain(chain),
+                     f"{comment}-m recent --name {self._memory(one, target)} --rcheck {limit}-j {target}")
+        for index, (one, where, target) in enumerate(zip(listed, wheres, targets)):
             share = f"-m statistic --mode random --probability {1 / (len(listed) - index):.10f} "
-            self.add("nat", chain, (share if index < len(listed) - 1 else "") + f"-j {target}")
+            self.add("nat", self.chain(chain), comment + (share if index < len(listed) - 1 else "") + f"-j {target}")
             if target not in self.chains["nat"]:
                 self.chain(target)
-                self.add("nat", target, f"-s {one.ip} -j KUBE-MARK-MASQ")
-                self.add("nat", target, f"-m {protocol} -p {protocol} -j DNAT --to-destination {where}")
+                self.add("nat", target, f"-s {one.ip} {comment}-j KUBE-MARK-MASQ")
+                writes = memory and MISBEHAVIOUR != "no-memory"
+                written = f"-m recent --name {self._memory(one, target)} --set " if writes else ""
+                self.add("nat", target, f"{comment}{written}-m {protocol} -p {protocol} -j DNAT --to-destination {where}")
+
+    @staticmethod
+    def _memory(one, chain):
+        return f"for-{one.ip}" if MISBEHAVIOUR == "one-memory" else chain

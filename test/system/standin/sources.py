@@ -38,7 +38,8 @@ class Directory:
 
 
 class ApiServer:
-    def __init__(self, kubeconfig):
+    def __init__(self, kubeconfig, accept_part=False):
+        self._accept_part = accept_part
         with open(kubeconfig, encoding="utf-8") as file:
             text = file.read()
         self._url = re.search(r"server: *(\S+)", text).group(1)
@@ -49,14 +50,16 @@ class ApiServer:
             self._tls.load_cert_chain(pem.name)
 
     def read(self):
-        """The objects, or None when the server does not give all of them."""
+        """The objects, or None when the server does not give all of them (and a part is not accepted)."""
         found = {}
         for kind, path in SELECTED.items():
             try:
                 with urllib.request.urlopen(self._url + path, context=self._tls, timeout=5) as answer:
                     found[kind] = json.load(answer)["items"]
             except (OSError, ValueError, KeyError, urllib.error.URLError):
-                return None
+                if not self._accept_part:
+                    return None
+                found[kind] = []
         return found
 
 

@@ -5,7 +5,22 @@
 
 It takes the daemon's flags and writes the reference's iptables rules, whole and by polling: good enough to
 show that every case passes on right rules. SLUICE_STANDIN_LEAVE_OUT, a regular expression, leaves out the rules it
-matches: that shows that the cases fail on wrong ones.
+matches: that shows that the cases fail on wrong ones. SLUICE_STANDIN_MISBEHAVE names one wrong way to write right ones:
+  eager           writes before everything was listed
+  flush-first     empties what it is about to write anew
+  never-looks     does not notice when its rules are gone
+  forgetful       does not try again what could not be written
+  keeps-stale     leaves the chains of Services that are gone
+  follows-sysctl  looks at be_liberal at each write and not at the start
+  never-large     writes comments however many endpoints there are
+  rewrites        writes everything at a start
+  hasty           does not pause between two syncs
+  always-random   asks for --random-fully whatever the version
+  strict-ranges   closes an address whose source ranges are all of the other family
+  any-mode        serves addresses whose ipMode is Proxy
+  no-memory       asks for affinity and never writes it
+  endless-memory  never forgets a client
+  one-memory      remembers by endpoint, for all Services together
 """
 
 import argparse
@@ -23,9 +38,12 @@ import time
 
 import rules
 import sources
+from rules import MISBEHAVIOUR
 
 POLL_SECONDS = 0.03
 CHECK_SECONDS = 1.0
+LARGE = 1000
+LIBERAL = "/proc/sys/net/netfilter/nf_conntrack_tcp_be_liberal"
 stopping = threading.Event()
 PER_SERVICE = re.compile(r"^:(KUBE-(?:SVC|SVL|EXT|FW|SEP)-\w+)", re.M)
 
@@ -45,7 +63,8 @@ def options():
     parser.add_argument("--nodeport-addresses", default="")
     parser.add_argument("--state-dir")
     parser.add_argument("--cleanup", action="store_true")
-    for ignored in ("--plugin-dir", "--v", "--iptables-sync-period", "--iptables-min-sync-period"):
+    parser.add_argument("--iptables-min-sync-period", type=lambda text: float(text.rstrip("s")), default=0)
+    for ignored in ("--plugin-dir", "--v", "--iptables-sync-period"):
         parser.add_argument(ignored)
     return parser.parse_args()
 
@@ -57,6 +76,9 @@ class Config:
         self.masquerade_all = given.masquerade_all
         self.zone = ""
         self.node_ips = []
+        self.random_fully = tuple(map(int, re.search(r"v(\d+)\.(\d+)\.(\d+)", run("iptables", "--version").stdout)
+                                      .groups())) >= (1, 6, 2) or MISBEHAVIOUR == "always-random"
+        self._liberal_at_start = is_liberal()
         self._leave_out = os.environ.get("SLUICE_STANDIN_LEAVE_OUT")
         self._logged = set()
 
@@ -65,6 +87,9 @@ class Config:
             if node["metadata"]["name"] == self.node_name:
                 self.zone = (node["metadata"].get("labels") or {}).get("topology.kubernetes.io/zone", "")
                 self.node_ips = [entry["address"] for entry in node["status"]["addresses"] if entry["type"] == "InternalIP"]
+
+    def liberal(self):
+        return is_liberal() if MISBEHAVIOUR == "follows-sysctl" else self._liberal_at_start
 
     def detector(self, family):
         if self.given.detect_local_mode == "BridgeInterface":
@@ -95,6 +120,11 @@ class Config:
             print(line, file=sys.stderr, flush=True)
 
 
+def is_liberal():
+    with open(LIBERAL, encoding="ascii") as file:
+        return file.read().strip() != "0"
+
+
 def tool(family, suffix=""):
     return ("iptables" if family == 4 else "ip6tables") + suffix
 
@@ -106,7 +136,7 @@ def run(*argv, **more):
 def restore(family, text):
     done = run(tool(family, "-restore"), "-w", "--noflush", input=text)
     if done.returncode != 0:
-        print(f"restore failed: {done.stderr}\n{text}", file=sys.stderr, flush=True)
+        print(f"restore failed: {done.stderr}", file=sys.stderr, flush=True)
     return done.returncode == 0
 
 
@@ -121,16 +151,30 @@ def ensure_jumps(family):
             run(tool(family), "-w", "-I", *rule)
 
 
+def leftovers(family, text):
+    """The chains of Services that are no more."""
+    return [] if MISBEHAVIOUR == "keeps-stale" else sorted(saved_chains(family) - set(PER_SERVICE.findall(text)))
+
+
 def write(family, text):
-    stale = sorted(saved_chains(family) - set(PER_SERVICE.findall(text)))
+    """Whether it is in the kernel."""
+    stale = leftovers(family, text)
+    if MISBEHAVIOUR == "flush-first":
+        restore(family, "*nat\n:KUBE-SERVICES - [0:0]\nCOMMIT\n")
     ending = "".join(f"-X {name}\n" for name in stale) + "COMMIT\n"
     text = text.replace("*nat\n", "*nat\n" + "".join(f":{name} - [0:0]\n" for name in stale))
-    if restore(family, text[:-len("COMMIT\n")] + ending):
-        ensure_jumps(family)
+    if not restore(family, text[:-len("COMMIT\n")] + ending):
+        return MISBEHAVIOUR == "forgetful"
+    ensure_jumps(family)
+    return True
 
 
 def intact(family):
-    return "KUBE-POSTROUTING" in run(tool(family), "-w", "-t", "nat", "-S", "POSTROUTING").stdout and \
+    if MISBEHAVIOUR == "never-looks":
+        return True
+    return "KUBE-FORWARD" in run(tool(family), "-w", "-S", "FORWARD").stdout and \
+        "ESTABLISHED" in run(tool(family), "-w", "-S", "KUBE-FORWARD").stdout and \
+        "KUBE-POSTROUTING" in run(tool(family), "-w", "-t", "nat", "-S", "POSTROUTING").stdout and \
         "MASQUERADE" in run(tool(family), "-w", "-t", "nat", "-S", "KUBE-POSTROUTING").stdout
 
 
@@ -196,6 +240,7 @@ def texts(config, found):
     made, health = {}, {}
     for family in (4, 6):
         collected = rules.Rules(config, family, node_addresses(family))
+        collected.endpoint_comments = MISBEHAVIOUR == "never-large" or count_endpoints(found, family) <= LARGE
         collected.begin()
         for service in found["Service"]:
             key = service["metadata"]["namespace"], service["metadata"]["name"]
@@ -207,28 +252,36 @@ def texts(config, found):
     return made, health
 
 
+def count_endpoints(found, family):
+    return sum(len(one["endpoints"]) * len(one["ports"]) for one in found["EndpointSlice"]
+               if one.get("addressType") == f"IPv{family}" and one.get("ports") and one.get("endpoints"))
+
+
 def serve(config, source, state_path):
     written = {}
-    if os.path.exists(state_path):
+    if os.path.exists(state_path) and MISBEHAVIOUR != "rewrites":
         with open(state_path, encoding="utf-8") as file:
             written = {int(family): text for family, text in json.load(file).items()}
-    health, checked = HealthPorts(), 0
+    health, checked, wrote = HealthPorts(), 0, 0
+    pause = 0 if MISBEHAVIOUR == "hasty" else config.given.iptables_min_sync_period
     if config.localhost_node_ports():
         run("sysctl", "-qw", "net.ipv4.conf.all.route_localnet=1")
     while not stopping.is_set():
-        found = source.read()
+        found = source.read() if time.monotonic() >= wrote + pause else None
         if found is not None:
+            first = not checked
             config.use_node(found["Node"])
             made, ports = texts(config, found)
             health.update(ports)
             look = time.monotonic() - checked > CHECK_SECONDS
-            changed = [family for family in made if made[family] != written.get(family) or (look and not intact(family))]
-            for family in changed:
-                write(family, made[family])
+            changed = [family for family in made if made[family] != written.get(family) or (look and not intact(family)) or
+                       (first and leftovers(family, made[family]))]
+            done = [family for family in changed if write(family, made[family])]
             if look:
                 checked = time.monotonic()
-            if changed:
-                written = made
+            if done:
+                wrote = time.monotonic()
+                written.update({family: made[family] for family in done})
                 with open(state_path + ".new", "w", encoding="utf-8") as file:
                     json.dump(written, file)
                 os.rename(state_path + ".new", state_path)
@@ -243,7 +296,8 @@ def main():
         return 0
     config = Config(given)
     try:
-        source = sources.Directory(given.manifests) if given.manifests else sources.ApiServer(given.kubeconfig)
+        source = sources.Directory(given.manifests) if given.manifests else \
+            sources.ApiServer(given.kubeconfig, accept_part=MISBEHAVIOUR == "eager")
     except OSError as error:
         print(f"kubeconfig {given.kubeconfig}: {error.strerror}", file=sys.stderr)
         return 1

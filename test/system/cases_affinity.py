@@ -1,0 +1,134 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Cases 73–78: a client meets the endpoint again that it had before."""
+
+import time
+
+from lib.addresses import E1, E2, E3, E4, EXT_OTHER
+from lib.cases import EXT, POD, case, kept, masqueraded
+from lib.objects import ready
+
+FOUR = [ready(E1), ready(E2), ready(E3), ready(E4)]
+ANY = masqueraded(E1, E2, E3, E4)
+HOST = {one.name: one for one in (E1, E2, E3, E4)}
+SHORT_SECONDS = 5
+# So many memories that all of them cannot come out alike by chance: a quarter each time.
+MANY = 10
+
+
+def remembering(seconds=10800):
+    return {"sessionAffinity": "ClientIP", "sessionAffinityConfig": {"clientIP": {"timeoutSeconds": seconds}}}
+
+
+def sticky(t, endpoints, seconds=10800, **wanted):
+    return t.service(endpoints, spec=remembering(seconds), **wanted)
+
+
+def others(name):
+    return [ready(host) for host in HOST.values() if host.name != name]
+
+
+def rules_of(lines, chain):
+    return [line for line in lines if line.startswith(f"-A {chain} ")]
+
+
+@case(73, "the rules that ask the memory come before those that choose; the memory is written where the choice is made",
+      backends=["iptables"])
+def rules(t):
+    service = sticky(t, FOUR, seconds=10800)
+    t.settle()
+    lines = t.saved("nat")
+    dispatch = [line for line in lines if f"{service.namespace}/{service.name}:p80 cluster IP" in line]
+    chain = next((line.split(" -j ")[1] for line in dispatch if line.startswith("-A KUBE-SERVICES")), "?")
+    kinds = ["asks" if "--rcheck" in line else "chooses" for line in rules_of(lines, chain) if "-j KUBE-SEP-" in line]
+    t.require(kinds == ["asks"] * 4 + ["chooses"] * 4, f"the order of rules in {chain} is {kinds}")
+    for line in rules_of(lines, chain):
+        if "--rcheck" in line:
+            t.require("--seconds 10800" in line and "--reap" in line, f"no time limit: {line}")
+            endpoint = line.split(" -j ")[1]
+            own = rules_of(lines, endpoint)
+            t.require([("--set" in rule, "-j DNAT" in rule) for rule in own] == [(False, False), (True, True)],
+                      f"the memory is to be written by the DNAT rule only: {own}")
+            t.require(f"--name {endpoint} " in line and any(f"--name {endpoint} " in rule for rule in own),
+                      f"{endpoint} is not asked under the name it is written under")
+
+
+@case(74, "a client meets one endpoint at cluster IP, node port, external IP and balancer; other clients have their own",
+      legacy=True)
+def one_memory_for_all_addresses(t):
+    services = [sticky(t, FOUR, type="LoadBalancer", external=True) for _ in range(MANY // 2)]
+    t.settle()
+    service = services[0]
+    for client in (EXT, EXT_OTHER):
+        t.expect_one(client, [service.cluster(), *service.externals()], ANY)
+    t.expect_one(POD, service.externals(), ANY)
+    t.expect_one(POD, service.cluster(), kept(E1, E2, E3, E4))
+    pairs = {(t.expect_one(EXT, one.vip(), ANY, questions=3), t.expect_one(EXT_OTHER, one.node(), ANY, questions=3))
+             for one in services}
+    t.require(any(here != there for here, there in pairs), "two clients always share their endpoint")
+
+
+@case(74, "the memory lasts as long as the client keeps coming, and ends after the time-out", protocols=["tcp"],
+      sources=["manifests"])
+def memory_ends(t):
+    services = [sticky(t, FOUR, seconds=SHORT_SECONDS) for _ in range(MANY)]
+    t.settle()
+    first = [t.expect_one(EXT, one.cluster(), ANY, questions=2) for one in services]
+    # Longer than the time-out in all, and each pause shorter: every connection starts the time anew.
+    for _ in range(2):
+        time.sleep(SHORT_SECONDS * 0.6)
+        again = [t.expect_one(EXT, one.cluster(), ANY, questions=1) for one in services]
+        t.require(again == first, f"within the time-out: had {first}, then {again}")
+    time.sleep(SHORT_SECONDS + 1)
+    later = [t.expect_one(EXT, one.cluster(), ANY, questions=1) for one in services]
+    t.require(later != first, f"still the same endpoints after the time-out: {later}")
+
+
+@case(75, "a client whose endpoint is removed gets another one, and stays with it")
+def endpoint_removed(t):
+    service = sticky(t, FOUR)
+    t.settle()
+    before = t.expect_one(EXT, service.cluster(), ANY)
+    service.set_endpoints(others(before))
+    t.settle()
+    after = t.expect_one(EXT, service.cluster(), masqueraded(*(one.host for one in others(before))))
+    service.set_endpoints(FOUR)
+    t.settle()
+    t.require(t.expect_one(EXT, service.cluster(), ANY) == after, "it did not stay with the new one")
+
+
+@case(75, "each port of a Service remembers for itself", protocols=["tcp"])
+def memory_per_port(t):
+    ports = [(f"p{number}", number, 80) for number in range(80, 80 + MANY)]
+    service = sticky(t, FOUR, ports=ports)
+    t.settle()
+    met = [t.expect_one(EXT, service.cluster(number), ANY, questions=4) for _, number, _ in ports]
+    t.require(len(set(met)) > 1, f"all {MANY} ports led to {met[0]}")
+
+
+@case(76, "affinity with external policy Local: clients stay with a local endpoint, pods with one of all", legacy=True)
+def with_external_local(t):
+    services = [sticky(t, FOUR, type="LoadBalancer", external=True, external_policy="Local") for _ in range(MANY)]
+    t.settle()
+    for service in services[:2]:
+        t.expect_one(EXT, service.externals(), kept(E1, E4))
+        t.expect_one(POD, service.externals(), kept(E1, E2, E3, E4))
+    met = {t.expect_one(POD, service.vip(), kept(E1, E2, E3, E4), questions=2) for service in services}
+    t.require(met & {E2.name, E3.name}, "pods never met a remote endpoint")
+
+
+@case(78, "affinity switched on and off while the Service is used")
+def switched(t):
+    service = t.service(FOUR)
+    t.settle()
+    t.expect(EXT, service.cluster(), ANY)
+    hammer = t.hammer(POD, service.cluster()) if t.protocol == "tcp" else None
+    service.update(spec=remembering())
+    t.settle()
+    t.expect_one(EXT, service.cluster(), ANY)
+    t.expect_one(EXT_OTHER, service.cluster(), ANY)
+    service.update(spec=None)
+    t.settle()
+    t.expect(EXT, service.cluster(), ANY)
+    if hammer:
+        t.require_unbroken(hammer, "while affinity was switched")

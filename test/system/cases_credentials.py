@@ -1,0 +1,317 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Credentials and ways to the API server: renewed under a running daemon, and explained when they fail."""
+
+import os
+import secrets
+import shutil
+
+from lib import kubeconfigs
+from lib.addresses import E1, E2, NODE2
+from lib.apiserver import PORT
+from lib.cases import POD, kept, own_daemon
+from lib.connect_proxy import ConnectProxy
+from lib.kubeconfigs import CredentialProgram
+from lib.objects import ready
+
+WATCHED = {"services", "endpointslices", "nodes"}
+
+
+def keys(t):
+    return t.bench.source.tls_dir
+
+
+def path(t, name):
+    return os.path.join(t.topology.directory, f"{t.bench.label}-{name}")
+
+
+def ca_data(t, name="ca.crt"):
+    return {"certificate-authority-data": kubeconfigs.data(keys(t), name)}
+
+
+def with_certificate(t):
+    return {"client-certificate": os.path.join(keys(t), "client.crt"), "client-key": os.path.join(keys(t), "client.key")}
+
+
+def start_with(t, cluster, user, synced=True):
+    """The daemon anew, with a kubeconfig of its own."""
+    daemon = t.bench.daemon
+    daemon.stop()
+    written = kubeconfigs.write(path(t, "kubeconfig"), cluster, user)
+    daemon.start(["--kubeconfig", written], t.bench.flags)
+    if synced:
+        daemon.wait_synced()
+
+
+def asked(t, since):
+    return t.bench.source.requests(since)[0]
+
+
+def now(t):
+    return t.bench.source.requests()[1]
+
+
+def watches(t, since, accepted=lambda one: True):
+    """The kinds whose watch was opened, and accepted, since then."""
+    return {one["resource"] for one in asked(t, since) if one["verb"] == "watch" and one["code"] == 200 and accepted(one)}
+
+
+def expect_resumed(t, since):
+    """Nothing was listed again, neither in pages nor as a stream."""
+    lists = [one for one in asked(t, since) if one["verb"] == "list" or "sendInitialEvents" in one["query"]]
+    t.require(not lists, f"{len(lists)} lists, first: {lists[:1]}")
+
+
+def expect_serves(t):
+    """A change arrives."""
+    service = t.service([ready(E1)])
+    t.expect_soon(POD, service.cluster(), kept(E1), seconds=40)
+    service.set_endpoints([ready(E2)])
+    t.expect_soon(POD, service.cluster(), kept(E2), seconds=10)
+
+
+def expect_said(t, *words):
+    line = t.bench.daemon.wait_logged(*words, seconds=15)
+    t.require(line is not None, f"no line with {words}; the last ones: {t.bench.daemon.log_tail()}")
+
+
+def expect_unsaid(t, word):
+    lines = [line for line in t.bench.daemon.log().splitlines() if word in line]
+    t.require(not lines, f"{len(lines)} lines with {word}, first: {lines[:1]}")
+
+
+def rotate_token(t):
+    """What the server accepts from now on."""
+    fresh = os.path.join(keys(t), "token.fresh")
+    with open(fresh, "w", encoding="utf-8") as file:
+        file.write(secrets.token_hex(20))
+    os.replace(fresh, os.path.join(keys(t), "token"))
+
+
+def rotate_certificate(t):
+    """A new client certificate; returns whether a request came with another than before."""
+    before = {one["certificate"]["serial"] for one in asked(t, 0) if one["certificate"]}
+    t.bench.source.admin("certificate", {"name": "client"})
+    return lambda one: one["certificate"] is not None and one["certificate"]["serial"] not in before
+
+
+# Credential programs.
+
+
+@own_daemon(None, "a credential program is run again when its token is about to expire")
+def program_token_expires(t):
+    program = CredentialProgram(path(t, "program"), keys(t))
+    start_with(t, ca_data(t), program.user("token", 4))
+
+    def renewed():
+        t.bench.source.cut()
+        return program.runs() >= 2
+
+    t.wait_until(renewed, "a second run of the program", seconds=20)
+    expect_serves(t)
+    expect_unsaid(t, "answers 401")
+
+
+@own_daemon(None, "a refused token has the credential program run once, nothing is listed again and nothing complained of")
+def program_token_refused(t):
+    program = CredentialProgram(path(t, "program"), keys(t))
+    start_with(t, ca_data(t), program.user("token"))
+    t.require(program.runs() == 1, f"{program.runs()} runs at the start")
+    since = now(t)
+    rotate_token(t)
+    t.bench.source.cut()
+    t.wait_until(lambda: watches(t, since) == WATCHED, "every watch resumed", seconds=20)
+    t.require(program.runs() == 2, f"{program.runs()} runs after one rotation")
+    expect_resumed(t, since)
+    expect_unsaid(t, "answers 401")
+    expect_serves(t)
+
+
+@own_daemon(None, "a credential program that hands out another certificate: every watch goes on with it")
+def program_certificate(t):
+    program = CredentialProgram(path(t, "program"), keys(t))
+    start_with(t, ca_data(t), program.user("certificate", 4))
+    since = now(t)
+    with_new = rotate_certificate(t)
+
+    def renewed():
+        # One watch is opened anew; the others must follow by themselves.
+        t.bench.source.admin("cut", {"how": "abrupt", "resource": "services"})
+        return watches(t, since, with_new) == WATCHED
+
+    t.wait_until(renewed, "every watch with the new certificate", seconds=30)
+    expect_resumed(t, since)
+    expect_serves(t)
+
+
+@own_daemon(None, "a credential program that fails is named with what it complained of, and never with what it printed")
+def program_fails(t):
+    program = path(t, "program")
+    with open(program, "w", encoding="utf-8") as file:
+        file.write("#!/bin/sh\necho S3CR3T\necho 'cannot reach the identity server' >&2\nexit 7\n")
+    os.chmod(program, 0o755)
+    user = {"exec": {"apiVersion": kubeconfigs.V1, "command": program, "interactiveMode": "Never"}}
+    start_with(t, ca_data(t), user, synced=False)
+    expect_said(t, program, "exit status 7", "cannot reach the identity server")
+    expect_unsaid(t, "S3CR3T")
+    t.bench.daemon.check_alive()
+
+
+# Files.
+
+
+@own_daemon(None, "a token file is rotated: the new token is used, nothing is listed again and nothing complained of")
+def token_file_rotated(t):
+    start_with(t, ca_data(t), {"tokenFile": os.path.join(keys(t), "token")})
+    since = now(t)
+    rotate_token(t)
+    t.bench.source.cut()
+    t.wait_until(lambda: watches(t, since) == WATCHED, "every watch resumed", seconds=20)
+    expect_resumed(t, since)
+    expect_unsaid(t, "answers 401")
+    expect_serves(t)
+
+
+@own_daemon(None, "a client certificate is rotated on disk: every watch goes on with it, and nothing is listed again")
+def client_certificate_rotated(t):
+    start_with(t, ca_data(t), with_certificate(t))
+    hammered = t.service([ready(E1)])
+    t.settle()
+    hammer = t.hammer(POD, hammered.cluster())
+    since = now(t)
+    with_new = rotate_certificate(t)
+    # One watch is opened anew; the others must follow by themselves.
+    t.bench.source.admin("cut", {"how": "abrupt", "resource": "services"})
+    t.wait_until(lambda: watches(t, since, with_new) == WATCHED, "every watch with the new certificate", seconds=20)
+    expect_resumed(t, since)
+    expect_said(t, "the client certificate has changed", "CN=system:kube-proxy", "valid until")
+    expect_serves(t)
+    t.require_unbroken(hammer, "while the certificate was rotated")
+
+
+@own_daemon(None, "a client certificate without its key yet: the old pair goes on, and it is said once")
+def client_certificate_half_rotated(t):
+    own = {name: path(t, name) for name in ("client.crt", "client.key")}
+    for name, copy in own.items():
+        shutil.copy(os.path.join(keys(t), name), copy)
+    start_with(t, ca_data(t), {"client-certificate": own["client.crt"], "client-key": own["client.key"]})
+    since = now(t)
+    with_new = rotate_certificate(t)
+    shutil.copy(os.path.join(keys(t), "client.crt"), own["client.crt"])
+    t.bench.source.cut()
+    t.wait_until(lambda: watches(t, since) == WATCHED, "every watch resumed", seconds=20)
+    t.require(not watches(t, since, with_new), "the new certificate was used without its key")
+    said = [line for line in t.bench.daemon.log().splitlines() if "the key does not belong to" in line]
+    t.require(len(said) == 1, f"{len(said)} lines about the key: {said}")
+    shutil.copy(os.path.join(keys(t), "client.key"), own["client.key"])
+    # Without any other event: the pair is looked at again by itself.
+    t.wait_until(lambda: watches(t, since, with_new) == WATCHED, "every watch with the new certificate", seconds=30)
+    expect_resumed(t, since)
+    expect_serves(t)
+
+
+@own_daemon(None, "an expired client certificate is named with its subject and its end, and a renewed one is taken")
+def client_certificate_expired(t):
+    t.bench.source.admin("certificate", {"name": "client", "valid_from": -7200, "valid_until": -60})
+    start_with(t, ca_data(t), with_certificate(t), synced=False)
+    expect_said(t, "client.crt (subject CN=system:kube-proxy", "expired at", "renew it")
+    expect_said(t, "connection: ", NODE2.v4, "client certificate", "expired at")
+    t.bench.source.admin("certificate", {"name": "client"})
+    t.bench.daemon.wait_synced()
+    expect_serves(t)
+
+
+@own_daemon(None, "the CA is rotated: the wrong one is named, the new file is taken")
+def ca_rotated(t):
+    authority = path(t, "ca.crt")
+    shutil.copy(os.path.join(keys(t), "ca.crt"), authority)
+    start_with(t, {"certificate-authority": authority}, with_certificate(t))
+    since = now(t)
+    # Our own view of the server would break with it.
+    t.bench.source.admin("certificate", {"name": "server", "authority": "other-ca"})
+    t.bench.source.cut()
+    expect_said(t, "not signed by the CA of " + authority)
+    shutil.copy(os.path.join(keys(t), "other-ca.crt"), authority)
+    t.wait_until(lambda: "works again" in t.bench.daemon.log(), "the new CA taken", seconds=40)
+    t.wait_until(lambda: watches(t, since) == WATCHED, "every watch resumed", seconds=40)
+    expect_serves(t)
+
+
+# Names and trust.
+
+
+@own_daemon(None, "tls-server-name is what the server's certificate must have")
+def tls_server_name(t):
+    start_with(t, {**ca_data(t), "tls-server-name": "localhost"}, with_certificate(t))
+    expect_serves(t)
+    start_with(t, {**ca_data(t), "tls-server-name": "wrong.example"}, with_certificate(t), synced=False)
+    expect_said(t, "not made out to wrong.example", "tls-server-name")
+
+
+@own_daemon(None, "insecure-skip-tls-verify takes any server; without it and without a CA the system's CAs count")
+def insecure(t):
+    start_with(t, {"insecure-skip-tls-verify": True, "tls-server-name": "wrong.example"}, with_certificate(t))
+    expect_serves(t)
+    start_with(t, {}, with_certificate(t), synced=False)
+    expect_said(t, "not signed by a CA of this system", "certificate-authority")
+    os.environ["SSL_CERT_FILE"] = os.path.join(keys(t), "ca.crt")
+    t.defer(lambda: os.environ.pop("SSL_CERT_FILE"))
+    start_with(t, {}, with_certificate(t))
+    expect_serves(t)
+
+
+@own_daemon(None, "impersonation goes with every request, each group in a header of its own")
+def impersonation(t):
+    since = now(t)
+    start_with(t, ca_data(t), {**with_certificate(t), "as": "jane", "as-uid": "7", "as-groups": ["g1", "g2, x"],
+                               "as-user-extra": {"a/b": ["1", "2"]}})
+    wanted = {"impersonate-user": "jane", "impersonate-uid": "7", "impersonate-group": "g1\ng2, x",
+              "impersonate-extra-a%2fb": "1\n2"}
+    seen = [{name: one["headers"].get(name) for name in wanted}
+            for one in asked(t, since) if one["verb"] == "watch" and "impersonate-user" in one["headers"]]
+    t.require(seen and all(headers == wanted for headers in seen), f"seen: {seen[:1]}")
+
+
+# Proxies.
+
+
+def connect_proxy(t, user_info=None):
+    proxy = ConnectProxy(t.topology.namespace("node2"), NODE2.v4, ("127.0.0.1", PORT), user_info)
+    t.defer(proxy.close)
+    return proxy
+
+
+@own_daemon(None, "proxy-url: the tunnel is asked for by name, and the server behind it is verified")
+def proxy_of_the_kubeconfig(t):
+    proxy = connect_proxy(t, "me:p@ss")
+    url = f"http://me:p%40ss@{NODE2.v4}:{proxy.port}"
+    # A name that only the proxy could look up.
+    cluster = {**ca_data(t), "server": f"https://api.invalid:{PORT}", "proxy-url": url, "tls-server-name": "localhost"}
+    start_with(t, cluster, with_certificate(t))
+    expect_serves(t)
+    t.require(set(proxy.asked) == {f"api.invalid:{PORT}"}, f"asked for {set(proxy.asked)}")
+    start_with(t, {**cluster, "tls-server-name": "api.invalid"}, with_certificate(t), synced=False)
+    expect_said(t, "not made out to api.invalid")
+    start_with(t, {**cluster, "proxy-url": f"http://{NODE2.v4}:{proxy.port}"}, with_certificate(t), synced=False)
+    expect_said(t, f"the proxy http://{NODE2.v4}:{proxy.port}", "407", "user name and password")
+    proxy.close()
+    start_with(t, cluster, with_certificate(t), synced=False)
+    expect_said(t, f"through the proxy http://{NODE2.v4}:{proxy.port}", "refused")
+    expect_unsaid(t, "p@ss")
+    expect_unsaid(t, "p%40ss")
+
+
+@own_daemon(None, "HTTPS_PROXY is used when the kubeconfig names no proxy, but for what NO_PROXY names")
+def proxy_of_the_environment(t):
+    proxy = connect_proxy(t)
+    for name, value in (("HTTPS_PROXY", f"{NODE2.v4}:{proxy.port}"), ("NO_PROXY", "192.168.7.0/24")):
+        os.environ[name] = value
+        t.defer(lambda name=name: os.environ.pop(name))
+    start_with(t, ca_data(t), with_certificate(t))
+    expect_serves(t)
+    t.require(set(proxy.asked) == {f"{NODE2.v4}:{PORT}"}, f"asked for {set(proxy.asked)}")
+    os.environ["NO_PROXY"] = "192.168.0.0/24"
+    tunnels = len(proxy.asked)
+    start_with(t, ca_data(t), with_certificate(t))
+    expect_serves(t)
+    t.require(len(proxy.asked) == tunnels, f"{len(proxy.asked) - tunnels} tunnels in spite of NO_PROXY")

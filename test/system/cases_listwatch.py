@@ -1,0 +1,235 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""How the daemon reads an API server: as a stream, as lists where it must, from Endpoints where it must, and
+never faster than it may."""
+
+import time
+
+from lib.addresses import E1, E2, E3, FAMILIES, POD_PORT
+from lib.cases import POD, REJECTED, kept, own_daemon
+from lib.objects import port, ready
+
+RESOURCES = ("services", "endpointslices", "nodes")
+SWITCH = "KUBE_FEATURE_WatchListClient"
+BOTH = [ready(E1), ready(E2)]
+
+
+class Asked:
+    """What the daemon has asked the API server since this was made."""
+
+    def __init__(self, t):
+        self._source = t.bench.source
+        self._from = self._source.requests(1 << 60)[1]
+
+    def all(self):
+        made, _ = self._source.requests(self._from)
+        return [one for one in made if one["headers"].get("user-agent", "").startswith("sluiced/")]
+
+    def lists(self, resource=None):
+        return [one for one in self.all() if one["verb"] == "list" and resource in (None, one["resource"])]
+
+    def streams(self, resource=None):
+        return [one for one in self.all() if one["query"].get("sendInitialEvents") == "true"
+                and resource in (None, one["resource"])]
+
+    def paths(self):
+        return [one["path"] for one in self.all()]
+
+
+def restarted(t, **options):
+    """The server becomes another one, and the daemon meets it from the start; what it asked is returned."""
+    t.bench.daemon.stop()
+    if options:
+        t.bench.source.admin("options", options)
+    asked = Asked(t)
+    t.bench.start_daemon()
+    return asked
+
+
+def follows_changes(t, service):
+    """Lists were only the beginning: a change arrives without another one."""
+    asked = Asked(t)
+    service.set_endpoints([ready(E2)])
+    t.settle()
+    t.expect(POD, service.cluster(), kept(E2))
+    t.require(not asked.all(), f"a change led to requests: {asked.paths()}")
+
+
+def resource_status(t, kind):
+    return next((one for one in t.status()["source"]["resources"] if one["kind"] == kind), None)
+
+
+@own_daemon(None, "everything is read as streams, and nothing is listed")
+def streams_by_default(t):
+    service = t.service(BOTH)
+    asked = restarted(t)
+    t.expect(POD, service.cluster(), kept(E1, E2))
+    t.require(not asked.lists(), f"lists were asked for: {[one['path'] for one in asked.lists()]}")
+    for resource in RESOURCES:
+        t.require(len(asked.streams(resource)) == 1, f"{len(asked.streams(resource))} streams of {resource}")
+    t.require(len(asked.all()) == 3, f"more than three requests: {asked.paths()}")
+    follows_changes(t, service)
+
+
+@own_daemon(None, "a server that refuses streams is listed, and that is said once")
+def refused_streams(t):
+    service = t.service(BOTH)
+    asked = restarted(t, no_watchlist=True)
+    t.expect(POD, service.cluster(), kept(E1, E2))
+    for resource in RESOURCES:
+        t.require(len(asked.lists(resource)) == 1, f"{len(asked.lists(resource))} lists of {resource}")
+        t.require(len(asked.streams(resource)) <= 1, f"{len(asked.streams(resource))} streams of {resource}")
+    said = [line for line in t.bench.daemon.log().splitlines() if "does not offer streaming lists" in line]
+    t.require(len(said) == 1 and "422" in said[0], f"the log says it in {len(said)} lines: {said}")
+    follows_changes(t, service)
+
+
+@own_daemon(None, "a server that has never heard of streams is listed after a while")
+def unknown_streams(t):
+    service = t.service(BOTH)
+    asked = restarted(t, ignore_watchlist=True)
+    t.expect(POD, service.cluster(), kept(E1, E2))
+    for resource in RESOURCES:
+        t.require(len(asked.lists(resource)) == 1, f"{len(asked.lists(resource))} lists of {resource}")
+    follows_changes(t, service)
+
+
+@own_daemon(None, f"{SWITCH}=false: lists and watches as of old")
+def switched_off(t):
+    service = t.service(BOTH)
+    t.bench.daemon.environment[SWITCH] = "false"
+    asked = restarted(t)
+    t.expect(POD, service.cluster(), kept(E1, E2))
+    t.require(not asked.streams(), "a stream was asked for")
+    for resource in RESOURCES:
+        t.require(len(asked.lists(resource)) == 1, f"{len(asked.lists(resource))} lists of {resource}")
+    follows_changes(t, service)
+
+
+@own_daemon(None, "an initial stream is cut: half of it takes nothing away, and the next one counts")
+def cut_streams(t):
+    services = [t.service([ready(E1)]) for _ in range(4)]
+    gone = t.service([ready(E1)])
+    t.settle()
+    t.expect(POD, [one.cluster() for one in services + [gone]], kept(E1))
+    hammer = t.hammer(POD, services[0].cluster())
+    source = t.bench.source
+    asked = Asked(t)
+    for resource in RESOURCES[:2]:
+        source.fault(match="initial", resource=resource, kind="cut-mid-line", after_events=1, count=2)
+    t.defer(source.clear_faults)
+    source.gate(True)
+    gone.delete_service()
+    source.admin("compact", {})
+    source.cut()
+    source.gate(False)
+    t.wait_until(lambda: not [fault for fault in source.faults() if fault["count"] > fault["hits"]],
+                 "both streams were cut twice", seconds=20)
+    t.settle()
+    t.expect(POD, [one.cluster() for one in services], kept(E1))
+    t.require_unbroken(hammer, "while streams were cut")
+    t.require(not asked.lists(), f"lists were asked for: {[one['path'] for one in asked.lists()]}")
+    t.require(len(asked.streams("services")) == 3, f"{len(asked.streams('services'))} streams of services, not 3")
+
+
+@own_daemon(None, "a daemon that starts with a cut stream programs nothing before the list is complete")
+def cut_at_start(t):
+    service = t.service(BOTH)
+    t.settle()
+    t.bench.daemon.stop()
+    t.bench.cleanup()
+    t.bench.source.fault(match="initial", resource="services", kind="stall", after_events=1, seconds=3, count=1)
+    t.defer(t.bench.source.clear_faults)
+    t.bench.daemon.start(t.bench.source.daemon_flags(), t.bench.flags)
+    t.wait_until(lambda: any(fault["hits"] for fault in t.bench.source.faults()) or not t.bench.source.faults(),
+                 "the stream has met its fault")
+    ours = [line for line in t.saved("nat") if line.startswith("-A KUBE-SVC")]
+    t.require(not ours, f"half a list was programmed: {ours[:2]}")
+    t.bench.daemon.wait_synced()
+    t.expect(POD, service.cluster(), kept(E1, E2))
+
+
+def endpoints_of(service, addresses, not_ready=(), name=None):
+    listed = [port(known, target, service.protocol) for known, _, target in [("p80", 80, POD_PORT)]]
+    subset = {"ports": listed}
+    if addresses:
+        subset["addresses"] = [{"ip": host.ip(service.family), "nodeName": host.node} for host in addresses]
+    if not_ready:
+        subset["notReadyAddresses"] = [{"ip": host.ip(service.family)} for host in not_ready]
+    return {"apiVersion": "v1", "kind": "Endpoints",
+            "metadata": {"namespace": service.namespace, "name": name or service.name},
+            "subsets": [subset]}
+
+
+@own_daemon(None, "a server without EndpointSlices: Endpoints serve, until it is upgraded", families=FAMILIES)
+def endpoints_fallback(t):
+    service, other = t.service(), t.service()
+    source = t.bench.source
+    source.put(endpoints_of(service, [E1, E2], not_ready=[E3]))
+    asked = restarted(t, no_endpointslices=True)
+    t.expect(POD, service.cluster(), kept(E1, E2))
+    t.expect(POD, other.cluster(), REJECTED)
+    t.require(resource_status(t, "Endpoints") is not None, "the status does not speak of Endpoints")
+    t.require(t.bench.daemon.wait_logged("does not offer discovery.k8s.io/v1", "Endpoints", seconds=2) is not None,
+              "the log does not speak of Endpoints")
+    t.require(len([path for path in asked.paths() if path == "/apis/discovery.k8s.io/v1"]) == 1,
+              f"discovery was not asked once: {asked.paths()}")
+
+    source.put(endpoints_of(service, [E2, E3]), endpoints_of(other, [E1]))
+    t.expect_soon(POD, other.cluster(), kept(E1))
+    t.expect_soon(POD, service.cluster(), kept(E2, E3))
+    source.put(endpoints_of(service, [], not_ready=[E2]))
+    t.expect_soon(POD, service.cluster(), REJECTED)
+    source.put(endpoints_of(service, [E1]))
+    t.expect_soon(POD, service.cluster(), kept(E1))
+
+    # After the upgrade the Endpoints are out of date, and nobody reads them any more.
+    service.set_endpoints([ready(E2)])
+    other.set_endpoints([ready(E3)])
+    source.admin("options", {"no_endpointslices": False})
+    source.admin("compact", {})
+    source.cut()
+    t.expect_soon(POD, service.cluster(), kept(E2))
+    t.expect_soon(POD, other.cluster(), kept(E3))
+    t.require(resource_status(t, "EndpointSlice") is not None, "the status does not speak of EndpointSlices again")
+
+
+@own_daemon(None, "only discovery's own 404 leads to Endpoints: any other refusal does not")
+def no_fallback_for_other_reasons(t):
+    service = t.service(BOTH)
+    t.settle()
+    t.bench.source.put(endpoints_of(service, [E3]))
+    source = t.bench.source
+    asked = Asked(t)
+    source.fault(match="read", resource="endpointslices", kind="status", code=404, count=2)
+    t.defer(source.clear_faults)
+    source.admin("compact", {})
+    source.cut()
+    t.wait_until(lambda: not source.faults(), "EndpointSlices were refused twice")
+    t.settle()
+    t.expect(POD, service.cluster(), kept(E1, E2))
+    t.require("/apis/discovery.k8s.io/v1" in asked.paths(), "discovery was not asked")
+    t.require("/api/v1/endpoints" not in asked.paths(), "Endpoints were asked for")
+
+
+@own_daemon(None, "a server that refuses everything with 429 is asked no more often than the budget allows")
+def budget(t):
+    service = t.service(BOTH)
+    t.settle()
+    t.bench.daemon.stop()
+    source = t.bench.source
+    seconds, burst = 8, 2
+    source.fault(match="read", kind="status", code=429, retry_after=1, count=0)
+    t.defer(source.clear_faults)
+    asked = Asked(t)
+    t.bench.daemon.start(source.daemon_flags(), [*t.bench.flags, "--kube-api-qps", "1", "--kube-api-burst", str(burst)])
+    time.sleep(seconds)
+    times = [one["seconds"] for one in asked.all()]
+    t.require(len(times) >= 5, f"only {len(times)} requests in {seconds} s")
+    # In any stretch of time: what had gathered, and one a second; a little for the way there.
+    worst = max((later - first + 1 - (times[later] - times[first]) for first in range(len(times))
+                 for later in range(first, len(times))), default=0)
+    t.require(worst <= burst + 0.5, f"{worst:.1f} requests more than one a second: {times}")
+    source.clear_faults()
+    t.bench.daemon.wait_synced()
+    t.expect(POD, service.cluster(), kept(E1, E2))

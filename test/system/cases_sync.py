@@ -1,0 +1,362 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Cases 82, 92 and 94–104: when the rules are written, and that nothing is written besides."""
+
+import contextlib
+import datetime
+import time
+
+from lib import bulk, chains, stray
+from lib.addresses import E1, E2, E3, POD_PORT, V4, V6
+from lib.cases import EXT, POD, REJECTED, case, kept, masqueraded, own_daemon
+from lib.objects import endpoint_slice, port, ready
+from lib.writes import WriteWatch
+
+BOTH = [ready(E1), ready(E2)]
+SOURCES = ["manifests", "apiserver"]
+IPTABLES = ["iptables"]
+OURS = "KUBE-"
+SHARED = ("KUBE-SERVICES", "KUBE-NODEPORTS", "KUBE-EXTERNAL-SERVICES", "KUBE-PROXY-FIREWALL")
+LIBERAL = "net.netfilter.nf_conntrack_tcp_be_liberal"
+LARGE = 1000  # endpoints up to which rules of endpoints have comments
+STALE = ["KUBE-SVC-AAAAAAAAAAAAAAAA", "KUBE-SVL-AAAAAAAAAAAAAAAA", "KUBE-EXT-AAAAAAAAAAAAAAAA",
+         "KUBE-FW-AAAAAAAAAAAAAAAA", "KUBE-SEP-AAAAAAAAAAAAAAAA"]
+NOT_OURS = ["KUBE-MARK-DROP", "KUBE-ROUTER-INPUT", "CILIUM_PRE_nat"]
+
+
+def of_this_family(t):
+    """The part of the status that is about the family of the case; None where there is no status."""
+    name = {V4: "IPv4", V6: "IPv6"}[t.family]
+    return next(one for one in t.status()["families"] if one["family"] == name) if t.has_status else None
+
+
+@contextlib.contextmanager
+def restore_inputs(t):
+    """The lines that iptables-restore is given while open; whole once it is closed."""
+    lines = []
+    tools, namespace = t.topology.tools, t.topology.namespace("node")
+    with tools.wrapped():
+        before = len(tools.inputs(namespace))
+        yield lines
+        lines += [line for text in tools.inputs(namespace)[before:] for line in text.splitlines()]
+
+
+def served_by(service, *hosts):
+    """A condition on the kernel: these endpoints have a chain, and no others."""
+    wanted = {chains.of_endpoint(service, host) for host in hosts}
+    possible = {chains.of_endpoint(service, host) for host in (E1, E2, E3)}
+    return lambda t: {chain for chain in possible if any(line.startswith(f":{chain} ") for line in t.saved("nat"))} == wanted
+
+
+def wait_served_by(t, service, *hosts):
+    condition = served_by(service, *hosts)
+    t.wait_until(lambda: condition(t), f"served by {', '.join(host.name for host in hosts) or 'nobody'} in the kernel")
+
+
+def only_about(lines, names):
+    """The lines that name none of these."""
+    return [line for line in lines if line and not line.startswith(("*", "COMMIT", "#")) and
+            not any(name in line for name in names)]
+
+
+@case(82, "from A to B and back to A between two syncs: nothing is written", config="slow-sync", protocols=["tcp"],
+      sources=["apiserver"], exclusive=True)
+def there_and_back(t):
+    service = t.service([ready(E1)])
+    wait_served_by(t, service, E1)
+    with WriteWatch(t.topology) as writes:
+        # The pause until the next sync begins with the end of this one.
+        service.set_endpoints(BOTH)
+        wait_served_by(t, service, E1, E2)
+        written = len(writes.lines())
+        service.set_endpoints([ready(E1)])
+        time.sleep(0.2)  # long enough for a daemon that does not wait to begin
+        service.set_endpoints(BOTH)
+        time.sleep(4)
+        more = writes.lines()[written:]
+        t.require(written and not more, f"{len(more)} writes after A to B to A, first: {more[:1]}")
+
+
+@own_daemon(92, "only trigger times since the start of the daemon count, and only valid ones", sources=SOURCES)
+def trigger_times(t):
+    t.status()  # all of this is about what it says
+    service = t.service([ready(E1)])
+
+    def sample_after(trigger, endpoints):
+        made = endpoint_slice(service.namespace, f"{service.name}-slice1", service.name, t.family,
+                              [port("p80", POD_PORT, t.protocol)], endpoints)
+        made["metadata"]["annotations"] = {"endpoints.kubernetes.io/last-change-trigger-time": trigger}
+        service.put_slice(made, "slice1")
+        t.settle()
+        return of_this_family(t).get("last_programming_seconds")
+
+    for trigger, endpoints in (("2020-01-01T00:00:00Z", BOTH), ("yesterday", [ready(E1)])):
+        t.require(sample_after(trigger, endpoints) is None, f"a sample was taken from the trigger time {trigger}")
+    now = datetime.datetime.now(datetime.timezone.utc).isoformat()
+    t.require(sample_after(now, BOTH) is not None, "no sample was taken from a trigger time after the start")
+
+
+@own_daemon(94, "nothing is written before Services and EndpointSlices have both been listed", backends=IPTABLES, legacy=True)
+def waits_for_both(t):
+    service = t.service([ready(E1)])
+    t.settle()
+    start_afresh(t)
+    t.bench.source.fault(match="all", resource="endpointslices", kind="status", code=503, count=100000)
+    t.defer(t.bench.source.clear_faults)
+    with WriteWatch(t.topology) as writes:
+        before = asked(t)
+        t.bench.daemon.start(t.bench.source.daemon_flags(), t.bench.flags)
+        t.wait_until(lambda: all(asked(t)[kind] > before[kind] for kind in before), "both kinds were asked for")
+        writes.expect_none(t, "with Services listed and EndpointSlices not")
+    ours = [line for line in t.saved() if OURS in line and "KUBE-FIREWALL" not in line]
+    t.require(not ours, f"there are rules of ours: {ours[:2]}")
+    t.bench.source.clear_faults()
+    t.expect_soon(POD, service.cluster(), kept(E1), seconds=15)
+
+
+def start_afresh(t):
+    t.bench.daemon.stop()
+    done = t.bench.cleanup()
+    t.require(done.returncode == 0, f"--cleanup: exit {done.returncode}: {done.stderr[-300:]}")
+
+
+def asked(t):
+    """How often the API server was asked for each kind."""
+    requests = t.bench.source.admin_get("stats")["requests"]  # by verb and kind
+    return {kind: sum(requests.get(f"{verb} {kind}", 0) for verb in ("list", "watch"))
+            for kind in ("services", "endpointslices")}
+
+
+@own_daemon(94, "with an empty cluster the rules that need no Service are written, in one full sync", sources=SOURCES,
+            backends=IPTABLES)
+def empty_cluster(t):
+    start_afresh(t)
+    t.bench.barrier.delete()
+    t.bench.start_daemon()
+    for wanted in (":KUBE-SERVICES ", ":KUBE-POSTROUTING ", "-A POSTROUTING ", "-A KUBE-POSTROUTING "):
+        t.wait_until(lambda wanted=wanted: any(line.startswith(wanted) for line in t.saved()), f"a line {wanted}")
+    t.require(not any("KUBE-SVC" in line for line in t.saved()), "there are chains of Services")
+    if t.has_status:
+        now = of_this_family(t)
+        t.require((now["full_syncs"], now["delta_syncs"], now["failures"]) == (1, 0, 0), f"synced otherwise: {now}")
+
+
+@case((95, 97), "an endpoint leaves: the chains of its Service are written and nothing else", protocols=["tcp"],
+      backends=IPTABLES, exclusive=True, legacy=True)
+def endpoint_leaves(t):
+    bystander = t.service(BOTH, type="LoadBalancer", external=True)
+    service = t.service(BOTH, type="LoadBalancer", external=True)
+    t.settle()
+    own = chains.all_of(service, [E1, E2])
+    with WriteWatch(t.topology) as writes, restore_inputs(t) as given:
+        before, status = t.saved(), of_this_family(t)
+        service.set_endpoints([ready(E1)])
+        wait_served_by(t, service, E1)
+        if t.has_status:
+            t.wait_until(lambda: of_this_family(t)["delta_syncs"] > status["delta_syncs"], "counted as a delta")
+    others = only_about(writes.lines(), own) + only_about(given, own)
+    t.require(not others, f"{len(others)} lines are not about the Service, first: {others[:1]}")
+    left = chains.of_endpoint(service, E2)
+    t.require(f":{left} - [0:0]" in given and f"-X {left}" in given, f"{left} was not emptied and removed")
+    changed = [line for line in set(before) ^ set(t.saved()) if not any(name in line for name in own)]
+    t.require(not changed, f"rules of others changed: {changed[:2]}")
+    if t.has_status:
+        now = of_this_family(t)
+        t.require(now["full_syncs"] == status["full_syncs"], "it took a full sync")
+        t.require(now["delta_syncs"] == status["delta_syncs"] + 1, f"{now['delta_syncs'] - status['delta_syncs']} syncs")
+        t.require(0 < now["last_apply"]["kernel_writes"] < 20, f"{now['last_apply']['kernel_writes']} kernel writes")
+    t.expect(EXT, [service.vip(), service.node()], masqueraded(E1))
+    t.expect(EXT, bystander.vip(), masqueraded(E1, E2))
+
+
+@case(96, "a deleted Service: its chains are emptied and removed, its rules in shared chains go, and no others",
+      protocols=["tcp"], backends=IPTABLES, exclusive=True, legacy=True)
+def service_deleted(t):
+    bystander = t.service(BOTH, type="LoadBalancer", external=True)
+    service = t.service(BOTH, type="LoadBalancer", external=True)
+    t.settle()
+    own = chains.all_of(service, [E1, E2])
+    title = f"{service.namespace}/{service.name}:"
+    there = {chain for chain in own if any(line.startswith(f":{chain} ") for line in t.saved("nat"))}
+    with WriteWatch(t.topology), restore_inputs(t) as given:  # the watch begins when all is quiet
+        before, status = t.saved(), of_this_family(t)
+        service.delete_service()
+        t.wait_until(lambda: not any(chain in line for line in t.saved() for chain in own), "no rule names its chains")
+    for chain in there:
+        t.require(f":{chain} - [0:0]" in given and f"-X {chain}" in given, f"{chain} was not emptied and removed")
+    others = [line for line in only_about(given, there)
+              if not line.startswith("-D ") or title not in line or line.split()[1] not in SHARED]
+    t.require(not others, f"{len(others)} lines are not about the Service, first: {others[:1]}")
+    changed = [line for line in set(before) ^ set(t.saved()) if title not in line and not any(name in line for name in own)]
+    t.require(not changed, f"rules of others changed: {changed[:2]}")
+    if t.has_status:
+        t.require(of_this_family(t)["full_syncs"] == status["full_syncs"], "it took a full sync")
+    t.expect(EXT, bystander.vip(), masqueraded(E1, E2))
+
+
+@own_daemon(98, "a change that cannot be written is counted, and made good by a full sync soon after", sources=["manifests"],
+            backends=IPTABLES, legacy=True)
+def restore_fails(t):
+    service, gone = t.service([ready(E1)]), t.service([ready(E1)])
+    t.settle()
+    tools = t.topology.tools
+    before = of_this_family(t)
+    refused = tools.turned_away()
+    with tools.wrapped():
+        tools.refuse(".", "nothing")
+        t.defer(tools.accept_all)
+        service.set_endpoints([ready(E2)])
+        gone.delete_service()
+        t.wait_until(lambda: tools.turned_away() > refused, "a write was refused")
+        if t.has_status:
+            t.wait_until(lambda: of_this_family(t)["failures"] > before["failures"], "counted as a failure")
+            t.require(not of_this_family(t)["synced"], "it says that all is well")
+        t.expect(POD, service.cluster(), kept(E1))
+        tools.accept_all()
+        t.expect_soon(POD, service.cluster(), kept(E2), seconds=10)
+        t.wait_until(lambda: not any(chain in line for line in t.saved() for chain in chains.all_of(gone, [E1])),
+                     "the rules of what was deleted are gone")
+    if t.has_status:
+        t.wait_until(lambda: of_this_family(t)["synced"], "synced again")
+        now = of_this_family(t)
+        t.require(now["full_syncs"] > before["full_syncs"], "it was made good without a full sync")
+
+
+@own_daemon(99, "above 1,000 endpoints the rules of endpoints have no comments, the others keep them; no restart writes",
+            sources=["manifests"], backends=IPTABLES, legacy=True)
+def large_cluster(t):
+    service = t.service(BOTH, type="LoadBalancer", external=True)
+    filler = t.service([bulk.nowhere(number) for number in range(LARGE - 2 - 1)])  # one belongs to the barrier
+    t.settle()
+    found = comments(t, service, E2)
+    t.require(found == {"dispatch": True, "external": True, "balancing": True, "endpoint": True},
+              f"with {LARGE} endpoints: {found}")
+    restart_writes_nothing(t, f"with {LARGE} endpoints")
+    filler.set_endpoints([bulk.nowhere(LARGE)], "slice2")
+    t.settle()
+    service.set_endpoints([ready(E1), ready(E2), ready(E3)])
+    t.settle()
+    found = comments(t, service, E3)  # rules that stay need not be written anew for that
+    t.require(found == {"dispatch": True, "external": True, "balancing": False, "endpoint": False},
+              f"with more than {LARGE} endpoints: {found}")
+    t.expect(POD, service.cluster(), kept(E1, E2, E3))
+    t.expect(EXT, service.vip(), masqueraded(E1, E2, E3))
+    restart_writes_nothing(t, f"with more than {LARGE} endpoints")
+    t.expect(POD, service.cluster(), kept(E1, E2, E3))
+
+
+def comments(t, service, host):
+    """Which kinds of rules of the Service have a comment: all of that kind, or none (else the number of those)."""
+    lines = t.saved("nat")
+    kinds = {
+        "dispatch": [line for chain in SHARED for line in chains.rules(lines, chain)
+                     if chains.of("SVC", service) in line or chains.of("EXT", service) in line],
+        "external": [line for line in chains.rules(lines, chains.of("EXT", service)) if "KUBE-MARK-MASQ" in line],
+        "balancing": [line for line in chains.rules(lines, chains.of("SVC", service)) if "KUBE-SEP-" in line],
+        "endpoint": chains.rules(lines, chains.of_endpoint(service, host)),
+    }
+    counts = {kind: (sum("--comment" in line for line in found), len(found)) for kind, found in kinds.items()}
+    return {kind: commented == every if every and commented in (0, every) else f"{commented} of {every}"
+            for kind, (commented, every) in counts.items()}
+
+
+def restart_writes_nothing(t, occasion):
+    t.bench.daemon.stop()
+    with WriteWatch(t.topology) as writes:
+        t.bench.start_daemon()
+        writes.expect_none(t, f"a restart {occasion}")
+
+
+def flushed(t, *commands):
+    """After that, everything works again within the sync period, without any other event."""
+    served = t.service(BOTH, type="LoadBalancer", external=True)
+    empty = t.service()
+    t.settle()
+    t.expect(EXT, served.vip(), masqueraded(E1, E2))
+    t.expect(POD, empty.cluster(), REJECTED)
+    for command in commands:
+        t.topology.run("node", t.topology.tools.program(t.family), "-w", *command)
+    t.expect_soon(EXT, served.vip(), masqueraded(E1, E2), seconds=10)
+    t.expect_soon(POD, empty.cluster(), REJECTED, seconds=10)
+    before = set(t.saved())
+    t.settle()
+    t.require(any(line.startswith("-A FORWARD ") for line in before), "the jumps from the built-in chains are missing")
+
+
+@own_daemon(100, "everything flushed, chains and all, is repaired", sources=["manifests"], backends=IPTABLES, legacy=True)
+def everything_flushed(t):
+    flushed(t, *([*flags] for table in ("filter", "nat", "mangle") for flags in (("-t", table, "-F"), ("-t", table, "-X"))))
+
+
+@own_daemon(100, "the flushed table filter alone is repaired", sources=["manifests"], backends=IPTABLES, legacy=True)
+def filter_flushed(t):
+    flushed(t, ("-t", "filter", "-F"))
+
+
+@own_daemon(101, "packets called invalid are dropped, unless conntrack was liberal at the start; later makes no difference",
+            sources=["manifests"], backends=IPTABLES, legacy=True)
+def liberal_conntrack(t):
+    def check(dropped, occasion):
+        service = t.service([ready(E1)])
+        t.settle()
+        t.expect(POD, service.cluster(), kept(E1))
+        rule = any("INVALID" in line for line in chains.rules(t.saved("filter"), "KUBE-FORWARD"))
+        t.require(rule == dropped, f"{occasion}: the rule is {'there' if rule else 'missing'}")
+        t.require(stray.arrives(t.topology, EXT, E1) != dropped,
+                  f"{occasion}: an invalid packet {'got through' if dropped else 'was dropped'}")
+
+    def set_liberal(value):
+        t.topology.run("node", "sysctl", "-qw", f"{LIBERAL}={value}")
+
+    t.defer(lambda: set_liberal(0))
+    check(True, "by default")
+    set_liberal(1)
+    check(True, "made liberal after the start")
+    t.bench.daemon.stop()
+    t.bench.start_daemon()
+    check(False, "liberal at the start")
+    set_liberal(0)
+    check(False, "made strict after the start")
+
+
+@own_daemon(102, "iptables before 1.6.2 is not asked for --random-fully", sources=["manifests"], backends=IPTABLES,
+            legacy=True)
+def old_iptables(t):
+    def masquerades():
+        return [line for line in chains.rules(t.saved("nat"), "KUBE-POSTROUTING") if "-j MASQUERADE" in line]
+
+    t.require(len(masquerades()) == 1 and "--random-fully" in masquerades()[0], f"this version: {masquerades()}")
+    t.bench.daemon.stop()
+    tools = t.topology.tools
+    tools.claim_version("iptables v1.6.1" + (" (nf_tables)" if tools.variant == "nft" else "") + "\n")
+    t.defer(lambda: tools.claim_version(""))
+    with tools.wrapped():
+        t.bench.start_daemon()
+        service = t.service([ready(E1)], type="NodePort", node_port=True)
+        t.settle()
+        t.require(len(masquerades()) == 1 and "--random-fully" not in masquerades()[0], f"version 1.6.1: {masquerades()}")
+        t.expect(EXT, service.node(), masqueraded(E1))
+        t.bench.daemon.stop()
+    t.bench.start_daemon()
+
+
+@own_daemon(104, "chains that another proxy left go, chains of others stay", sources=["manifests"], backends=IPTABLES,
+            legacy=True)
+def stale_chains(t):
+    service = t.service(BOTH)
+    t.settle()
+    t.bench.daemon.stop()
+    made = [*(f":{chain} - [0:0]" for chain in STALE + NOT_OURS),
+            f"-A {STALE[0]} -j {STALE[4]}", f"-A {STALE[4]} -s 10.9.9.9 -j RETURN",
+            *(f"-A {chain} -s 10.9.9.9 -j RETURN" for chain in NOT_OURS)]
+    t.topology.run("node", t.topology.tools.program(t.family, "-restore"), "--noflush",
+                   stdin="\n".join(["*nat", *made, "COMMIT"]) + "\n")
+    t.defer(lambda: t.topology.run(
+        "node", t.topology.tools.program(t.family, "-restore"), "--noflush",
+        stdin="\n".join(["*nat", *(f":{chain} - [0:0]" for chain in NOT_OURS), *(f"-X {chain}" for chain in NOT_OURS),
+                         "COMMIT"]) + "\n"))
+    t.bench.start_daemon()
+    t.wait_until(lambda: not any(chain in line for line in t.saved("nat") for chain in STALE), "stale chains are gone")
+    kept_lines = [line for line in t.saved("nat") if any(chain in line for chain in NOT_OURS)]
+    t.require(len(kept_lines) == 2 * len(NOT_OURS), f"of the chains of others is left: {kept_lines}")
+    t.expect(POD, service.cluster(), kept(E1, E2))

@@ -1,0 +1,162 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Writing the rules when that is not simple: one that is refused, a lock that is held, hundreds of Services at once."""
+
+import subprocess
+import time
+
+from lib import bulk, probe, shell
+from lib.addresses import E1, E2, E3, E4
+from lib.cases import POD, UNTOUCHED, kept, own_daemon
+from lib.objects import ready
+
+BOTH = [ready(E1), ready(E2)]
+IPTABLES = ["iptables"]
+GOOD_SERVICES = 20
+# Enough to find one of GOOD_SERVICES by halving, twice over, and for the retries meanwhile.
+MOST_REFUSALS = 25
+LOCK = "/run/xtables.lock"
+LOCK_SECONDS = 8
+LOAD = 400
+
+
+def one_refused(t, manner):
+    """One Service whose rules iptables-restore refuses, among others, in a delta and then at a start."""
+    tools = t.topology.tools
+    bad = t.service()
+    title = f"{bad.namespace}/{bad.name}:p80"
+    with tools.wrapped():
+        # Its rule without endpoints is not refused; those that it gets with endpoints are.
+        tools.refuse(f"^-[AI] .*{title}.*-j KUBE-", manner)
+        t.defer(tools.accept_all)
+        t.settle()
+        before = tools.turned_away()
+        bad.set_endpoints(BOTH)
+        good = [t.service([ready(E1)]) for _ in range(GOOD_SERVICES)]
+        t.settle()
+        expect_without(t, bad, good, title, "in a delta")
+        t.require(0 < tools.turned_away() - before <= MOST_REFUSALS, f"{tools.turned_away() - before} refused attempts")
+        good[0].set_endpoints([ready(E2)])
+        t.settle()
+        t.expect(POD, good[0].cluster(), kept(E2))
+        good[0].set_endpoints([ready(E1)])
+
+        t.bench.daemon.stop()
+        t.bench.cleanup()
+        t.bench.start_daemon()
+        t.settle()
+        expect_without(t, bad, good, title, "at a start")
+
+        tools.accept_all()
+        # It is tried again after a minute, or as soon as it changes.
+        bad.set_endpoints([ready(E1), ready(E2), ready(E3)])
+        t.settle()
+        t.expect(POD, bad.cluster(), kept(E1, E2, E3))
+        t.expect(POD, [one.cluster() for one in good], kept(E1))
+        t.wait_until(lambda: not left_out(t), "nothing is reported as left out")
+
+
+def expect_without(t, bad, good, title, occasion):
+    t.expect(POD, [one.cluster() for one in good], kept(E1))
+    answers = probe.ask(t.topology, POD, "tcp", bad.cluster().ip, bad.cluster().port, t.family, 2, 350)
+    # No rule at all, or the REJECT it had: but no jump into a chain that is not whole.
+    t.require(set(answers) <= {"refused"} or probe.check(t.topology, POD, "tcp", bad.cluster().ip, bad.cluster().port,
+                                                         t.family, UNTOUCHED) is None,
+              f"{occasion}: the refused Service is half there: {answers}")
+    t.require(t.bench.daemon.wait_logged(title, "left out") is not None, f"{occasion}: no log line names {title}")
+    t.wait_until(lambda: left_out(t) == [title], f"{occasion}: `sluicectl status` names {title} and no other")
+
+
+def left_out(t):
+    return [one["service_port"] for family in t.status()["families"] for one in family["left_out"]]
+
+
+@own_daemon(None, "one Service is refused by iptables-restore, which names the line: the others work, it is reported, "
+            "and served once it can be", sources=["manifests"], backends=IPTABLES, legacy=True)
+def refused_with_line(t):
+    one_refused(t, "line")
+
+
+@own_daemon(None, "one Service is refused at the commit, no line is named: the others work, it is reported, "
+            "and served once it can be", sources=["manifests"], backends=IPTABLES, legacy=True)
+def refused_at_commit(t):
+    one_refused(t, "commit")
+
+
+@own_daemon(None, f"somebody holds the iptables lock for {LOCK_SECONDS} s: said, waited for, and caught up with soon after",
+            sources=["manifests"], backends=IPTABLES, variants=["legacy"], legacy=True)
+def lock_held(t):
+    restart_without_haste(t)
+    service = t.service([ready(E1)])
+    t.settle()
+    holder = hold_lock(t)
+    began = time.monotonic()
+    changed = [t.service([ready(E1)])]
+    time.sleep(LOCK_SECONDS / 2)
+    changed.append(t.service([ready(E1)]))
+    service.set_endpoints([ready(E2)])
+    t.require(t.bench.daemon.wait_logged("lock", seconds=LOCK_SECONDS) is not None, "no log line speaks of the lock")
+    t.expect(POD, service.cluster(), kept(E1))
+    holder.wait()
+    held = time.monotonic() - began
+    t.require(held > LOCK_SECONDS - 1, f"the lock was held for {held:.1f} s only")
+    for one in changed:
+        t.expect_soon(POD, one.cluster(), kept(E1), seconds=5)
+    t.expect_soon(POD, service.cluster(), kept(E2), seconds=5)
+
+
+def restart_without_haste(t):
+    """With a sync period so long that what happens soon does not happen because of it."""
+    t.bench.daemon.stop()
+    t.bench.flags += ["--iptables-sync-period", "60s"]
+    t.bench.start_daemon()
+
+
+def hold_lock(t):
+    """Takes the lock as the daemon's tools see it: the daemon has a /run of its own."""
+    holder = shell.start(["nsenter", "-t", str(t.bench.daemon.pid), "-m", "--", "flock", LOCK, "sh", "-c",
+                          f"echo held; sleep {LOCK_SECONDS}"], stdout=subprocess.PIPE)
+    t.defer(lambda: shell.stop(holder))
+    t.require(holder.stdout.readline().strip() == "held", "the lock could not be taken")
+    return holder
+
+
+def load(t):
+    """Hundreds of Services at the source, while no daemon runs."""
+    t.bench.daemon.stop()
+    t.bench.source.put(*bulk.services(LOAD, [ready(E1), ready(E2), ready(E3), ready(E4), bulk.nowhere(0)]))
+
+
+def wait_loaded(t):
+    t.wait_until(lambda: probe.ask(t.topology, POD, "tcp", bulk.cluster_front(LOAD - 1).ip, 80, t.family, 1, 300)[0]
+                 .startswith("ok"), "the last Service is served", seconds=60)
+    if t.has_status:
+        t.wait_until(lambda: all(one["synced"] for one in t.status()["families"]), "synced", seconds=60)
+    time.sleep(1)  # for connects after it, and some at all when it was quick
+
+
+@own_daemon(None, f"{LOAD} Services are loaded at a start: no connect fails to one that was there before",
+            sources=["manifests"], backends=IPTABLES, legacy=True)
+def loaded_beside_an_old_one(t):
+    service = t.service(BOTH)
+    t.settle()
+    load(t)
+    hammer = t.hammer(POD, service.cluster())
+    t.bench.start_daemon()
+    wait_loaded(t)
+    t.require_unbroken(hammer, "while the others were loaded")
+
+
+@own_daemon(None, f"{LOAD} Services are loaded on an empty node: once one of them answers, no connect to it fails",
+            sources=["manifests"], backends=IPTABLES, legacy=True)
+def loaded_on_an_empty_node(t):
+    service = t.service(BOTH)
+    load(t)
+    t.bench.cleanup()
+    t.bench.daemon.start(t.bench.source.daemon_flags(), t.bench.flags)
+    front = service.cluster()
+    t.wait_until(lambda: probe.ask(t.topology, POD, "tcp", front.ip, front.port, t.family, 1, 100)[0].startswith("ok e"),
+                 "the Service answers", seconds=60)
+    hammer = t.hammer(POD, front)
+    wait_loaded(t)
+    t.require_unbroken(hammer, "until everything was loaded")

@@ -1,0 +1,58 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A TCP segment of no connection (a reset out of nowhere), which connection tracking calls invalid."""
+
+import secrets
+import socket
+import struct
+import time
+
+from . import addresses as a
+from . import netns_http
+
+RESET = 0x04
+DESTINATION_PORT = 9  # nobody listens there
+
+
+def arrives(topology, sender, receiver, patience=1.0):
+    """Whether a stray reset from one host reaches the other (IPv4)."""
+    source_port = 20000 + secrets.randbelow(40000)
+    listening = _raw(topology, receiver)
+    sending = _raw(topology, sender)
+    try:
+        segment = _segment(sender.ip(a.V4), receiver.ip(a.V4), source_port)
+        sending.bind((sender.ip(a.V4), 0))
+        sending.sendto(segment, (receiver.ip(a.V4), 0))
+        deadline = time.monotonic() + patience
+        while (left := deadline - time.monotonic()) > 0:
+            listening.settimeout(left)
+            try:
+                packet = listening.recv(2048)
+            except TimeoutError:
+                break
+            header = (packet[0] & 0x0F) * 4
+            if packet[header:header + 4] == segment[:4]:
+                return True
+        return False
+    finally:
+        listening.close()
+        sending.close()
+
+
+def _raw(topology, host):
+    return netns_http.made_in(topology.namespace(host.place),
+                              lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_TCP))
+
+
+def _segment(source, destination, source_port):
+    made = struct.pack("!HHIIBBHHH", source_port, DESTINATION_PORT, 1, 0, 5 << 4, RESET, 0, 0, 0)
+    pseudo = socket.inet_aton(source) + socket.inet_aton(destination) + struct.pack("!BBH", 0, socket.IPPROTO_TCP, len(made))
+    # With a wrong checksum the segment would be called invalid for that alone.
+    return made[:16] + struct.pack("!H", _checksum(pseudo + made)) + made[18:]
+
+
+def _checksum(data):
+    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return ~total & 0xFFFF
