@@ -7,237 +7,155 @@ import argparse
 import json
 import os
 import shutil
-import statistics
 import sys
 import tempfile
 import time
+from http.client import HTTPException
 
 sys.dont_write_bytecode = True
 
-from cluster import FIRST, LAST, SERVICE_PORT, Cluster  # noqa: E402
-from network import BenchError, Network, wait_for_answer, who_answers  # noqa: E402
-from process import PeakWithChildren, cpu_seconds, memory_mib  # noqa: E402
-from subjects import KubeProxy, Sluiced, kernel_text  # noqa: E402
+import environment  # noqa: E402
+import report  # noqa: E402
+import smoke  # noqa: E402
+from cluster import Cluster  # noqa: E402
+from core_measurement import FLAGS as CORE_FLAGS, CoreMeasurement  # noqa: E402
+from measurement import Measurement  # noqa: E402
+from network import BenchError, Network  # noqa: E402
+from subjects import KubeProxy, Sluiced  # noqa: E402
 
-START_PATIENCE = 600
-CHANGE_PATIENCE = 60
-# More than the least time between two writes: what is measured is a change, not the limiter.
-REST_SECONDS = 1.2
-CHURN_PER_SECOND = 50
-CHURN_SERVICES = 200
-
-COLUMNS = [
-    ("size", "N × M"), ("program", "program"), ("start_seconds", "start s"), ("start_cpu_seconds", "start CPU s"),
-    ("resident_mib", "resident MiB"), ("peak_mib", "peak MiB"), ("peak_with_children_mib", "with children"),
-    ("change_ms_p50", "change ms p50"), ("change_ms_p99", "p99"), ("cpu_ms_per_change", "CPU ms a change"),
-    ("churn_cpu_percent", "churn CPU %"), ("churn_resident_mib", "resident after churn"),
-    ("restart_seconds", "restart s"),
-    ("restart_kernel_writes", "restart writes"),
-]
+PARTS = ("core", "nft", "legacy")
 
 
 def options():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--builddir", default=".", help="where make was run (default: here)")
-    parser.add_argument("--services", default="100,1000", help="numbers of Services (default %(default)s)")
+    parser.add_argument("--parts", type=_words(PARTS), default=list(PARTS), metavar="PART,...",
+                        help="core: no kernel; nft, legacy: with packets, variants of iptables (default: all three)")
+    parser.add_argument("--services", type=_numbers, default=[100, 1000, 5000, 10000], metavar="N,...",
+                        help="numbers of Services (default 100,1000,5000,10000)")
+    parser.add_argument("--core-services", type=_numbers, default=[100, 1000, 10000], metavar="N,...",
+                        help="the same for the core (default 100,1000,10000)")
     parser.add_argument("--endpoints", type=int, default=10, help="endpoints of each (default %(default)s)")
-    parser.add_argument("--changes", type=int, default=20, help="single changes to time (default %(default)s)")
-    parser.add_argument("--churn-seconds", type=int, default=20, help="length of the churn (default %(default)s)")
+    parser.add_argument("--changes", type=int, default=20, help="single changes of each kind (default %(default)s)")
+    parser.add_argument("--core-changes", type=int, default=50, help="the same for the core (default %(default)s)")
+    parser.add_argument("--connects", type=int, default=200, help="connects to time (default %(default)s)")
+    parser.add_argument("--churn-seconds", type=float, default=30, help="length of the churn (default %(default)s)")
     parser.add_argument("--mode", default="iptables", help="backend, --proxy-mode of both (default %(default)s)")
-    parser.add_argument("--iptables", default="nft", choices=("nft", "legacy"), help="variant of iptables (default nft)")
     parser.add_argument("--kube-proxy", metavar="PATH", help="a kube-proxy to measure in the same run")
+    parser.add_argument("--patience", type=float, default=300, metavar="S",
+                        help="longest wait for the last Service (default %(default)s)")
+    parser.add_argument("--change-patience", type=float, default=60, metavar="S",
+                        help="longest wait for a change (default %(default)s)")
+    parser.add_argument("--part-minutes", type=float, default=15, metavar="MIN",
+                        help="no phase of a program in a part is begun later than that (default %(default)s)")
     parser.add_argument("--json", metavar="FILE", help="write all figures there")
-    parser.add_argument("--smoke", action="store_true", help="tiny sizes; prints TAP and judges no figure")
+    parser.add_argument("--compare", nargs=2, metavar=("OLD", "NEW"),
+                        help="measure nothing; print ratios of two such files")
+    parser.add_argument("--smoke", action="store_true", help="tiny sizes; prints TAP and judges no speed")
     wanted = parser.parse_args()
     if wanted.smoke:
-        wanted.services, wanted.endpoints, wanted.changes, wanted.churn_seconds = "20", 3, 3, 2
+        smoke.make_tiny(wanted)
     wanted.builddir = os.path.abspath(wanted.builddir)
     return wanted
 
 
-class Measurement:
-    """One program at one size, from its first start to its end."""
-
-    def __init__(self, subject, cluster, wanted):
-        self._subject = subject
-        self._cluster = cluster
-        self._wanted = wanted
-        self._pod = "pod-a"
-        self.figures = {}
-
-    def run(self):
-        self._first_sync()
-        self._changes()
-        self._churn()
-        self._restart()
-        return self.figures
-
-    def _first_sync(self):
-        begin = self._subject.start()
-        peak = PeakWithChildren(self._subject.pid)
-        end = begin + START_PATIENCE
-        while not (self._subject.synced() and all(who_answers(service[1], SERVICE_PORT) for service in (FIRST, LAST))):
-            self._subject.check_alive()
-            if time.monotonic() > end:
-                raise BenchError(f"{self._subject.name} is not synced after {START_PATIENCE} s; "
-                                 f"its last words:\n{self._subject.log_tail()}")
-            time.sleep(0.005)
-        self.figures["start_seconds"] = time.monotonic() - begin
-        self.figures["start_cpu_seconds"] = cpu_seconds(self._subject.pid)
-        self.figures["resident_mib"] = memory_mib(self._subject.pid, "VmRSS")
-        self.figures["peak_mib"] = memory_mib(self._subject.pid, "VmHWM")
-        self.figures["peak_with_children_mib"] = max(peak.end(), self.figures["peak_mib"])
-        if self._cluster.last_cluster_ip() not in kernel_text(self._wanted.iptables):
-            raise BenchError(f"{self._subject.name} says it is synced, but the last Service has no rule")
-
-    def _changes(self):
-        times = []
-        cpu = cpu_seconds(self._subject.pid)
-        for _ in range(self._wanted.changes):
-            time.sleep(REST_SECONDS)
-            times.append(self._change() * 1000)
-        cpu = cpu_seconds(self._subject.pid) - cpu
-        self.figures["change_ms"] = times
-        self.figures["change_ms_p50"] = statistics.median(times)
-        self.figures["change_ms_p99"] = sorted(times)[min(len(times) - 1, int(len(times) * 0.99))]
-        self.figures["cpu_ms_per_change"] = cpu * 1000 / len(times)
-
-    def _change(self):
-        """Seconds from sending the change to the API server to the first connection that goes the new way."""
-        self._pod = "pod-b" if self._pod == "pod-a" else "pod-a"
-        begin = time.monotonic()
-        self._cluster.point(LAST, self._pod)
-        arrived = wait_for_answer(LAST[1], SERVICE_PORT, self._pod, CHANGE_PATIENCE)
-        self._cluster.answered()
-        if arrived is None:
-            self._subject.check_alive()
-            raise BenchError(f"{self._subject.name}: a change did not arrive within {CHANGE_PATIENCE} s; "
-                             f"its last words:\n{self._subject.log_tail()}")
-        return arrived - begin
-
-    def _churn(self):
-        slices = self._cluster.slices(min(CHURN_SERVICES, self._cluster.services))
-        full = [one["endpoints"] for one in slices]
-        cpu = cpu_seconds(self._subject.pid)
-        begin = time.monotonic()
-        count = 0
-        while time.monotonic() < begin + self._wanted.churn_seconds:
-            number, turn = count % len(slices), count // len(slices)
-            # Every other time one endpoint fewer, so that each update changes something.
-            slices[number]["endpoints"] = full[number] if turn % 2 else full[number][:-1]
-            slices[number]["metadata"].pop("resourceVersion", None)
-            self._cluster.put_slice(slices[number])
-            count += 1
-            time.sleep(max(0.0, begin + count / CHURN_PER_SECOND - time.monotonic()))
-        took = time.monotonic() - begin
-        self.figures["churn_updates_per_second"] = count / took
-        self.figures["churn_cpu_percent"] = (cpu_seconds(self._subject.pid) - cpu) * 100 / took
-        self.figures["churn_resident_mib"] = memory_mib(self._subject.pid, "VmRSS")
-        self._change()  # it has kept up
-
-    def _restart(self):
-        """Rules stay while it is away; what counts is the change it missed."""
-        time.sleep(REST_SECONDS)
-        self._subject.stop()
-        self._pod = "pod-b" if self._pod == "pod-a" else "pod-a"
-        self._cluster.point(LAST, self._pod)
-        self._cluster.answered()
-        begin = self._subject.start()
-        arrived = wait_for_answer(LAST[1], SERVICE_PORT, self._pod, START_PATIENCE, pause=0.005)
-        if arrived is None:
-            raise BenchError(f"{self._subject.name} did not catch up after a restart")
-        self.figures["restart_seconds"] = arrived - begin
-        time.sleep(REST_SECONDS)
-        self._subject.stop()
-        self._subject.start()
-        while not self._subject.synced():
-            self._subject.check_alive()
-            time.sleep(0.005)
-        # Nothing was missed this time, so that nothing should be written.
-        self.figures["restart_kernel_writes"] = self._subject.restart_writes()
+def _numbers(text):
+    return [int(word) for word in text.split(",")]
 
 
-def measure(make_subject, services, wanted):
+def _words(allowed):
+    def read(text):
+        words = text.split(",")
+        if not set(words) <= set(allowed):
+            raise argparse.ArgumentTypeError(f"{text}: parts are {', '.join(allowed)}")
+        return words
+    return read
+
+
+def _read(path):
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def measure(kind, place, part, services, wanted, until):
+    """One row: what identifies it, its figures, and under `gave_up` why there are no more."""
     directory = tempfile.mkdtemp(prefix="sluice-bench-")
     os.chmod(directory, 0o755)
-    cluster = subject = None
+    iptables = None if part == "core" else part
+    row = {"program": kind.name, "mode": "print" if part == "core" else wanted.mode,
+           "iptables": iptables if wanted.mode == "iptables" else None, "services": services,
+           "endpoints": wanted.endpoints}
+    cluster = subject = measurement = None
     try:
         with Network(os.path.join(wanted.builddir, "test", "tools", "netecho")) as network:
             try:
                 cluster = Cluster(directory, services, wanted.endpoints)
-                subject = make_subject(network, directory, cluster.kubeconfig, wanted.mode, wanted.iptables)
-                figures = Measurement(subject, cluster, wanted).run()
-                identity = {"size": f"{services} × {wanted.endpoints}", "services": services,
-                            "endpoints": wanted.endpoints, "program": subject.name, "version": subject.version(),
-                            "mode": wanted.mode}
-                return {**identity, **figures}
+                subject = kind(place, network, directory, cluster.kubeconfig, row["mode"])
+                row["version"] = subject.version()
+                if part == "core":
+                    printed = os.path.join(directory, "printed")
+                    subject.flags += CORE_FLAGS
+                    subject.environment["SLUICE_PRINT_PATH"] = printed
+                    measurement = CoreMeasurement(subject, cluster, printed, wanted)
+                else:
+                    subject.use_iptables(iptables)
+                    measurement = Measurement(subject, cluster, network, wanted, row["iptables"])
+                measurement.run(until)
             finally:
                 for started in (subject, cluster):
                     if started is not None:
                         started.close()
+    except (BenchError, OSError, HTTPException) as error:
+        row["gave_up"] = str(error) or type(error).__name__
     finally:
         shutil.rmtree(directory, ignore_errors=True)
+    if measurement is not None:
+        row.update(measurement.figures)
+    return row
 
 
-def cell(value):
-    if value is None:
-        return "–"
-    if isinstance(value, float):
-        return f"{value:.2f}" if value < 10 else f"{value:.0f}"
-    return str(value)
+def kinds(part, wanted):
+    """The programs to measure, and where each is."""
+    found = [(Sluiced, wanted.builddir)]
+    if wanted.kube_proxy and part != "core":
+        found.append((KubeProxy, os.path.abspath(wanted.kube_proxy)))
+    return found
 
 
-def table(rows):
-    lines = ["| " + " | ".join(title for _, title in COLUMNS) + " |", "|" + "---|" * len(COLUMNS)]
-    lines += ["| " + " | ".join(cell(row[key]) for key, _ in COLUMNS) + " |" for row in rows]
-    return "\n".join(lines)
-
-
-def smoke(subjects, wanted):
-    """TAP: every figure is there and every change arrived, or the run would have ended before."""
-    try:
-        row = measure(subjects[0], int(wanted.services), wanted)
-    except BenchError as error:
-        print("not ok 1 - the measurement runs to its end")
-        print("\n".join("#   " + line for line in str(error).splitlines()))
-        print("1..1")
-        return 1
-    names = [key for key, _ in COLUMNS]
-    bad = 0
-    for number, name in enumerate(names, 1):
-        there = row.get(name) is not None or name == "restart_kernel_writes"
-        bad += not there
-        print(f"{'ok' if there else 'not ok'} {number} - {name}: {cell(row.get(name))}")
-    print(f"1..{len(names)}")
-    return 1 if bad else 0
+def rows(wanted):
+    for part in wanted.parts:
+        sizes = wanted.core_services if part == "core" else wanted.services
+        for kind, place in kinds(part, wanted):
+            until = time.monotonic() + wanted.part_minutes * 60
+            for services in sizes:
+                print(f"bench: {kind.name} {part}, {services:,} Services", file=sys.stderr, flush=True)
+                yield measure(kind, place, part, services, wanted, until)
 
 
 def main():
     wanted = options()
+    if wanted.compare:
+        print(report.comparison(*map(_read, wanted.compare)))
+        return 0
     if os.geteuid() != 0:
         print("bench.py: network namespaces need root", file=sys.stderr)
         return 1
-    subjects = [lambda *rest: Sluiced(wanted.builddir, *rest)]
-    if wanted.kube_proxy:
-        subjects.append(lambda *rest: KubeProxy(os.path.abspath(wanted.kube_proxy), *rest))
-    if wanted.smoke:
-        return smoke(subjects, wanted)
-    rows = []
+    result = {"environment": environment.describe(wanted.builddir), "results": []}
     try:
-        for services in (int(number) for number in wanted.services.split(",")):
-            for subject in subjects:
-                rows.append(measure(subject, services, wanted))
-    except BenchError as error:
-        print(f"bench.py: {error}", file=sys.stderr)
-        return 1
+        for row in rows(wanted):
+            result["results"].append(row)
     finally:
-        if rows:
-            print(table(rows))
-            if wanted.json:
-                with open(wanted.json, "w", encoding="utf-8") as file:
-                    json.dump({"cpus": os.cpu_count(), "kernel": os.uname().release, "results": rows}, file, indent=1)
-                    file.write("\n")
-    return 0
+        result["environment"]["load_average_after"] = environment.load_average()
+        result["flatness"] = list(report.flatness(result["results"]))
+        if wanted.json:
+            with open(wanted.json, "w", encoding="utf-8") as file:
+                json.dump(result, file, indent=1)
+                file.write("\n")
+        if not wanted.smoke:
+            print(report.whole(result))
+    if wanted.smoke:
+        return smoke.judge(result)
+    return 1 if any(True for _ in report.shortcomings(result["results"])) else 0
 
 
 if __name__ == "__main__":

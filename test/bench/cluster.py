@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The API server of the tests with N Services × M endpoints, and two Services whose pods really answer."""
+"""The API server of the tests with N Services of M endpoints each, every one of which a pod answers."""
 
 import http.client
 import json
@@ -10,86 +10,114 @@ import subprocess
 import sys
 import time
 
-from network import NODE_IP, POD_PORT, BenchError, pod_addresses
+from network import NODE_IP, POD_PORT, BenchError
+from process import own_cpu_seconds
 
 NODE_NAME = "bench-node"
-SLICES = "/apis/discovery.k8s.io/v1/namespaces/{}/endpointslices/{}"
-# Names that sort before and after all others, so that neither end of a sync is missed.
-FIRST, LAST = ("aaa", "10.99.0.1"), ("zzz", "10.99.0.2")
+NAMESPACE = "bulk"
+SERVICES = f"/api/v1/namespaces/{NAMESPACE}/services"
+SLICES = f"/apis/discovery.k8s.io/v1/namespaces/{NAMESPACE}/endpointslices"
 SERVICE_PORT = 80
 APISERVER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "apiserver", "apiserver.py")
+# Where endpoints are before and after a change of all or some of them, and those of Services that are added.
+BEFORE, AFTER, ADDED = 200, 204, 203
+MOST_ENDPOINTS = (ADDED - BEFORE) << 16
+
+
+def address(second_octet, number):
+    """The number-th address counted from 10.<second_octet>.0.0, as the API server's bulk load counts."""
+    return f"10.{second_octet + (number >> 16)}.{number >> 8 & 255}.{number & 255}"
+
+
+def service_ip(number):
+    return address(100, number)
+
+
+def service_name(number):
+    return f"svc-{number}"
 
 
 class Cluster:
     """REQUIRES: the main thread is in the namespace of the node."""
 
     def __init__(self, directory, services, endpoints):
+        if services * endpoints > MOST_ENDPOINTS:
+            raise BenchError(f"{services} Services of {endpoints} endpoints: more than {MOST_ENDPOINTS} in all")
         self.services = services
         self.endpoints = endpoints
         self._tls = os.path.join(directory, "tls")
         self.kubeconfig = os.path.join(self._tls, "kubeconfig-cert")
+        self._log_path = os.path.join(directory, "apiserver.log")
         ready = os.path.join(directory, "apiserver.url")
-        with open(os.path.join(directory, "apiserver.log"), "wb") as log:
+        with open(self._log_path, "wb") as log:
             self._process = subprocess.Popen(
                 [sys.executable, APISERVER, "--tls-dir", self._tls, "--ready-file", ready],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        end = time.monotonic() + 30
-        while not os.path.exists(ready):
-            if self._process.poll() is not None or time.monotonic() > end:
-                raise BenchError("the API server did not start")
-            time.sleep(0.02)
-        with open(ready, encoding="ascii") as file:
-            self._port = int(file.read().strip().rpartition(":")[2])
-        self._connection = self._connect()
-        self._load()
+        self._port = self._wait_for_port(ready)
+        self.api = self.client()
+        self.api.call("POST", "/_test/bulk", {"services": services, "endpoints": endpoints, "namespace": NAMESPACE})
+        self.api.call("POST", "/_test/load", {"objects": [_node()]})
 
     def close(self):
-        self._connection.close()
         self._process.terminate()
         self._process.wait()
 
-    def last_cluster_ip(self):
-        """Of the last of the N Services."""
-        number = self.services - 1
-        return f"10.{100 + (number >> 16)}.{number >> 8 & 255}.{number & 255}"
+    def client(self):
+        return Client(self._port, self._tls)
 
-    def point(self, service, pod):
-        """Sends the change of one slice, all endpoints of another pod, and does not wait for the answer."""
-        body = json.dumps(_slice(service[0], pod))
-        self._connection.request("PUT", SLICES.format(service[0], service[0]), body, {"Content-Type": "application/json"})
+    def cpu_seconds(self):
+        """What the API server has used so far: it shares the processors with what is measured."""
+        return own_cpu_seconds(self._process.pid)
 
-    def answered(self):
-        """Reads the answer to the last request."""
+    def slice(self, number, places):
+        """The EndpointSlice of a Service; endpoint e stands in 10.<places[e]>.0.0."""
+        first = number * self.endpoints
+        return _slice(service_name(number), [(place, first + e) for e, place in enumerate(places)])
+
+    def added(self, number):
+        """Service and EndpointSlice of the number-th Service that comes later, and its address."""
+        name, cluster_ip = f"added-{number}", address(99, number)
+        first = number * self.endpoints
+        return _service(name, cluster_ip), _slice(name, [(ADDED, first + e) for e in range(self.endpoints)]), cluster_ip
+
+    def _wait_for_port(self, ready):
+        end = time.monotonic() + 30
+        while not os.path.exists(ready):
+            if self._process.poll() is not None or time.monotonic() > end:
+                self._process.kill()
+                with open(self._log_path, encoding="utf-8", errors="replace") as log:
+                    raise BenchError(f"the API server of the tests did not start: {log.read().strip()}")
+            time.sleep(0.02)
+        with open(ready, encoding="ascii") as file:
+            return int(file.read().strip().rpartition(":")[2])
+
+
+class Client:
+    """One connection to the API server; each thread has its own."""
+
+    def __init__(self, port, tls_directory):
+        tls = ssl.create_default_context(cafile=os.path.join(tls_directory, "ca.crt"))
+        tls.load_cert_chain(os.path.join(tls_directory, "client.crt"), os.path.join(tls_directory, "client.key"))
+        self._connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=300, context=tls)
+
+    def call(self, method, path, body=None):
+        self.send(method, path, body)
+        return self.answer()
+
+    def send(self, method, path, body=None):
+        """Sends a request and does not wait for the answer, which has to be read next."""
+        text = None if body is None else json.dumps(body)
+        self._connection.request(method, path, text, {"Content-Type": "application/json"})
+
+    def answer(self):
         answer = self._connection.getresponse()
         content = answer.read()
         if answer.status >= 300:
-            raise BenchError(f"the API server says {answer.status}: {content[:300]!r}")
+            raise BenchError(f"the API server of the tests says {answer.status}: {content[:300]!r}")
         return json.loads(content)
 
-    def slices(self, count):
-        """The slices of `count` Services spread over the N, as the server has them."""
-        numbers = range(0, self.services, max(1, self.services // count))
-        return [self._call("GET", SLICES.format("bulk", f"svc-{number}-0")) for number in numbers]
-
-    def put_slice(self, body):
-        self._call("PUT", SLICES.format("bulk", body["metadata"]["name"]), body)
-
-    def _load(self):
-        self._call("POST", "/_test/bulk", {"services": self.services, "endpoints": self.endpoints})
-        made = [_node()]
-        for service in (FIRST, LAST):
-            made += [_service(*service), _slice(service[0], "pod-a")]
-        self._call("POST", "/_test/load", {"objects": made})
-
-    def _call(self, method, path, body=None):
-        text = None if body is None else json.dumps(body)
-        self._connection.request(method, path, text, {"Content-Type": "application/json"})
-        return self.answered()
-
-    def _connect(self):
-        tls = ssl.create_default_context(cafile=os.path.join(self._tls, "ca.crt"))
-        tls.load_cert_chain(os.path.join(self._tls, "client.crt"), os.path.join(self._tls, "client.key"))
-        return http.client.HTTPSConnection("127.0.0.1", self._port, timeout=120, context=tls)
+    def send_slice(self, body):
+        self.send("PUT", f"{SLICES}/{body['metadata']['name']}", body)
 
 
 def _node():
@@ -97,16 +125,17 @@ def _node():
             "status": {"addresses": [{"type": "InternalIP", "address": NODE_IP}]}}
 
 
-def _service(name, address):
-    return {"apiVersion": "v1", "kind": "Service", "metadata": {"namespace": name, "name": name},
-            "spec": {"clusterIP": address, "ports": [{"name": "http", "protocol": "TCP", "port": SERVICE_PORT,
-                                                      "targetPort": POD_PORT}]}}
+def _service(name, cluster_ip):
+    return {"apiVersion": "v1", "kind": "Service", "metadata": {"namespace": NAMESPACE, "name": name},
+            "spec": {"clusterIP": cluster_ip, "ports": [{"name": "http", "protocol": "TCP", "port": SERVICE_PORT,
+                                                         "targetPort": POD_PORT}]}}
 
 
-def _slice(name, pod):
+def _slice(service, endpoints):
     return {"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4",
-            "metadata": {"namespace": name, "name": name, "labels": {"kubernetes.io/service-name": name}},
+            "metadata": {"namespace": NAMESPACE, "name": service + "-0",
+                         "labels": {"kubernetes.io/service-name": service}},
             "ports": [{"name": "http", "protocol": "TCP", "port": POD_PORT}],
-            "endpoints": [{"addresses": [address], "nodeName": NODE_NAME,
+            "endpoints": [{"addresses": [address(place, number)], "nodeName": f"node-{number % 10}",
                            "conditions": {"ready": True, "serving": True, "terminating": False}}
-                          for address in pod_addresses(pod)]}
+                          for place, number in endpoints]}

@@ -1,25 +1,32 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A node and two pods in network namespaces of this process; the node is entered by the main thread.
+"""A node and a pod that answers on every endpoint's address, in network namespaces of this process.
 
-Everything the node runs (API server, daemon) is started from there; the host's own network is never touched.
+The main thread enters the node: what it starts (API server, daemon, clients) runs there, and the host's own
+network is never touched.
 """
 
 import ctypes
+import json
 import os
 import re
 import signal
 import socket
+import struct
 import subprocess
 import time
 
 PREFIX = "sluice-bench-"
 CLONE_NEWNET = 0x40000000
 NODE_IP = "10.190.0.1"
+POD_IP = "10.190.1.1"
 POD_PORT = 8080
-ADDRESSES_PER_POD = 10
-SERVICE_NETWORK = "10.99.0.0/16"  # of the Services that are really called
-PODS = ("pod-a", "pod-b")
+ENDPOINT_NETWORK = "10.200.0.0/13"
+SERVICE_NETWORK = "10.96.0.0/12"
+POD_PATIENCE = 10
+PROGRAM_SECONDS = 120
+CONNECT_SECONDS = 0.9  # below the first retransmission of a SYN: a lost one counts as a failure
+_RESET_AT_CLOSE = struct.pack("ii", 1, 0)
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -28,14 +35,13 @@ class BenchError(Exception):
 
 
 def run(*argv, stdin=None, check=True):
-    done = subprocess.run(argv, input=stdin, capture_output=True, text=True, timeout=120)
+    try:
+        done = subprocess.run(argv, input=stdin, capture_output=True, text=True, timeout=PROGRAM_SECONDS)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise BenchError(f"{' '.join(argv)}: {error}") from error
     if check and done.returncode != 0:
         raise BenchError(f"{' '.join(argv)}: {(done.stderr or done.stdout).strip()}")
     return done.stdout
-
-
-def pod_addresses(pod):
-    return [f"10.190.{PODS.index(pod) + 1}.{number}" for number in range(1, ADDRESSES_PER_POD + 1)]
 
 
 class Network:
@@ -51,14 +57,15 @@ class Network:
         self._home = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
         try:
             self._build()
-            _enter(os.open(f"/run/netns/{self.node}", os.O_RDONLY | os.O_CLOEXEC), close=True)
+            _enter(os.open(f"/run/netns/{self.node}", os.O_RDONLY | os.O_CLOEXEC))
+            self._wait_for_pod()
         except BaseException:
             self.__exit__()
             raise
         return self
 
     def __exit__(self, *_):
-        _enter(self._home, close=True)
+        _enter(self._home)
         for namespace in self._made:
             _remove(namespace)
         self._made.clear()
@@ -67,28 +74,57 @@ class Network:
     def node(self):
         return self._prefix + "node"
 
-    def _build(self):
-        for place in ("node", *PODS):
-            run("ip", "netns", "add", self._prefix + place)
-            self._made.append(self._prefix + place)
-            run("ip", "-n", self._prefix + place, "link", "set", "lo", "up")
-        run("ip", "netns", "exec", self.node, "sysctl", "-qw", "net.ipv4.ip_forward=1")
-        for pod in PODS:
-            self._attach(pod)
-        # Until a Service is programmed, its address refuses at once instead of swallowing packets.
-        run("ip", "-n", self.node, "route", "add", "default", "via", pod_addresses(PODS[1])[0], "dev", PODS[1], "onlink")
-        run("ip", "-n", self._prefix + PODS[1], "route", "add", "local", SERVICE_NETWORK, "dev", "lo")
+    @property
+    def pod(self):
+        return self._prefix + "pod"
 
-    def _attach(self, pod):
-        space = self._prefix + pod
+    def hammer(self, address, port, interval_ms):
+        return Hammer([self._netecho, "hammer", "tcp", address, str(port), "--seconds", "86400",
+                       "--interval", str(interval_ms), "--timeout", str(int(CONNECT_SECONDS * 1000))])
+
+    def _build(self):
+        for space in (self.node, self.pod):
+            run("ip", "netns", "add", space)
+            self._made.append(space)
+            run("ip", "-n", space, "link", "set", "lo", "up")
+        run("ip", "netns", "exec", self.node, "sysctl", "-qw", "net.ipv4.ip_forward=1")
         run("ip", "-n", self.node, "-batch", "-", stdin="\n".join([
-            f"link add {pod} type veth peer name eth0 netns {space}", f"addr add {NODE_IP}/32 dev {pod}",
-            f"link set {pod} up"] + [f"route add {address}/32 dev {pod}" for address in pod_addresses(pod)]) + "\n")
-        run("ip", "-n", space, "-batch", "-", stdin="\n".join(
-            [f"addr add {address}/32 dev eth0" for address in pod_addresses(pod)] +
-            ["link set eth0 up", f"route add {NODE_IP} dev eth0", f"route add default via {NODE_IP}"]) + "\n")
-        subprocess.Popen(["ip", "netns", "exec", space, self._netecho, "serve", "--name", pod, "--port", str(POD_PORT),
-                          "--tcp"], stdin=subprocess.DEVNULL)
+            f"link add pod type veth peer name eth0 netns {self.pod}", f"addr add {NODE_IP}/32 dev pod",
+            "link set pod up", f"route add {POD_IP}/32 dev pod",
+            # Cluster IPs too: until a Service is programmed its address refuses at once instead of
+            # swallowing packets, because the pod has no server on the Services' port.
+            f"route add default via {POD_IP} dev pod onlink"]) + "\n")
+        run("ip", "-n", self.pod, "-batch", "-", stdin="\n".join([
+            f"addr add {POD_IP}/32 dev eth0", "link set eth0 up", f"route add {NODE_IP} dev eth0",
+            f"route add default via {NODE_IP}", f"route add local {ENDPOINT_NETWORK} dev lo",
+            f"route add local {SERVICE_NETWORK} dev lo"]) + "\n")
+        subprocess.Popen(["ip", "netns", "exec", self.pod, self._netecho, "serve", "--name", "pod", "--port",
+                          str(POD_PORT), "--tcp"], stdin=subprocess.DEVNULL)
+
+
+    def _wait_for_pod(self):
+        end = time.monotonic() + POD_PATIENCE
+        while answering_endpoint(POD_IP, POD_PORT) is None:
+            if time.monotonic() > end:
+                raise BenchError(f"the pod does not answer after {POD_PATIENCE} s")
+            time.sleep(0.01)
+
+
+class Hammer:
+    """A client that connects to one Service again and again, and counts what fails."""
+
+    def __init__(self, argv):
+        self._process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+
+    def end(self):
+        """Connections made, and how many of them failed."""
+        self._process.terminate()
+        try:
+            tally = json.loads(self._process.communicate(timeout=20)[0])
+        except (ValueError, subprocess.TimeoutExpired) as error:
+            self._process.kill()
+            raise BenchError(f"a background client did not say what it counted: {error}") from error
+        return tally["ok"] + tally["failed"], tally["failed"]
 
 
 def remove_leftovers():
@@ -101,6 +137,8 @@ def remove_leftovers():
 
 def _remove(namespace):
     for number in run("ip", "netns", "pids", namespace, check=False).split():
+        if int(number) == os.getpid():
+            continue
         try:
             os.kill(int(number), signal.SIGKILL)
         except ProcessLookupError:
@@ -112,31 +150,42 @@ def _end(number, _frame):
     raise SystemExit(128 + number)
 
 
-def _enter(descriptor, close):
+def _enter(descriptor):
     try:
         if _libc.setns(descriptor, CLONE_NEWNET) != 0:
             number = ctypes.get_errno()
-            raise BenchError(f"cannot enter the namespace of the node: {os.strerror(number)}")
+            raise BenchError(f"cannot enter a network namespace: {os.strerror(number)}")
     finally:
-        if close:
-            os.close(descriptor)
+        os.close(descriptor)
 
 
-def who_answers(address, port, timeout=0.5):
-    """The name of the pod behind an address, by a new connection; None when there is no answer."""
+def answering_endpoint(address, port):
+    """The address of the endpoint behind a Service, by a new connection; None when there is no answer."""
     try:
-        with socket.create_connection((address, port), timeout) as connection:
-            return connection.recv(256).split(b" ")[0].decode()
+        with _connected(address, port) as connection:
+            return connection.recv(256).split(b" ")[3].decode()
+    except (OSError, IndexError):
+        return None
+
+
+def connect_seconds(address, port):
+    """How long one new connection takes to be established; None when it is not."""
+    begin = time.perf_counter()
+    try:
+        with _connected(address, port):
+            return time.perf_counter() - begin
     except OSError:
         return None
 
 
-def wait_for_answer(address, port, name, patience, pause=0.0005):
-    """Seconds on the monotonic clock when `name` answered, or None."""
-    end = time.monotonic() + patience
-    while True:
-        if who_answers(address, port) == name:
-            return time.monotonic()
-        if time.monotonic() > end:
-            return None
-        time.sleep(pause)
+def _connected(address, port):
+    connection = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        # No TIME_WAIT: thousands of probes must not use up the ports of the node.
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_AT_CLOSE)
+        connection.settimeout(CONNECT_SECONDS)
+        connection.connect((address, port))
+    except BaseException:
+        connection.close()
+        raise
+    return connection

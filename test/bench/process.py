@@ -1,49 +1,99 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a process and the programs it runs cost, read from /proc."""
+"""What a process and the programs it runs cost: CPU by clock, memory by /proc."""
 
 import os
 import threading
+import time
+from dataclasses import dataclass
 
 TICKS = os.sysconf("SC_CLK_TCK")
 SAMPLE_SECONDS = 0.05
+QUIET_SECONDS = 0.3
+MIB = 1024.0  # /proc counts in KiB
 
 
-def cpu_seconds(pid):
-    """CPU time of the process and of every child it has waited for. Resolution: one tick, 10 ms."""
-    with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
-        # The name may hold blanks and brackets; fields are counted from its end.
-        fields = file.read().rpartition(")")[2].split()
-    return sum(int(fields[index]) for index in (11, 12, 13, 14)) / TICKS
+def own_cpu_seconds(pid):
+    """CPU time of all threads of the process, ended ones too, in nanoseconds' resolution; not of its children."""
+    # The clock of another process, as clock_getcpuclockid(3) makes its number.
+    return time.clock_gettime((~pid << 3) | 2)
 
 
-def memory_mib(pid, field):
-    """VmRSS (now) or VmHWM (the most so far) of the process alone."""
-    with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
-        for line in file:
-            if line.startswith(field + ":"):
-                return int(line.split()[1]) / 1024
-    return 0.0
+@dataclass
+class Cpu:
+    """Seconds. A child counts from when its parent has waited for it, in whole ticks of 10 ms."""
+
+    own: float = 0.0
+    own_user: float = 0.0
+    own_system: float = 0.0
+    children_user: float = 0.0
+    children_system: float = 0.0
+
+    @classmethod
+    def of(cls, pid):
+        own = own_cpu_seconds(pid)
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+            # The name may hold blanks and brackets; fields are counted from its end.
+            fields = file.read().rpartition(")")[2].split()
+        user, system, children_user, children_system = (int(field) / TICKS for field in fields[11:15])
+        return cls(own, user, system, children_user, children_system)
+
+    def __sub__(self, other):
+        return Cpu(*(getattr(self, name) - getattr(other, name) for name in Cpu.__dataclass_fields__))
+
+
+def memory(pid):
+    """MiB of the process alone; PSS: shared pages by share, private: of nobody else, anonymous: of no file."""
+    status = _kibibytes(f"/proc/{pid}/status")
+    rollup = _kibibytes(f"/proc/{pid}/smaps_rollup")
+    return {
+        "resident": status["VmRSS"] / MIB,
+        "peak": status["VmHWM"] / MIB,
+        "pss": rollup["Pss"] / MIB,
+        "private": (rollup["Private_Clean"] + rollup["Private_Dirty"]) / MIB,
+        "anonymous": rollup["Anonymous"] / MIB,
+    }
+
+
+def _kibibytes(path):
+    with open(path, encoding="ascii", errors="replace") as file:
+        lines = (line.partition(":") for line in file)
+        return {name: int(value.split()[0]) for name, _, value in lines if value.rstrip().endswith("kB")}
+
+
+def wait_without_children(pid, patience):
+    """Returns once the process has run no program for a while, or when the patience is over."""
+    end = time.monotonic() + patience
+    quiet_since = time.monotonic()
+    while (now := time.monotonic()) < min(end, quiet_since + QUIET_SECONDS):
+        if sum(1 for _ in _tree(pid)) > 1:
+            quiet_since = now
+        time.sleep(SAMPLE_SECONDS / 5)
 
 
 class PeakWithChildren:
-    """Samples the memory of a process and its children, and keeps the highest sum."""
+    """Samples the memory of a process and its children, and keeps the highest sums in MiB."""
 
     def __init__(self, pid):
         self._pid = pid
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._sample, daemon=True)
-        self.mib = 0.0
+        self.resident = 0.0
+        self.pss = 0.0
         self._thread.start()
 
     def end(self):
         self._stop.set()
         self._thread.join()
-        return self.mib
+        return self
 
     def _sample(self):
-        while not self._stop.wait(SAMPLE_SECONDS):
-            self.mib = max(self.mib, sum(_rss_of(pid) for pid in _tree(self._pid)))
+        while True:
+            found = [both for both in map(_resident_and_pss, _programs(self._pid)) if both]
+            self.resident = max(self.resident, sum(resident for resident, _ in found))
+            self.pss = max(self.pss, sum(pss for _, pss in found))
+            if self._stop.wait(SAMPLE_SECONDS):
+                return
 
 
 def _tree(pid):
@@ -57,8 +107,22 @@ def _tree(pid):
         return  # ended while we looked
 
 
-def _rss_of(pid):
+def _programs(pid):
+    """The process and its children, without those that are still a copy of it: they share its memory."""
+    itself = _executable(pid)
+    return [one for one in _tree(pid) if one == pid or _executable(one) != itself]
+
+
+def _executable(pid):
     try:
-        return memory_mib(pid, "VmRSS")
+        return os.readlink(f"/proc/{pid}/exe")
     except OSError:
-        return 0.0
+        return None
+
+
+def _resident_and_pss(pid):
+    try:
+        rollup = _kibibytes(f"/proc/{pid}/smaps_rollup")
+        return rollup["Rss"] / MIB, rollup["Pss"] / MIB
+    except (OSError, KeyError):
+        return None  # ended while we looked, or has no memory left

@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The programs that can be measured: sluiced, and a kube-proxy for comparison."""
+"""The programs that can be measured: sluiced with a backend, and a kube-proxy for comparison."""
 
 import glob
 import json
@@ -12,22 +12,29 @@ import time
 
 from cluster import NODE_NAME
 from network import BenchError, run
+from process import Cpu
 
-# An own /run: the lock of iptables is not shared with the host.
-ENTER = 'mount -t tmpfs tmpfs /run && exec "$@"'
+# An own /run: the lock of iptables is not shared with the host. The program begins when it is told to, so that
+# nothing of this counts as its own.
+ENTER = 'mount -t tmpfs tmpfs /run && echo ready && read -r go && exec "$@" </dev/null >>"$LOG" 2>&1'
 CLUSTER_CIDR = "10.190.0.0/16"
 
 
 class Subject:
     """One program in the node's namespace. `flags` are what all of them understand alike."""
 
-    def __init__(self, network, directory, kubeconfig, mode, iptables):
+    def __init__(self, network, directory, kubeconfig, mode):
         self._network = network
+        self._directory = directory
         self._log_path = os.path.join(directory, "daemon.log")
-        self._path = _iptables_path(directory, iptables)
         self.flags = ["--kubeconfig", kubeconfig, "--hostname-override", NODE_NAME, "--proxy-mode", mode,
                       "--cluster-cidr", CLUSTER_CIDR]
+        self.environment = {**os.environ, "LOG": self._log_path}
         self._process = None
+        self._before_exec = Cpu()
+
+    def use_iptables(self, variant):
+        self.environment["PATH"] = _iptables_path(self._directory, variant) + ":" + os.environ["PATH"]
 
     @property
     def pid(self):
@@ -36,11 +43,18 @@ class Subject:
     def start(self):
         """The moment of exec, on the monotonic clock."""
         argv = ["ip", "netns", "exec", self._network.node, "sh", "-c", ENTER, "sh", *self.command()]
-        environment = {**os.environ, "PATH": self._path + ":" + os.environ["PATH"]}
-        with open(self._log_path, "ab") as log:
-            begin = time.monotonic()
-            self._process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment)
+        self._process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=self.environment)
+        if self._process.stdout.readline() != b"ready\n":
+            raise BenchError(f"{self.name} cannot be started: no namespace of its own for /run")
+        self._before_exec = Cpu.of(self.pid)
+        begin = time.monotonic()
+        self._process.stdin.write(b"go\n")
+        self._process.stdin.close()
         return begin
+
+    def cpu(self):
+        """Since exec."""
+        return Cpu.of(self.pid) - self._before_exec
 
     def stop(self):
         self._process.terminate()
@@ -57,11 +71,14 @@ class Subject:
 
     def check_alive(self):
         if self._process.poll() is not None:
-            raise BenchError(f"{self.name} ended with status {self._process.returncode}; its last words:\n{self.log_tail()}")
+            raise BenchError(f"{self.name} ended with status {self._process.returncode}{self.last_words()}")
 
-    def log_tail(self, lines=15):
-        with open(self._log_path, encoding="utf-8", errors="replace") as file:
-            return "\n".join(file.read().splitlines()[-lines:])
+    def last_words(self, lines=8):
+        try:
+            with open(self._log_path, encoding="utf-8", errors="replace") as file:
+                return "; its last words:\n" + "\n".join(file.read().splitlines()[-lines:])
+        except FileNotFoundError:
+            return "; it said nothing"
 
     def version(self):
         return run(self.program, "--version").strip()
@@ -72,14 +89,13 @@ class Sluiced(Subject):
 
     def __init__(self, builddir, *arguments):
         super().__init__(*arguments)
-        directory = os.path.dirname(self._log_path)
         self.program = os.path.join(builddir, "core", "sluiced")
-        self._state = os.path.join(directory, "state")
-        self._plugins = os.path.join(directory, "plugins")
-        if not os.path.isdir(self._plugins):
-            os.mkdir(self._plugins, 0o755)
-            # libtool leaves each in a folder of its own.
-            for plugin in glob.glob(os.path.join(builddir, "plugins", "**", ".libs", "*.so"), recursive=True):
+        self._state = os.path.join(self._directory, "state")
+        self._plugins = os.path.join(self._directory, "plugins")
+        os.mkdir(self._plugins, 0o755)
+        # libtool leaves each in a folder of its own.
+        for place in ("plugins", os.path.join("sdk", "examples")):
+            for plugin in glob.glob(os.path.join(builddir, place, "**", ".libs", "*.so"), recursive=True):
                 shutil.copy(plugin, self._plugins)
 
     def command(self):
@@ -97,13 +113,17 @@ class Sluiced(Subject):
         except (OSError, ValueError):
             return None
 
-    def synced(self):
-        status = self.status()
-        return bool(status and status["families"]) and all(family["synced"] for family in status["families"])
-
-    def restart_writes(self):
+    def restart_writes(self, patience):
         """Kernel writes of the first apply of this process, both families; None when that has passed unseen."""
-        families = self.status()["families"]
+        end = time.monotonic() + patience
+        while True:
+            families = (self.status() or {}).get("families", [])
+            if families and all(family["synced"] for family in families):
+                break
+            self.check_alive()
+            if time.monotonic() > end:
+                raise BenchError(f"{self.name} is not synced {patience} s after a restart{self.last_words()}")
+            time.sleep(0.02)
         if any(family["full_syncs"] != 1 or family["delta_syncs"] for family in families):
             return None
         return sum(family["last_apply"]["kernel_writes"] for family in families)
@@ -121,28 +141,19 @@ class KubeProxy(Subject):
                 "--conntrack-tcp-timeout-close-wait", "0", "--metrics-bind-address", "127.0.0.1:10249",
                 "--healthz-bind-address", "127.0.0.1:10256"]
 
-    def synced(self):
-        """It says so nowhere; it writes everything at once, so that the last Service answers for all."""
-        return True
-
-    def restart_writes(self):
+    def restart_writes(self, _):
+        """It says so nowhere."""
         return None
 
 
 def _iptables_path(directory, variant):
     """A folder in which every iptables name is that variant, whatever the host's alternatives say."""
     folder = os.path.join(directory, "iptables-" + variant)
-    if not os.path.isdir(folder):
-        found = shutil.which("iptables-" + variant)
-        if found is None:
-            raise BenchError(f"iptables-{variant} is not installed")
-        os.mkdir(folder)
-        for name in ("iptables", "ip6tables"):
-            for suffix in ("", "-save", "-restore"):
-                os.symlink(os.path.realpath(found), os.path.join(folder, name + suffix))
+    found = shutil.which("iptables-" + variant)
+    if found is None:
+        raise BenchError(f"iptables-{variant} is not installed")
+    os.mkdir(folder)
+    for name in ("iptables", "ip6tables"):
+        for suffix in ("", "-save", "-restore"):
+            os.symlink(os.path.realpath(found), os.path.join(folder, name + suffix))
     return folder
-
-
-def kernel_text(variant):
-    """Everything that is programmed here, as text."""
-    return run(f"iptables-{variant}-save") + (run("nft", "list", "ruleset", check=False) if shutil.which("nft") else "")

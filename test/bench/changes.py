@@ -1,0 +1,113 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Single changes, one after the other: how long each takes to arrive, and what it costs."""
+
+import statistics
+import time
+
+import figures
+from cluster import AFTER, BEFORE, SERVICES, SLICES, address, service_ip
+from network import BenchError
+from process import own_cpu_seconds
+
+# Own CPU is counted until then after the arrival: what follows a write belongs to the change.
+AFTERMATH_SECONDS = 0.25
+# The slice of a new Service comes by another connection than the Service: so much earlier it is sent.
+AHEAD_SECONDS = 0.2
+
+
+class Changes:
+    """`arrival` waits until a change is seen. `rest` waits until the next would not have to; once before the first."""
+
+    def __init__(self, subject, cluster, arrival, count, patience, rest):
+        self._subject = subject
+        self._cluster = cluster
+        self._arrival = arrival
+        self._count = count
+        self._patience = patience
+        self._rest = rest
+        self._places = [BEFORE] * cluster.endpoints
+        self._added = 0
+
+    @property
+    def _number(self):
+        """The Service that changes: the last."""
+        return self._cluster.services - 1
+
+    def one_endpoint(self):
+        """One endpoint is replaced by one of another address."""
+        return self._measure("one_endpoint", self.move_one)
+
+    def all_endpoints(self):
+        """All endpoints are replaced."""
+        return self._measure("all_endpoints", self.move_all)
+
+    def service_added(self):
+        return self._measure("service_added", self._add)
+
+    def move_one(self):
+        number = self._number * self._cluster.endpoints
+        index = self._places.index(BEFORE) if BEFORE in self._places else 0
+        self._places[index] = AFTER if self._places[index] == BEFORE else BEFORE
+        return self._move({address(self._places[index], number + index)})
+
+    def move_all(self):
+        self.turn_all()
+        return self._move(self._expected())
+
+    def turn_all(self):
+        """What `move_all` changes, without waiting for it: the endpoints that are to answer."""
+        place = AFTER if self._places[0] == BEFORE else BEFORE
+        self._places = [place] * self._cluster.endpoints
+        return self._cluster.slice(self._number, self._places), self._expected()
+
+    def _expected(self):
+        number = self._number * self._cluster.endpoints
+        return {address(place, number + index) for index, place in enumerate(self._places)}
+
+    def _move(self, expected):
+        """Seconds from sending the change to the API server to its arrival."""
+        self._arrival.prepare()
+        begin = time.monotonic()
+        self._cluster.api.send_slice(self._cluster.slice(self._number, self._places))
+        arrived = self._wait(service_ip(self._number), expected)
+        self._cluster.api.answer()
+        return arrived - begin
+
+    def _add(self):
+        """The slice first: a Service that comes without it is written so, and the rest waits for the limiter."""
+        service, endpoint_slice, cluster_ip = self._cluster.added(self._added)
+        expected = {one["addresses"][0] for one in endpoint_slice["endpoints"]}
+        self._added += 1
+        self._arrival.prepare()
+        self._cluster.api.call("POST", SLICES, endpoint_slice)
+        time.sleep(AHEAD_SECONDS)
+        begin = time.monotonic()
+        self._cluster.api.send("POST", SERVICES, service)
+        arrived = self._wait(cluster_ip, expected)
+        self._cluster.api.answer()
+        return arrived - begin
+
+    def _wait(self, cluster_ip, expected):
+        arrived = self._arrival.wait(cluster_ip, expected, self._patience)
+        if arrived is None:
+            self._subject.check_alive()
+            raise BenchError(f"a change did not arrive within {self._patience:.0f} s{self._subject.last_words()}")
+        return arrived
+
+    def _measure(self, prefix, change):
+        times, own = [], []
+        before, server_before = self._subject.cpu(), self._cluster.cpu_seconds()
+        for _ in range(self._count):
+            own_before = own_cpu_seconds(self._subject.pid)
+            times.append(change())
+            time.sleep(AFTERMATH_SECONDS)
+            own.append((own_cpu_seconds(self._subject.pid) - own_before) * 1000)
+            self._rest()
+        used = self._subject.cpu() - before
+        return {**figures.milliseconds(prefix, times),
+                f"{prefix}_own_cpu_ms": statistics.mean(own), f"{prefix}_own_cpu_ms_p50": statistics.median(own),
+                f"{prefix}_own_cpu_ms_each": own,
+                f"{prefix}_children_user_cpu_ms": used.children_user * 1000 / self._count,
+                f"{prefix}_children_system_cpu_ms": used.children_system * 1000 / self._count,
+                f"{prefix}_apiserver_cpu_ms": (self._cluster.cpu_seconds() - server_before) * 1000 / self._count}

@@ -1,0 +1,35 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a figure can be true; how good it is, is not judged."""
+
+import math
+
+import report
+
+# In a run this short a child may end between two ticks of the clock.
+MAY_BE_ZERO = ("children_user", "children_system")
+# Never more than the second.
+ORDERED = [
+    ("start_first_answer_seconds", "start_seconds"),
+    ("memory_anonymous_mib", "memory_private_mib"), ("memory_private_mib", "memory_pss_mib"),
+    ("memory_pss_mib", "memory_resident_mib"), ("memory_resident_mib", "memory_peak_mib"),
+    ("memory_peak_mib", "memory_peak_with_children_mib"), ("connect_first_us_p50", "connect_first_us_p99"),
+    ("connect_last_us_p50", "connect_last_us_p99"), ("one_endpoint_ms_p50", "one_endpoint_ms_p99"),
+    ("all_endpoints_ms_p50", "all_endpoints_ms_p99"), ("service_added_ms_p50", "service_added_ms_p99"),
+    ("churn_lag_ms_p50", "churn_lag_ms_p99"),
+]
+
+
+def problem(row, figure):
+    """Why a figure cannot be true, or None."""
+    value = row.get(figure)
+    if not isinstance(value, (int, float)) or not math.isfinite(value):
+        return f"is {value!r}, not a number"
+    if figure in report.ZERO:
+        return f"is {value}, and has to be 0" if value else None
+    if value < 0 or (value == 0 and not any(part in figure for part in MAY_BE_ZERO)):
+        return f"is {value}, which cannot be"
+    for low, high in ORDERED:
+        if figure == low and row.get(high) is not None and value > row[high]:
+            return f"is {value}, more than {high}, {row[high]}"
+    return None

@@ -1,0 +1,174 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Tables in Markdown: of one run, and of two runs side by side."""
+
+import environment
+
+SIDES = (("own", "own"), ("children_user", "tools"), ("children_system", "kernel"))
+
+
+def _cpu(prefix, unit):
+    return [(f"{prefix}_{key}_{unit}", f"{title} CPU") for key, title in SIDES]
+
+
+def _changes(prefix):
+    return [(f"{prefix}_ms_p50", "ms p50"), (f"{prefix}_ms_p99", "p99"), (f"{prefix}_own_cpu_ms_p50", "own CPU p50"),
+            *_cpu(prefix, "cpu_ms")]
+
+
+# Title, columns as (figure, heading).
+WITH_PACKETS = [
+    ("First load (CPU in seconds)", [
+        ("start_seconds", "last Service s"), ("start_first_answer_seconds", "first answer s"),
+        *_cpu("start", "cpu_seconds"), ("start_apiserver_cpu_seconds", "API server CPU"),
+        ("start_late_services", "late Services"), ("load_connects", "connects"), ("load_failed_connects", "failed")]),
+    ("Memory, MiB", [
+        ("memory_resident_mib", "resident"), ("memory_pss_mib", "PSS"), ("memory_private_mib", "private"),
+        ("memory_anonymous_mib", "anonymous"), ("memory_peak_mib", "peak"),
+        ("memory_peak_with_children_mib", "peak with children"),
+        ("memory_peak_pss_with_children_mib", "the same, PSS")]),
+    ("One endpoint of a Service changes (CPU in ms)", _changes("one_endpoint")),
+    ("All endpoints of a Service change (CPU in ms)", _changes("all_endpoints")),
+    ("A Service is added (CPU in ms)", _changes("service_added")),
+    ("Churn, 100 updates a second (CPU in percent of one processor)", [
+        ("churn_updates_per_second", "updates/s"), *_cpu("churn", "cpu_percent"),
+        ("churn_apiserver_cpu_percent", "API server CPU"), ("churn_own_cpu_ms_per_update", "own CPU ms an update"),
+        ("churn_resident_mib", "resident MiB"), ("churn_lag_ms_p50", "lag ms p50"), ("churn_lag_ms_p99", "p99"),
+        ("churn_connects", "connects"), ("churn_failed_connects", "failed")]),
+    ("Connect times", [
+        ("connect_first_us_p50", "first rule µs p50"), ("connect_first_us_p99", "p99"),
+        ("connect_last_us_p50", "last rule µs p50"), ("connect_last_us_p99", "p99")]),
+    ("Restart (CPU in seconds)", [
+        ("restart_seconds", "first change s"), *_cpu("restart", "cpu_seconds"),
+        ("restart_kernel_writes", "kernel writes"), ("restart_connects", "connects"),
+        ("restart_failed_connects", "failed")]),
+]
+SUMMARY = [
+    ("Summary (changes: one endpoint of a Service, CPU in ms; other CPU in seconds; memory in MiB)", [
+        ("start_seconds", "first load s"), *_cpu("start", "cpu_seconds"), ("memory_resident_mib", "resident"),
+        ("memory_peak_with_children_mib", "peak with children"), ("one_endpoint_ms_p50", "change ms p50"),
+        ("one_endpoint_ms_p99", "p99"), ("one_endpoint_own_cpu_ms_p50", "own CPU p50"),
+        *_cpu("one_endpoint", "cpu_ms")[1:], ("restart_seconds", "restart s"),
+        ("restart_kernel_writes", "restart writes"), ("load_failed_connects", "failed: load"),
+        ("churn_failed_connects", "churn"), ("restart_failed_connects", "restart")]),
+]
+CORE = [
+    ("The core alone: first apply (CPU in seconds, memory in MiB)", [
+        ("start_seconds", "first apply s"), ("start_own_cpu_seconds", "own CPU"),
+        ("start_apiserver_cpu_seconds", "API server CPU"), ("memory_resident_mib", "resident"),
+        ("memory_pss_mib", "PSS"), ("memory_private_mib", "private"), ("memory_anonymous_mib", "anonymous"),
+        ("memory_peak_mib", "peak")]),
+    ("The core alone: changes (CPU in ms)", [
+        (f"{prefix}_{key}", f"{title}: {heading}")
+        for prefix, title in (("one_endpoint", "one endpoint"), ("all_endpoints", "all"),
+                              ("service_added", "Service added"))
+        for key, heading in (("ms_p50", "ms p50"), ("ms_p99", "p99"), ("own_cpu_ms_p50", "own CPU p50"))]),
+]
+
+# What has to be nothing, for sluiced.
+ZERO = ("load_failed_connects", "churn_failed_connects", "restart_failed_connects", "start_late_services",
+        "restart_kernel_writes")
+FLAT_WITHIN = 1.5
+FLAT = ("one_endpoint_own_cpu_ms_p50", "all_endpoints_own_cpu_ms_p50", "service_added_own_cpu_ms_p50")
+
+
+def is_core(row):
+    return row["mode"] == "print"
+
+
+def what(row):
+    variant = f"-{row['iptables']}" if row["iptables"] else ""
+    return f"{row['program']} {row['mode']}{variant}"
+
+
+def size(row):
+    return f"{row['services']:,} × {row['endpoints']}"
+
+
+def cell(value):
+    if value is None:
+        return "–"
+    if isinstance(value, int) or value == int(value) or abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+def grid(headings, lines):
+    return "\n".join("| " + " | ".join(line) + " |" for line in [headings, ["---"] * len(headings), *lines])
+
+
+def tables(rows):
+    for of_core, wanted in ((True, CORE), (False, SUMMARY + WITH_PACKETS)):
+        chosen = [row for row in rows if is_core(row) == of_core]
+        for title, columns in wanted if chosen else []:
+            yield f"### {title}\n\n" + grid(["N × M", "program", *(heading for _, heading in columns)], [
+                [size(row), what(row), *(cell(row.get(key)) for key, _ in columns)] for row in chosen])
+
+
+def flatness(rows):
+    """The largest own CPU time of a change over the smallest, over all sizes of one program."""
+    for program in dict.fromkeys(map(what, rows)):
+        same = [row for row in rows if what(row) == program]
+        for figure in FLAT:
+            known = [(row[figure], row) for row in same if row.get(figure)]
+            if len(known) > 1:
+                least, most = min(known, key=lambda one: one[0]), max(known, key=lambda one: one[0])
+                yield {"program": program, "figure": figure, "ratio": most[0] / least[0],
+                       "least_at": least[1]["services"], "most_at": most[1]["services"]}
+
+
+def flatness_text(found):
+    return grid(["program", "figure", "largest / smallest", "between N", "flat"], [
+        [one["program"], one["figure"], f"{one['ratio']:.2f}", f"{one['most_at']:,} and {one['least_at']:,}",
+         "yes" if one["ratio"] <= FLAT_WITHIN else f"no, more than {FLAT_WITHIN}"] for one in found])
+
+
+def shortcomings(rows):
+    """Sentences on what was not measured, and on what should be nothing and is not."""
+    for row in rows:
+        if row.get("gave_up"):
+            yield f"{size(row)} {what(row)}: " + row["gave_up"].replace("\n", "\n      ")
+        for figure in ZERO:
+            if row["program"] == "sluiced" and row.get(figure):
+                yield f"{size(row)} {what(row)}: {figure} is {row[figure]}, and has to be 0"
+
+
+def whole(result):
+    parts = [environment.sentence(result["environment"]), *tables(result["results"])]
+    if result["flatness"]:
+        parts.append("### Own CPU of a change, over all sizes\n\n" + flatness_text(result["flatness"]))
+    missing = list(shortcomings(result["results"]))
+    if missing:
+        parts.append("### Not as it should be, or not measured\n\n" + "\n".join(f"- {one}" for one in missing))
+    return "\n\n".join(parts)
+
+
+def comparison(before, after):
+    """Every figure of the rows both results have, with the ratio after / before."""
+    earlier = {_key(row): row for row in before["results"]}
+    parts = [f"before: {environment.sentence(before['environment'])}\n\n"
+             f"after: {environment.sentence(after['environment'])}"]
+    for row in after["results"]:
+        old = earlier.pop(_key(row), None)
+        parts.append(f"### {size(row)} {what(row)}\n\n" +
+                     ("only in the later result" if old is None else _two_rows(old, row)))
+    parts += [f"### {size(row)} {what(row)}\n\nonly in the earlier result" for row in earlier.values()]
+    return "\n\n".join(parts)
+
+
+def _key(row):
+    return what(row), row["services"], row["endpoints"]
+
+
+def _two_rows(old, new):
+    names = [(figure, f"{title.partition(' (')[0]}: {heading}")
+             for title, columns in (CORE if is_core(new) else WITH_PACKETS) for figure, heading in columns]
+    return grid(["figure", "before", "after", "after / before"], [
+        [name, cell(old.get(figure)), cell(new.get(figure)), _ratio(old.get(figure), new.get(figure))]
+        for figure, name in names])
+
+
+def _ratio(old, new):
+    if old is None or new is None or old == new == 0:
+        return "–"
+    return f"{new / old:.2f}" if old else "from 0"

@@ -1,0 +1,65 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Whether the benchmark would notice: made-up figures, some of which cannot be true."""
+
+import figures
+import report
+from plausible import problem
+
+BROKEN = [
+    ("a figure that is missing", {"start_seconds": None}, "start_seconds"),
+    ("a figure that is no number", {"memory_pss_mib": float("nan")}, "memory_pss_mib"),
+    ("a time without end", {"restart_seconds": float("inf")}, "restart_seconds"),
+    ("a time of nothing", {"one_endpoint_ms_p50": 0.0}, "one_endpoint_ms_p50"),
+    ("a negative time", {"start_own_cpu_seconds": -0.01}, "start_own_cpu_seconds"),
+    ("own CPU of nothing", {"one_endpoint_own_cpu_ms": 0.0}, "one_endpoint_own_cpu_ms"),
+    ("a failed connect during the load", {"load_failed_connects": 1}, "load_failed_connects"),
+    ("a failed connect in the churn", {"churn_failed_connects": 1}, "churn_failed_connects"),
+    ("a failed connect during a restart", {"restart_failed_connects": 1}, "restart_failed_connects"),
+    ("a write of a restart without change", {"restart_kernel_writes": 2}, "restart_kernel_writes"),
+    ("a middle above the 99th of a hundred", {"connect_last_us_p50": 3.0}, "connect_last_us_p50"),
+    ("a share above the whole", {"memory_private_mib": 2.0}, "memory_private_mib"),
+]
+
+
+def made_up(**changes):
+    row = {"program": "sluiced", "mode": "iptables", "iptables": "nft", "services": 100, "endpoints": 10}
+    row.update({figure: 0 if figure in report.ZERO else 1.0
+                for _, columns in report.WITH_PACKETS for figure, _ in columns})
+    return {**row, **changes}
+
+
+def result(*rows):
+    place = {"processors": 2, "processor": "made up", "memory_mib": 1024, "kernel": "6", "system": "none",
+             "iptables": "1", "commit": "0", "compiler_flags": "-O2", "load_average": 0.0, "load_average_after": 0.0,
+             "when": "never"}
+    return {"environment": place, "results": list(rows), "flatness": list(report.flatness(rows))}
+
+
+def checks():
+    """Title and what is wrong, or None, of each."""
+    def check(title, passed):
+        return f"the benchmark itself: {title}", None if passed else "it does not"
+
+    good = made_up()
+    yield check("figures that can be true pass", not any(problem(good, figure) for figure in good
+                                                         if isinstance(good[figure], (int, float))))
+    for title, change, figure in BROKEN:
+        yield check(f"{title} is found", problem(made_up(**change), figure) is not None)
+
+    yield check("the 99th of a hundred is an observed value", figures.percentile(range(1, 101), 99) == 100)
+    slower = result(made_up(restart_seconds=2.0), made_up(services=5000))
+    text = report.comparison(result(good, made_up(services=1000)), slower)
+    yield check("a comparison has the ratio", "| Restart: first change s | 1 | 2 | 2.00 |" in text)
+    yield check("a comparison names rows that only one has",
+                "1,000 × 10 sluiced iptables-nft\n\nonly in the earlier result" in text
+                and "5,000 × 10 sluiced iptables-nft\n\nonly in the later result" in text)
+
+    growing = result(good, made_up(services=1000, one_endpoint_own_cpu_ms_p50=1.6))
+    yield check("own CPU that grows with N is told",
+                "| 1.60 | 1,000 and 100 | no, more than 1.5 |" in report.whole(growing))
+    lost = made_up(churn_failed_connects=3, gave_up="restart: not begun, the time is up")
+    text = report.whole(result(lost))
+    yield check("what was not measured is told",
+                "100 × 10 sluiced iptables-nft: restart: not begun, the time is up" in text)
+    yield check("what should be nothing and is not is told", "churn_failed_connects is 3, and has to be 0" in text)

@@ -1,0 +1,30 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The smallest run, for CI: every figure is there and can be true; how good it is, is not judged."""
+
+import report
+import selftest
+from plausible import problem
+
+
+def make_tiny(wanted):
+    wanted.services = wanted.core_services = [20]
+    wanted.endpoints, wanted.changes, wanted.core_changes, wanted.connects, wanted.churn_seconds = 3, 2, 3, 20, 2
+    wanted.patience, wanted.change_patience, wanted.part_minutes = 20, 5, 1
+
+
+def judge(result):
+    """TAP; the exit status."""
+    lines = list(selftest.checks())
+    for row in result["results"]:
+        tables = report.CORE if report.is_core(row) else report.WITH_PACKETS
+        why = row.get("gave_up")
+        lines.append((f"{report.what(row)}: the measurement runs to its end", why))
+        for figure in (figure for _, columns in tables for figure, _ in columns):
+            lines.append((f"{report.what(row)}: {figure} is {row.get(figure)}", problem(row, figure)))
+    for number, (title, why) in enumerate(lines, 1):
+        print(f"{'not ok' if why else 'ok'} {number} - {title}")
+        if why:
+            print("\n".join("#   " + line for line in why.splitlines()))
+    print(f"1..{len(lines)}")
+    return 1 if any(why for _, why in lines) else 0
