@@ -16,7 +16,7 @@ set -u
 src=$(cd "$(dirname "$0")/.." && pwd)
 build=$src/build-test
 long=${SLUICE_LONG:-0}
-parts="lint check apiserver kernel system demo bench distcheck"
+parts="lint check apiserver kernel system demo bench asan fuzz tsan distcheck"
 chosen=
 with_build=1
 
@@ -68,6 +68,7 @@ add() {
 
 # limited LIMIT COMMAND…: in the background, so that an interrupt reaches us and, through us, the command.
 child=
+ahead=
 limited() {
   timeout --kill-after=30 "$@" </dev/null &
   child=$!
@@ -77,6 +78,7 @@ limited() {
   return "$1"
 }
 interrupted() {
+  [ -z "$ahead" ] || kill "$ahead"
   [ -z "$child" ] || { kill "$child"; wait "$child"; }
   exit 130
 }
@@ -171,12 +173,18 @@ part_kernel() {
   tap iptables 300 "$src/test/system/iptables_kernel_test.sh" "$build/test/system/iptables_roundtrip"
 }
 
-# Every case runs twice: in peace, and while everything around it changes. The long form
-# also tests the tests.
+# Every case runs in peace; those that share a daemon again while everything around them
+# changes; some, in the long form all, with the old iptables. The long form also tests the tests.
 part_system() {
+  build_ahead
   system=$src/test/system/run.py
-  tap cases 900 python3 "$system" --builddir "$build" --results "$logs/system.json" --keep-logs "$logs/system"
+  short=--short
+  [ "$long" = 0 ] || short=
+  tap cases 900 python3 "$system" --builddir "$build" --lanes 3 --results "$logs/system-nft.json" --keep-logs "$logs/system"
   tap churn 900 python3 "$system" --builddir "$build" --churn --keep-logs "$logs/system-churn"
+  # shellcheck disable=SC2086
+  tap legacy 900 python3 "$system" --builddir "$build" --lanes 3 --iptables legacy $short \
+    --results "$logs/system-legacy.json" --keep-logs "$logs/system-legacy"
   if [ "$long" != 0 ]; then tap selftest 3600 python3 "$src/test/system/selftest.py" --builddir "$build"; fi
 }
 
@@ -185,6 +193,114 @@ part_demo() { one "the demo answers as it says" 300 "$src/packaging/demo/demo.sh
 part_bench() {
   if [ "$long" = 0 ]; then tap smoke 180 python3 "$src/test/bench/bench.py" --builddir "$build" --smoke
   else one "the benchmark" 3000 python3 "$src/test/bench/bench.py" --builddir "$build" --json "$logs/bench.json"; fi
+}
+
+# skip_part WHY: the part as one test that could not run.
+skip_part() {
+  printf 'ok 1 - %s # SKIP %s\n1..1\n' "$part" "$1" >"$logs/$part.tap"
+  add 0 "$logs/$part.tap"
+}
+
+# build_… COMMAND…: runs the command that makes that build. asan and fuzz share clang's,
+# which alone has libFuzzer and reports of both sanitizers in one place.
+build_clang() {
+  "$@" "$src/test/sanitizers/build.sh" "$build/clang" clang++ "" --enable-sanitizers=address,undefined --enable-fuzzing
+}
+build_thread() {
+  "$@" "$src/test/sanitizers/build.sh" "$build/thread" g++ test/unit/unit_tests --enable-sanitizers=thread
+}
+has_libfuzzer() {
+  echo 'extern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }' >"$logs/libfuzzer.cpp"
+  clang++ -fsanitize=fuzzer "$logs/libfuzzer.cpp" -o "$logs/libfuzzer" >"$logs/libfuzzer.log" 2>&1
+}
+
+# These builds begin, at low priority, beside tests that mostly wait. What comes of them
+# the parts they are for look at.
+build_ahead() {
+  case " $chosen " in *" asan "* | *" fuzz "* | *" tsan "*) ;; *) return ;; esac
+  (
+    trap interrupted INT TERM HUP
+    case " $chosen " in *" asan "* | *" fuzz "*) ! has_libfuzzer || build_clang limited 2400 nice -n 10 ;; esac
+    case " $chosen " in *" tsan "*) build_thread limited 2400 nice -n 10 ;; esac
+  ) >"$logs/ahead.log" 2>&1 &
+  ahead=$!
+}
+wait_for_builds() {
+  [ -z "$ahead" ] || wait "$ahead"
+  ahead=
+}
+
+# instrumented NAME TITLE: that build, of which parts of tests are made.
+instrumented() {
+  wait_for_builds
+  instrumented=$build/$1
+  "build_$1" one "$2" 1800
+}
+clang_build() {
+  if has_libfuzzer; then instrumented clang "the build for address and undefined behaviour"
+  else
+    skip_part "clang++ with libFuzzer is missing; install clang and libclang-rt-dev"
+    return 1
+  fi
+}
+
+# watched NAME LIMIT COMMAND…: prints TAP, and leaves what sanitizers say in $reports.
+watched() {
+  watched_name=$1
+  watched_limit=$2
+  shift 2
+  tap "$watched_name" "$watched_limit" "$src/test/sanitizers/watched.sh" "$reports" "$@"
+}
+
+unit_tests() {
+  for tests in "$@"; do
+    watched "$tests" 1200 env SLUICE_TEST_DATA="$src/test" SLUICE_SRCDIR="$src" SLUICE_BUILDDIR="$instrumented" \
+      "$instrumented/test/unit/$tests"
+  done
+}
+
+begin_reports() {
+  reports=$logs/$part-reports
+  rm -rf "$reports"
+  mkdir -p "$reports"
+  tap detection 300 "$src/test/sanitizers/detection_test.sh" "$instrumented" "$1"
+}
+end_reports() { tap reports 60 "$src/test/sanitizers/reports.sh" "$reports"; }
+
+# Memory and undefined behaviour: all unit tests, and the daemon with real packets.
+part_asan() {
+  clang_build || return
+  begin_reports address
+  unit_tests unit_tests iptables_tests
+  system="$src/test/system/run.py --builddir $instrumented"
+  # The short form takes each source once, and both families and protocols; the configurations of the
+  # daemon differ in rules, which the part system looks at.
+  # shellcheck disable=SC2086
+  if [ "$long" != 0 ]; then watched system 3600 python3 $system
+  else
+    watched system-manifests 600 python3 $system --source manifests --family v6 --protocol udp
+    watched system-apiserver 600 python3 $system --source apiserver --family v4 --protocol tcp
+  fi
+  end_reports
+}
+
+part_fuzz() {
+  clang_build || return
+  if [ "$long" != 0 ]; then fuzz_seconds=600; else fuzz_seconds=10; fi
+  tap targets 36000 "$src/test/fuzz/fuzz.sh" --builddir "$instrumented" --seconds "$fuzz_seconds" --jobs "$SLUICE_JOBS"
+}
+
+# Threads: the core's unit tests, and the daemon with the print example while everything
+# changes; in the long form with real packets too.
+part_tsan() {
+  instrumented thread "the build for threads" || return
+  begin_reports thread
+  unit_tests unit_tests
+  if [ "$long" != 0 ]; then change_seconds=300; else change_seconds=20; fi
+  watched change 1200 python3 "$src/test/sanitizers/daemon_under_change.py" --builddir "$instrumented" \
+    --seconds "$change_seconds"
+  if [ "$long" != 0 ]; then watched system 3600 python3 "$src/test/system/run.py" --builddir "$instrumented"; fi
+  end_reports
 }
 
 # Another level of optimisation than above: faster to build, and one more proof.

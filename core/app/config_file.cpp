@@ -8,6 +8,7 @@
 #include "core/app/config_documents.hpp"
 #include "core/app/config_node.hpp"
 #include "core/base/files.hpp"
+#include "core/kube/manifests/yaml_check.hpp"
 
 namespace sluice::app {
 namespace {
@@ -76,14 +77,16 @@ class Stream {
 
 void read_config_text(const std::string& text, const std::string& name, const ConfigFileOptions& options, Draft& draft,
                       Problems& problems) {
+  const auto not_yaml = [&](int line, const std::string& why) {
+    problems.error(line > 0 ? name + ":" + std::to_string(line) : name, "is not valid YAML: " + why);
+  };
+  // First without a tree: of some texts (a stray bracket) LoadAll never sees the end.
+  if (const auto problem = kube::check_yaml(text)) return not_yaml(problem->line, problem->text);
   std::vector<YAML::Node> documents;
   try {
     documents = YAML::LoadAll(text);
   } catch (const YAML::Exception& e) {
-    // The mark of an error without a place has line -1.
-    const std::string place = e.mark.is_null() ? name : name + ":" + std::to_string(e.mark.line + 1);
-    problems.error(place, "is not valid YAML: " + e.msg);
-    return;
+    return not_yaml(e.mark.line + 1, e.msg);  // the mark of an error without a place has line -1
   }
   Stream stream(options, draft);
   bool any = false;

@@ -24,6 +24,13 @@ base::Clock::Time BoundedRunner::next_run() const {
   return std::max(next, earliest);
 }
 
+bool BoundedRunner::due() const {
+  // The first request is due now, and of two looks at the clock the later one counts: in
+  // one expression the compiler chooses which that is.
+  const auto next = next_run();
+  return clock_.now() >= next;
+}
+
 void BoundedRunner::started() { requested_ = false; }
 
 void BoundedRunner::finished(RunOutcome outcome) {

@@ -37,7 +37,7 @@ class BoundedRunner {
   void request();
   // Time::max() while nothing has ever been requested.
   base::Clock::Time next_run() const;
-  bool due() const { return clock_.now() >= next_run(); }
+  bool due() const;
   // Whether the run that is due was asked for, rather than only the maximum interval.
   bool requested() const { return requested_; }
   void started();

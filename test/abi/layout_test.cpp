@@ -190,6 +190,7 @@ static_assert(std::is_same_v<std::underlying_type_t<MetricKind>, std::uint32_t>)
 static_assert(static_cast<std::uint32_t>(MetricKind::kCounterAdd) == 0);
 static_assert(static_cast<std::uint32_t>(MetricKind::kGaugeSet) == 1);
 static_assert(static_cast<std::uint32_t>(MetricKind::kHistogramObserve) == 2);
+static_assert(static_cast<std::uint32_t>(MetricKind::kCounterSet) == 3);
 
 static_assert(std::is_same_v<std::underlying_type_t<Feature>, std::uint64_t>);
 static_assert(kFeatureIpv4 == 0x1);

@@ -125,6 +125,8 @@ def cut_streams(t):
     source.gate(False)
     t.wait_until(lambda: not [fault for fault in source.faults() if fault["count"] > fault["hits"]],
                  "both streams were cut twice", seconds=20)
+    t.wait_until(lambda: all(len(asked.streams(resource)) == 3 for resource in RESOURCES[:2]),
+                 "both streams were asked for a third time", seconds=20)
     t.settle()
     t.expect(POD, [one.cluster() for one in services], kept(E1))
     t.require_unbroken(hammer, "while streams were cut")

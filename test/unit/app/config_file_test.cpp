@@ -289,6 +289,9 @@ class ConfigFileTest : public CppUnit::TestFixture {
                          proxy("bindAddress: ::\n").problems);
     CPPUNIT_ASSERT(proxy("a: [1\n").problems.starts_with("E c.yaml:"));
     CPPUNIT_ASSERT(proxy("a: *nowhere\n").problems.starts_with("E c.yaml:3: is not valid YAML"));
+    // Of this yaml-cpp's tree builder makes documents without end.
+    const std::string endless = ",*aa: " + std::string(19, '\0') + "\xc8*\xdd&]\n";
+    CPPUNIT_ASSERT(proxy(endless).problems.find("is not valid YAML") != std::string::npos);
     CPPUNIT_ASSERT(read(std::string(100'000, '[')).problems.starts_with("E c.yaml"));
   }
 

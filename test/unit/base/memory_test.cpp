@@ -19,6 +19,8 @@ namespace {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kOwnHeap = false;
+#elif defined(__has_feature)  // clang's way to say it
+constexpr bool kOwnHeap = !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer);
 #else
 constexpr bool kOwnHeap = true;
 #endif

@@ -202,11 +202,13 @@ class ManifestsSourceTest : public CppUnit::TestFixture {
     replace("a.yaml", service("a", "10.0.0.1"));
     first();
     std::atomic<bool> moving{true};
+    std::atomic<int> rescans{0};
     std::thread mover([&] {
       for (int i = 0; i < 1000; ++i) {
+        // Whoever never stops cannot be seen whole: at most one move in two rescans, anywhere in them.
+        for (const int before = rescans; rescans < before + 2;) std::this_thread::yield();
+        std::this_thread::sleep_for(std::chrono::microseconds(i % 100));
         const bool to_b = i % 2 == 0;
-        // Whoever never stops cannot be seen whole.
-        std::this_thread::sleep_for(std::chrono::microseconds(500));
         replace(to_b ? "b.yaml" : "a.yaml", to_b ? service("b", "10.0.0.2") : service("a", "10.0.0.1"));
         fs::remove(folder_.path(to_b ? "a.yaml" : "b.yaml"));
       }
@@ -217,6 +219,7 @@ class ManifestsSourceTest : public CppUnit::TestFixture {
     std::set<std::string> names{"default/a"};
     while (moving) {
       const auto status = source().rescan();
+      ++rescans;
       missing = missing || !status.ok();
       for (const auto& line : events_.take()) {
         const std::string name = line.substr(line.rfind(' ') + 1);

@@ -8,6 +8,8 @@
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
 
+#include <cstdint>
+
 #include "test/unit/sync/fake_clock.hpp"
 
 namespace sluice::sync {
@@ -19,6 +21,7 @@ class BoundedRunnerTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(BoundedRunnerTest);
   CPPUNIT_TEST(nothing_runs_before_the_first_request);
   CPPUNIT_TEST(first_request_runs_at_once);
+  CPPUNIT_TEST(first_request_is_due_on_a_clock_that_runs);
   CPPUNIT_TEST(minimum_counts_from_the_end_of_the_run);
   CPPUNIT_TEST(requests_while_one_waits_are_merged);
   CPPUNIT_TEST(request_during_a_run_is_kept);
@@ -47,6 +50,21 @@ class BoundedRunnerTest : public CppUnit::TestFixture {
     runner_.request();
     CPPUNIT_ASSERT(runner_.due());
     CPPUNIT_ASSERT(runner_.requested());
+  }
+
+  // Whichever side of a comparison a compiler looks at first.
+  void first_request_is_due_on_a_clock_that_runs() {
+    class RunningClock final : public base::Clock {
+     public:
+      Time now() const override { return Time(++now_ * 1ns); }
+
+     private:
+      mutable std::int64_t now_ = 0;
+    };
+    const RunningClock clock;
+    BoundedRunner runner({1s, 30s, 1h}, clock);
+    runner.request();
+    CPPUNIT_ASSERT(runner.due());
   }
 
   void minimum_counts_from_the_end_of_the_run() {

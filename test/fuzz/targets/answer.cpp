@@ -1,0 +1,92 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The answers to LIST and WATCH, as the reflectors read them: how the network cuts an
+// answer into pieces must not change what is understood. Bytes 0 and 1 choose kind and
+// HTTP status, byte 2 how many sizes of pieces follow; the rest is the body.
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/kube/watch/answer_reader.hpp"
+#include "test/fuzz/decoded.hpp"
+#include "test/fuzz/target.hpp"
+
+namespace sluice::fuzz {
+namespace {
+
+struct Answer {
+  model::ResourceKind kind;
+  kube::ResponseHead head;
+  std::string_view sizes;
+  std::string_view body;
+};
+
+Answer answer_of(std::string_view input) {
+  constexpr std::array<int, 6> kStatus{200, 200, 200, 410, 429, 500};
+  Input in(input);
+  Answer answer;
+  answer.kind = model::kResourceKinds[in.below(model::kResourceKinds.size())];
+  answer.head.status = kStatus[in.below(kStatus.size())];
+  answer.head.content_type = "application/json";
+  answer.sizes = in.take(in.below(16));
+  answer.body = in.rest();
+  return answer;
+}
+
+// What a reader made of the body in the end, as text.
+std::string deliver(kube::AnswerReader& reader, const Answer& answer, std::string_view sizes) {
+  base::Status status = reader.on_head(answer.head);
+  for (const std::string_view piece : cut(answer.body, sizes)) {
+    if (!status.ok()) break;
+    status = reader.on_body(piece);
+  }
+  const kube::ApiStatus refusal = reader.refusal();
+  return "ended: " + status.message() + "; failure: " + reader.failure().message() + "; refusal: " +
+         std::to_string(refusal.code) + " " + refusal.reason + " " + refusal.message;
+}
+
+std::string read_list(const Answer& answer, std::string_view sizes) {
+  kube::Decoder decoder;
+  std::string seen;
+  kube::ListReader reader(decoder, answer.kind, [&] { seen += "begun\n"; },
+                          [&](kube::Decoded decoded) {
+                            require_sound(decoded);
+                            seen += describe(decoded) + "\n";
+                            return base::Status();
+                          });
+  const std::string ended = deliver(reader, answer, sizes);
+  const auto envelope = reader.finish();
+  seen += ended + "; list: " + (envelope ? envelope->resource_version + " " + envelope->continue_token
+                                         : envelope.status().message());
+  return seen;
+}
+
+std::string read_watch(const Answer& answer, std::string_view sizes) {
+  kube::Decoder decoder;
+  std::string seen;
+  kube::WatchReader reader(decoder, answer.kind, [&] { seen += "begun\n"; },
+                           [&](kube::WatchEvent event) {
+                             require_sound(event.object);
+                             seen += event.type_text + " " + describe(event.object) + "\n";
+                             return base::Status();
+                           },
+                           [] { return std::nullopt; });
+  const std::string ended = deliver(reader, answer, sizes);
+  return seen + ended;
+}
+
+FUZZ_TARGET(list) {
+  const Answer answer = answer_of(input);
+  FUZZ_REQUIRE(read_list(answer, answer.sizes) == read_list(answer, {}), "a list in pieces reads like one in one piece");
+}
+
+FUZZ_TARGET(watch) {
+  const Answer answer = answer_of(input);
+  FUZZ_REQUIRE(read_watch(answer, answer.sizes) == read_watch(answer, {}),
+               "a watch in pieces reads like one in one piece");
+}
+
+}  // namespace
+}  // namespace sluice::fuzz

@@ -1,0 +1,32 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The configuration file: byte 0 chooses whether it is read as by --check, the rest is
+// the file. What is taken without an error has to be usable.
+#include "core/app/config_file.hpp"
+#include "core/app/validate.hpp"
+#include "core/app/values.hpp"
+#include "test/fuzz/target.hpp"
+
+namespace sluice::fuzz {
+namespace {
+
+FUZZ_TARGET(config) {
+  Input in(input);
+  const bool strict = in.flag();
+  const std::string text(in.rest());
+  app::Draft draft;
+  app::Problems problems;
+  app::read_config_text(text, "config.yaml", {.strict = strict}, draft, problems);
+  const app::Settings settings = app::validate(draft, {{"iptables", "print"}, "node-1"}, problems);
+  for (const auto& problem : problems.all()) FUZZ_REQUIRE(!problem.text.empty(), "a problem has a text");
+  if (problems.has_errors()) return;
+  FUZZ_REQUIRE(!settings.node_name.empty() && !settings.backend.empty(), "settings name the node and the backend");
+  FUZZ_REQUIRE(settings.masquerade_bit >= 0 && settings.masquerade_bit < 32, "the mark is one bit");
+  FUZZ_REQUIRE(settings.min_sync_period <= settings.sync_period, "the shorter period is the shorter one");
+  FUZZ_REQUIRE(app::parse_duration(app::print_duration(settings.sync_period)) == settings.sync_period,
+               "a period can be printed and read");
+}
+
+}  // namespace
+}  // namespace sluice::fuzz

@@ -1,0 +1,104 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What iptables says and is told.
+#include <set>
+#include <string>
+#include <vector>
+
+#include "plugins/common/netfilter/canonical.hpp"
+#include "plugins/common/netfilter/restore.hpp"
+#include "plugins/common/netfilter/save_parser.hpp"
+#include "plugins/common/netfilter/tools.hpp"
+#include "test/fuzz/target.hpp"
+
+namespace sluice::fuzz {
+namespace {
+
+using netfilter::Canonicaliser;
+
+// Everything a parser tells of a text, as text.
+std::string parse_save(std::string_view text, std::string_view sizes) {
+  netfilter::Ruleset rules;
+  std::string seen;
+  std::set<std::pair<std::string, std::string>> chains;
+  netfilter::SaveParser parser(
+      rules, [](std::string_view, std::string_view, bool) { return true; },
+      [&](std::string_view table, std::string_view chain, std::string_view target, std::uint64_t hash) {
+        seen.append(table).append(" ").append(chain).append(" ").append(target);
+        seen += " " + std::to_string(hash) + "\n";
+        chains.emplace(table, chain);
+      });
+  for (const std::string_view piece : cut(text, sizes)) parser.feed(piece);
+  parser.finish();
+  for (const auto& [table, name] : chains) {
+    const netfilter::Chain* const chain = rules.chain(table, name);
+    FUZZ_REQUIRE(chain != nullptr, "a chain that has rules is there");
+    FUZZ_REQUIRE(chain->rule_count == chain->rules.size(), "all rules of a chain are kept");
+    std::uint64_t content = 0;
+    for (const auto& rule : chain->rules) content = netfilter::fold(content, rule.hash);
+    FUZZ_REQUIRE(content == chain->content, "the content of a chain is the fold of its rules");
+    seen += name + " " + std::to_string(chain->content) + " " + std::to_string(chain->built_in) + "\n";
+  }
+  return seen + std::to_string(parser.malformed()) + " " + std::to_string(parser.complete());
+}
+
+// Byte 0 says how many sizes of pieces follow; the rest is the output of iptables-save.
+FUZZ_TARGET(iptables_save) {
+  Input in(input);
+  const std::string_view sizes = in.take(in.below(16));
+  const std::string_view text = in.rest();
+  FUZZ_REQUIRE(parse_save(text, sizes) == parse_save(text, {}), "rules in pieces read like those in one piece");
+}
+
+// The text of one rule. The form must not depend on blanks nor on what was read before.
+FUZZ_TARGET(iptables_rule) {
+  Canonicaliser fresh, used;
+  const std::string form(fresh.canonical(input));
+  used.canonical("-p tcp -m tcp --dport 80 -j DNAT --to-destination 10.0.0.1:80");
+  FUZZ_REQUIRE(used.canonical(input) == form, "the form of a rule does not depend on the rule before");
+  FUZZ_REQUIRE(used.hash(input) == netfilter::hash_text(form), "the hash is that of the form");
+  FUZZ_REQUIRE(used.canonical("  " + std::string(input) + " ") == form || input.find('"') != std::string_view::npos,
+               "blanks around a rule mean nothing");
+}
+
+// A restore made of the lines of the input, and a complaint about it.
+FUZZ_TARGET(iptables_restore) {
+  Input in(input);
+  netfilter::RestoreInput restore;
+  for (std::size_t left = in.below(32); left != 0; --left) {
+    const auto table = static_cast<netfilter::Table>(in.below(netfilter::kTables));
+    restore.set_owner(in.flag() ? "shop/cart" : "shop/web");
+    switch (in.below(5)) {
+      case 0: restore.declare(table, "KUBE-A"); break;
+      case 1: restore.append(table, "KUBE-A", "-j ACCEPT"); break;
+      case 2: restore.insert(table, "KUBE-A", "-j DROP"); break;
+      case 3: restore.remove(table, "KUBE-A", "-j RETURN"); break;
+      default: restore.remove_chain(table, "KUBE-B");
+    }
+  }
+  const std::string text = restore.text();
+  std::size_t number = 0;
+  std::size_t found = 0;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = text.find('\n', begin);
+    const std::string line = text.substr(begin, end - begin);
+    const auto told = restore.find_line(++number);
+    if (told) ++found;
+    FUZZ_REQUIRE(told.has_value() == (line[0] != '*' && line != "COMMIT"), "every line that does something is known");
+    FUZZ_REQUIRE(!told || told->text == line, "a line is found by its number");
+    begin = end + 1;
+  }
+  FUZZ_REQUIRE(found == restore.lines(), "all lines are in the text");
+  FUZZ_REQUIRE(!restore.find_line(number + 1) && !restore.find_line(0), "there are no other lines");
+
+  const std::string_view complaint = in.rest();
+  if (const auto failed = netfilter::failed_line(complaint)) {
+    FUZZ_REQUIRE(complaint.find(std::to_string(*failed)) != std::string_view::npos, "the line is one that was named");
+    restore.find_line(*failed);
+  }
+  netfilter::parse_version(complaint);
+}
+
+}  // namespace
+}  // namespace sluice::fuzz
