@@ -36,7 +36,10 @@ void share_one_heap() {
   mallopt(M_TRIM_THRESHOLD, 2 << 20);
 }
 
-void release_free_memory() { malloc_trim(0); }
+void release_free_memory() {
+  // The library's heap must not come to life on a thread just because it is to be trimmed.
+  if (kOwnHeap) malloc_trim(0);
+}
 
 void release_startup_pages() {
   auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));

@@ -22,7 +22,9 @@ ASAN_OPTIONS=$ASAN_OPTIONS:check_initialization_order=1:strict_init_order=1
 UBSAN_OPTIONS=$common:print_stacktrace=1
 LSAN_OPTIONS=$common:suppressions=$src/test/sanitizers/lsan.supp
 TSAN_OPTIONS=$common:second_deadlock_stack=1:history_size=4:suppressions=$src/test/sanitizers/tsan.supp
-export ASAN_OPTIONS UBSAN_OPTIONS LSAN_OPTIONS TSAN_OPTIONS
+# For tests that measure: their figures would be those of the sanitizer.
+SLUICE_WATCHED=1
+export ASAN_OPTIONS UBSAN_OPTIONS LSAN_OPTIONS TSAN_OPTIONS SLUICE_WATCHED
 
 # GCC 12 and clang 14 give up at the start of a program where the kernel spreads addresses
 # further than they know. Containers may forbid to change that.

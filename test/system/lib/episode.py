@@ -13,6 +13,8 @@ COMPLAINTS = ("W", "E", "F")  # of klog's first letter
 RESOURCES = ("services", "endpointslices", "nodes")
 FIRST_PAUSE = 0.8  # of the backoff
 KUBE = " kube] "
+# Set by test/sanitizers/watched.sh: figures of time and memory are those of the sanitizer then.
+WATCHED = "SLUICE_WATCHED" in os.environ
 
 
 class Episode:
@@ -84,12 +86,12 @@ class Episode:
             count = len(self.requests(resource))
             self._trial.require(count <= most, f"{count} requests for {resource} in {self.seconds:.1f} s")
         used = self.cpu_seconds()
-        self._trial.require(used <= cpu_seconds, f"{used:.2f} s of CPU in {self.seconds:.1f} s")
+        self._trial.require(used <= cpu_seconds or WATCHED, f"{used:.2f} s of CPU in {self.seconds:.1f} s")
 
     def require_flat_memory(self, growth_kib=8 << 10):
         """What the trouble took is given back within a few seconds."""
         def flat():
-            return self.memory_kib() - self._memory <= growth_kib
+            return self.memory_kib() - self._memory <= growth_kib or WATCHED
 
         self._trial.wait_until(flat, f"memory, now {self.memory_kib()} KiB, is back within {growth_kib} KiB of {self._memory} KiB", seconds=6)
 

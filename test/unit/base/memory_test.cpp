@@ -17,14 +17,6 @@
 namespace sluice::base {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kOwnHeap = false;
-#elif defined(__has_feature)  // clang's way to say it
-constexpr bool kOwnHeap = !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer);
-#else
-constexpr bool kOwnHeap = true;
-#endif
-
 // A line of /proc/self/status, in KiB.
 long resident(const std::string& field) {
   std::ifstream status("/proc/self/status");
