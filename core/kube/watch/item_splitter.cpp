@@ -226,7 +226,7 @@ base::Status ListSplitter::feed_between(std::string_view& bytes) {
 base::Status ListSplitter::feed_item(std::string_view& bytes) {
   bool done = false;
   auto status = cutter_.take(bytes, done);
-  if (done) {
+  if (status.ok() && done) {
     ++items_;
     place_ = Place::after_item;
   }

@@ -365,7 +365,13 @@ class ServiceHealthServerTest : public CppUnit::TestFixture {
     server_->set_addresses(Family::ipv4, std::vector{address("127.0.0.1"), address("127.0.0.3")});
     set("svc1", held.port, 1);
     CPPUNIT_ASSERT(!settled());
-    expect("refused", ask(held.port));
+    // Each attempt opens the one address before it fails on the other and closes it again.
+    std::string found;
+    for (int i = 0; i < 100 && found != "refused"; ++i) {
+      found = ask(held.port);
+      CPPUNIT_ASSERT_MESSAGE(found, found == "refused" || found == "closed");
+    }
+    expect("refused", found);
   }
 
   void timer_tries_again() {
