@@ -63,7 +63,7 @@ add() {
   passed=$((passed + $1))
   failed=$((failed + $2))
   skipped=$((skipped + $3))
-  printf '%s\n' "$counted" | sed -n 's/^failed //p' >>"$failures"
+  printf '%s\n' "$counted" | sed -n 's/^failed //p; s/^why /    /p' >>"$failures"
 }
 
 # limited LIMIT COMMAND…: in the background, so that an interrupt reaches us and, through us, the command.

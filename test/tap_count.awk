@@ -3,7 +3,8 @@
 #
 # TAP on standard input → "P passed F failed S skipped" and the names of failures:
 #   awk -v part=NAME -v status=EXIT-STATUS -f tap_count.awk
-# prints "count P F S" and "failed NAME" lines. What is not proven to have passed has
+# prints "count P F S", "failed NAME" lines and, after each, "why TEXT" lines: what the
+# part said of it, the beginning. What is not proven to have passed has
 # failed: a part that dies, prints no plan, or runs fewer tests than it planned.
 
 function fail(name) {
@@ -37,9 +38,18 @@ function fail(name) {
     else skipped++
   } else if (bad) {
     fail(name == "" ? "test " ran : name)
+    explained = failed
+    next
   } else {
     passed++
   }
+  explained = 0
+  next
+}
+
+/^[ \t]*#/ && explained && lines[explained] < 20 {
+  sub(/^[ \t]*# ?/, "")
+  why[explained, ++lines[explained]] = substr($0, 1, 400)
 }
 
 END {
@@ -51,7 +61,10 @@ END {
     else if (status != 0 && !failed) fail("ended with " reason(status) " although no test failed")
   }
   print "count", passed + 0, failed + 0, skipped + 0
-  for (i = 1; i <= failed; i++) print "failed", names[i]
+  for (i = 1; i <= failed; i++) {
+    print "failed", names[i]
+    for (j = 1; j <= lines[i]; j++) print "why", why[i, j]
+  }
 }
 
 function reason(code) {

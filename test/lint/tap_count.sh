@@ -36,5 +36,13 @@ counts "two plans" 0 "1 1 0 printed 2 plans" '1..1\nok 1 - a\n1..1\n'
 counts "an empty plan" 0 "0 1 0 ran no test" '1..0\n'
 counts "a bad end after good tests" 1 "1 1 0 ended with status 1 although no test failed" '1..1\nok 1 - a\n'
 counts "bailing out" 1 "1 1 0 Bail out! no root" '1..2\nok 1 - a\nBail out! no root\n'
+count=$((count + 1))
+found=$(printf '1..3\nnot ok 1 - a\n#   one\n# two\nok 2 - b\n# not of it\nnot ok 3 - c\n#   three\n' |
+  awk -v part=p -v status=1 -f tap_count.awk | sed -n 's/^why //p' | paste -sd,)
+if [ "$found" = "  one,two,  three" ]; then echo "ok $count - what a test says of its failure"
+else
+  failed=$((failed + 1))
+  printf 'not ok %d - what a test says of its failure\n#   found: %s\n' "$count" "$found"
+fi
 echo "1..$count"
 [ "$failed" -eq 0 ]

@@ -254,8 +254,7 @@ def insecure(t):
     expect_serves(t)
     start_with(t, {}, with_certificate(t), synced=False)
     expect_said(t, "not signed by a CA of this system", "certificate-authority")
-    os.environ["SSL_CERT_FILE"] = os.path.join(keys(t), "ca.crt")
-    t.defer(lambda: os.environ.pop("SSL_CERT_FILE"))
+    t.bench.daemon.environment["SSL_CERT_FILE"] = os.path.join(keys(t), "ca.crt")
     start_with(t, {}, with_certificate(t))
     expect_serves(t)
 
@@ -304,13 +303,12 @@ def proxy_of_the_kubeconfig(t):
 @own_daemon(None, "HTTPS_PROXY is used when the kubeconfig names no proxy, but for what NO_PROXY names")
 def proxy_of_the_environment(t):
     proxy = connect_proxy(t)
-    for name, value in (("HTTPS_PROXY", f"{NODE2.v4}:{proxy.port}"), ("NO_PROXY", "192.168.7.0/24")):
-        os.environ[name] = value
-        t.defer(lambda name=name: os.environ.pop(name))
+    environment = t.bench.daemon.environment
+    environment.update({"HTTPS_PROXY": f"{NODE2.v4}:{proxy.port}", "NO_PROXY": "192.168.7.0/24"})
     start_with(t, ca_data(t), with_certificate(t))
     expect_serves(t)
     t.require(set(proxy.asked) == {f"{NODE2.v4}:{PORT}"}, f"asked for {set(proxy.asked)}")
-    os.environ["NO_PROXY"] = "192.168.0.0/24"
+    environment["NO_PROXY"] = "192.168.0.0/24"
     tunnels = len(proxy.asked)
     start_with(t, ca_data(t), with_certificate(t))
     expect_serves(t)

@@ -16,6 +16,9 @@ ENTER = 'mount -t tmpfs tmpfs /run && exec "$@"'
 
 START_PATIENCE = 30
 
+# As it was at the start: what a case does to this process's own would reach the daemons of the lanes beside it.
+INHERITED = dict(os.environ)
+
 
 class DaemonError(Exception):
     """The daemon ended, or did not do in time what it had to."""
@@ -116,8 +119,7 @@ class Daemon:
         return ["ip", "netns", "exec", self._topology.namespace("node"), "sh", "-c", ENTER, "sh", *argv]
 
     def _environment(self):
-        return {**os.environ, "PATH": self._topology.tools.path + ":" + os.environ["PATH"],
-                **self.environment}
+        return {**INHERITED, "PATH": self._topology.tools.path + ":" + INHERITED["PATH"], **self.environment}
 
 
 def _values_named(name, value):
