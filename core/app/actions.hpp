@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/app/problems.hpp"
-#include "core/app/settings.hpp"
+#include "core/app/config/problems.hpp"
+#include "core/app/config/settings.hpp"
 
 namespace sluice::app {
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "core/app/service_health_counts.hpp"
-#include "core/app/settings.hpp"
+#include "core/app/config/settings.hpp"
 #include "core/app/source.hpp"
 #include "core/app/state_dir.hpp"
 #include "core/base/clock.hpp"

@@ -8,7 +8,7 @@
 #include <chrono>
 #include <string>
 
-#include "core/app/settings.hpp"
+#include "core/app/config/settings.hpp"
 #include "core/base/log.hpp"
 
 namespace sluice::app {

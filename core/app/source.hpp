@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "core/app/settings.hpp"
+#include "core/app/config/settings.hpp"
 #include "core/base/status.hpp"
 #include "core/kube/recording/recording_sink.hpp"
 #include "core/model/event.hpp"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/app/settings.hpp"
+#include "core/app/config/settings.hpp"
 #include "core/app/source.hpp"
 #include "core/plugin/loader.hpp"
 #include "core/snapshot/store_thread.hpp"

@@ -119,6 +119,8 @@ bool IpPrefix::contains(const IpPrefix& other) const {
 
 std::string IpPrefix::to_string() const { return address_.to_string() + "/" + std::to_string(length_); }
 
+std::string SocketAddress::to_string() const { return host_port(address, port); }
+
 std::string host_port(const IpAddress& address, std::uint16_t port) {
   if (address.family() == Family::ipv6) return "[" + address.to_string() + "]:" + std::to_string(port);
   return address.to_string() + ":" + std::to_string(port);

@@ -66,6 +66,13 @@ class IpPrefix {
   int length_ = 0;
 };
 
+struct SocketAddress {
+  IpAddress address;
+  std::uint16_t port = 0;
+  std::string to_string() const;  // as host_port()
+  auto operator<=>(const SocketAddress&) const = default;
+};
+
 // "1.2.3.4:80" or "[fd00::1]:80".
 std::string host_port(const IpAddress& address, std::uint16_t port);
 

@@ -3,9 +3,9 @@
 
 // The configuration file: byte 0 chooses whether it is read as by --check, the rest is
 // the file. What is taken without an error has to be usable.
-#include "core/app/config_file.hpp"
-#include "core/app/validate.hpp"
-#include "core/app/values.hpp"
+#include "core/app/config/file.hpp"
+#include "core/app/config/validate.hpp"
+#include "core/app/config/values.hpp"
 #include "test/fuzz/target.hpp"
 
 namespace sluice::fuzz {

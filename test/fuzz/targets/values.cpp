@@ -6,7 +6,7 @@
 #include <chrono>
 #include <cstdlib>
 
-#include "core/app/values.hpp"
+#include "core/app/config/values.hpp"
 #include "core/base/ip.hpp"
 #include "core/kube/access/base64.hpp"
 #include "core/kube/access/server_url.hpp"

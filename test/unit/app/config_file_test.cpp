@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "core/app/config_file.hpp"
+#include "core/app/config/file.hpp"
 
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>

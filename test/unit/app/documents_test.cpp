@@ -11,8 +11,8 @@
 #include <cstdlib>
 #include <set>
 
-#include "core/app/flag_table.hpp"
-#include "core/app/validate.hpp"
+#include "core/app/config/flag_table.hpp"
+#include "core/app/config/validate.hpp"
 #include "core/base/files.hpp"
 #include "test/unit/app/problem_text.hpp"
 #include "test/unit/app/temporary_folder.hpp"

@@ -1,13 +1,13 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "core/app/flags.hpp"
+#include "core/app/config/flags.hpp"
 
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
 
-#include "core/app/flag_table.hpp"
+#include "core/app/config/flag_table.hpp"
 #include "test/unit/app/problem_text.hpp"
 
 namespace sluice::app {

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "core/app/problems.hpp"
+#include "core/app/config/problems.hpp"
 
 namespace sluice::test {
 

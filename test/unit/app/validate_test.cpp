@@ -3,7 +3,7 @@
 
 // From words on the command line and text of a file to settings: precedence, defaults,
 // and what is checked across fields.
-#include "core/app/validate.hpp"
+#include "core/app/config/validate.hpp"
 
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>

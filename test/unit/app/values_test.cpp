@@ -1,13 +1,13 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "core/app/values.hpp"
+#include "core/app/config/values.hpp"
 
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
 
-#include "core/app/nearest.hpp"
+#include "core/app/config/nearest.hpp"
 
 namespace sluice::app {
 namespace {

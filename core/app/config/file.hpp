@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "core/app/draft.hpp"
-#include "core/app/problems.hpp"
+#include "core/app/config/draft.hpp"
+#include "core/app/config/problems.hpp"
 
 namespace sluice::app {
 

@@ -1,12 +1,12 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "core/app/config_file.hpp"
+#include "core/app/config/file.hpp"
 
 #include <vector>
 
-#include "core/app/config_documents.hpp"
-#include "core/app/config_node.hpp"
+#include "core/app/config/documents.hpp"
+#include "core/app/config/yaml_node.hpp"
 #include "core/base/files.hpp"
 #include "core/kube/manifests/yaml_check.hpp"
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "core/app/draft.hpp"
-#include "core/app/problems.hpp"
-#include "core/app/settings.hpp"
+#include "core/app/config/draft.hpp"
+#include "core/app/config/problems.hpp"
+#include "core/app/config/settings.hpp"
 
 namespace sluice::app {
 

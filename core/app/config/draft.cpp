@@ -1,10 +1,10 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "core/app/draft.hpp"
+#include "core/app/config/draft.hpp"
 
-#include "core/app/config_file.hpp"
-#include "core/app/values.hpp"
+#include "core/app/config/file.hpp"
+#include "core/app/config/values.hpp"
 
 namespace sluice::app {
 namespace {

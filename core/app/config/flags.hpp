@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/app/problems.hpp"
+#include "core/app/config/problems.hpp"
 
 namespace sluice::app {
 

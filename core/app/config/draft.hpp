@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "core/app/flags.hpp"
-#include "core/app/problems.hpp"
-#include "core/app/settings.hpp"
+#include "core/app/config/flags.hpp"
+#include "core/app/config/problems.hpp"
+#include "core/app/config/settings.hpp"
 
 namespace sluice::app {
 

@@ -6,7 +6,7 @@
 
 #include <string_view>
 
-#include "core/app/config_node.hpp"
+#include "core/app/config/yaml_node.hpp"
 
 namespace sluice::app {
 

@@ -1,14 +1,14 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "core/app/config_documents.hpp"
+#include "core/app/config/documents.hpp"
 
 #include <algorithm>
 #include <functional>
 #include <map>
 #include <set>
 
-#include "core/app/nearest.hpp"
+#include "core/app/config/nearest.hpp"
 
 namespace sluice::app {
 namespace {

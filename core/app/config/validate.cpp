@@ -1,12 +1,12 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "core/app/validate.hpp"
+#include "core/app/config/validate.hpp"
 
 #include <algorithm>
 #include <array>
 
-#include "core/app/values.hpp"
+#include "core/app/config/values.hpp"
 #include "core/node/node_ips.hpp"
 
 namespace sluice::app {

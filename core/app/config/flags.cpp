@@ -1,15 +1,15 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "core/app/flags.hpp"
+#include "core/app/config/flags.hpp"
 
 #include <algorithm>
 #include <boost/program_options.hpp>
 #include <optional>
 #include <sstream>
 
-#include "core/app/flag_table.hpp"
-#include "core/app/values.hpp"
+#include "core/app/config/flag_table.hpp"
+#include "core/app/config/values.hpp"
 
 namespace sluice::app {
 namespace {

@@ -1,9 +1,9 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "core/app/config_node.hpp"
+#include "core/app/config/yaml_node.hpp"
 
-#include "core/app/values.hpp"
+#include "core/app/config/values.hpp"
 
 namespace sluice::app {
 namespace {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "core/app/nearest.hpp"
+#include "core/app/config/nearest.hpp"
 
 #include <algorithm>
 #include <cstddef>

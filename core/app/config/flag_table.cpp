@@ -1,13 +1,13 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "core/app/flag_table.hpp"
+#include "core/app/config/flag_table.hpp"
 
 #include <algorithm>
 #include <array>
 #include <vector>
 
-#include "core/app/nearest.hpp"
+#include "core/app/config/nearest.hpp"
 
 namespace sluice::app {
 namespace {

@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/app/draft.hpp"
-#include "core/app/problems.hpp"
+#include "core/app/config/draft.hpp"
+#include "core/app/config/problems.hpp"
 
 namespace sluice::app {
 

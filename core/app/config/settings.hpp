@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/base/ip.hpp"
+#include "core/node/conntrack_settings.hpp"
 #include "core/node/local_detector.hpp"
 #include "core/node/node_port_addresses.hpp"
 
@@ -67,6 +68,15 @@ struct BackendSection {
   bool operator==(const BackendSection&) const = default;
 };
 
+// Where the daemon tells how it is (BEH 10). An unspecified address is both families.
+struct ServeSettings {
+  std::optional<base::SocketAddress> healthz;  // nothing = not served
+  std::optional<base::SocketAddress> metrics;  // nothing = not served
+  bool bind_address_hard_fail = false;         // an address that cannot be bound ends the daemon
+  bool profiling = false;                      // /debug/flags/v on the metrics address
+  bool operator==(const ServeSettings&) const = default;
+};
+
 struct Settings {
   std::string config_file;  // empty without --config
   SourceSettings source;
@@ -87,7 +97,14 @@ struct Settings {
   Duration sync_period = std::chrono::seconds(30);
   Duration min_sync_period = std::chrono::seconds(1);
 
+  ServeSettings serve;
+  node::ConntrackSettings conntrack;
+  int oom_score_adj = -999;        // -1000..1000
+  bool allow_external_ips = true;  // feature gate AllowServiceExternalIPs; off: externalIPs read as empty
+
   LogSettings log;
+  // The effective KubeProxyConfiguration v1alpha1 as one JSON object, defaults filled in: for /configz.
+  std::string kube_proxy_configuration;
   std::map<std::string, BackendSection> sections;  // by backend id
 
   // The section of the backend in use, or an empty one.

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "core/app/values.hpp"
+#include "core/app/config/values.hpp"
 
 #include <charconv>
 #include <cmath>
