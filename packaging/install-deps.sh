@@ -2,24 +2,27 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Installs what a fresh Debian 12 lacks. Usage: install-deps.sh build|demo|test …
+# Installs what a fresh Debian 12 lacks. Usage: install-deps.sh build|demo|package|test …
 # Installs nothing, and asks no server, when everything is there.
 set -eu
 
 BUILD="autoconf automake libtool make g++ pkg-config gawk
   libcpprest-dev libboost-dev libboost-program-options-dev libboost-system-dev libssl-dev
-  liblog4cplus-dev libnl-3-dev libnl-route-3-dev libsimdjson-dev libyaml-cpp-dev nlohmann-json3-dev"
+  liblog4cplus-dev libmnl-dev libnl-3-dev libnl-route-3-dev libsimdjson-dev libyaml-cpp-dev nlohmann-json3-dev
+  prometheus-cpp-dev"
 DEMO="iproute2 iptables procps"
-TEST="libcppunit-dev iproute2 iptables nftables procps python3 openssl curl clang libclang-rt-dev llvm
-  man-db util-linux binutils"
+PACKAGE="debhelper dpkg-dev"
+TEST="libcppunit-dev conntrack iproute2 ipset iptables nftables procps python3 openssl curl clang libclang-rt-dev llvm
+  man-db prometheus util-linux binutils $PACKAGE lintian mmdebstrap"
 
 packages=
 for set in "$@"; do
   case $set in
     build) packages="$packages $BUILD" ;;
     demo) packages="$packages $DEMO" ;;
+    package) packages="$packages $PACKAGE" ;;
     test) packages="$packages $TEST" ;;
-    *) echo "install-deps.sh: unknown set '$set'; use build, demo or test" >&2; exit 2 ;;
+    *) echo "install-deps.sh: unknown set '$set'; use build, demo, package or test" >&2; exit 2 ;;
   esac
 done
 

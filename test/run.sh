@@ -16,7 +16,7 @@ set -u
 src=$(cd "$(dirname "$0")/.." && pwd)
 build=$src/build-test
 long=${SLUICE_LONG:-0}
-parts="lint check apiserver kernel system demo bench asan fuzz tsan dist"
+parts="lint check apiserver kernel system demo bench asan fuzz tsan package dist"
 chosen=
 with_build=1
 
@@ -54,6 +54,7 @@ part_begun=0
 before=
 failures=$logs/failures
 : >"$failures"
+rm -f "$build/packages/done"
 
 # add STATUS TAP-FILE: counts one stream of results.
 add() {
@@ -209,6 +210,10 @@ build_clang() {
 build_thread() {
   "$@" "$src/test/sanitizers/build.sh" "$build/thread" g++ test/unit/unit_tests --enable-sanitizers=thread
 }
+build_packages() {
+  "$@" sh -c '[ -e "$2/done" ] || { "$1" "$2" "$3" && : >"$2/done"; }' \
+    packages "$src/packaging/debian/build.sh" "$build/packages" "$build"
+}
 has_libfuzzer() {
   echo 'extern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }' >"$logs/libfuzzer.cpp"
   clang++ -fsanitize=fuzzer "$logs/libfuzzer.cpp" -o "$logs/libfuzzer" >"$logs/libfuzzer.log" 2>&1
@@ -217,11 +222,12 @@ has_libfuzzer() {
 # These builds begin, at low priority, beside tests that mostly wait. What comes of them
 # the parts they are for look at.
 build_ahead() {
-  case " $chosen " in *" asan "* | *" fuzz "* | *" tsan "*) ;; *) return ;; esac
+  case " $chosen " in *" asan "* | *" fuzz "* | *" tsan "* | *" package "*) ;; *) return ;; esac
   (
     trap interrupted INT TERM HUP
     case " $chosen " in *" asan "* | *" fuzz "*) ! has_libfuzzer || build_clang limited 2400 nice -n 10 ;; esac
     case " $chosen " in *" tsan "*) build_thread limited 2400 nice -n 10 ;; esac
+    case " $chosen " in *" package "*) build_packages limited 2400 nice -n 10 ;; esac
   ) >"$logs/ahead.log" 2>&1 &
   ahead=$!
 }
@@ -301,6 +307,13 @@ part_tsan() {
     --seconds "$change_seconds"
   if [ "$long" != 0 ]; then watched system 3600 python3 "$src/test/system/run.py" --builddir "$instrumented"; fi
   end_reports
+}
+
+# The Debian packages, in a clean Debian with a systemd of its own.
+part_package() {
+  wait_for_builds
+  build_packages one "the Debian packages are built" 2400 || return
+  tap install 900 python3 "$src/test/package/package_test.py" --builddir "$build" --debs "$build/packages"
 }
 
 # The short form looks whether the tarball has everything, the long one builds, tests and

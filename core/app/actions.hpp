@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Actions that end: --check and --cleanup.
+// Actions that end: --check.
 #pragma once
 
 #include <string>
@@ -15,9 +15,5 @@ namespace sluice::app {
 // Beyond the settings themselves: the plugin loads, the kubeconfig is usable, the
 // manifests decode. Everything found goes to `problems`.
 void check_surroundings(const Settings& settings, Problems& problems);
-
-// Lets every installed backend remove what it ever made, in both families. True when
-// all of it worked; each failure is logged.
-bool clean_up(const PluginSettings& plugins, const std::string& state_dir);
 
 }  // namespace sluice::app

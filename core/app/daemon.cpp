@@ -5,14 +5,17 @@
 
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <algorithm>
 
 #include "core/app/build_info.hpp"
+#include "core/app/logging.hpp"
 #include "core/app/status_json.hpp"
 #include "core/base/log.hpp"
 #include "core/base/memory.hpp"
 #include "core/node/family_support.hpp"
+#include "core/node/kernel_settings.hpp"
 #include "core/node/local_detector.hpp"
 #include "core/node/node_ips.hpp"
 #include "core/node/node_port_addresses.hpp"
@@ -25,6 +28,9 @@ namespace {
 constexpr std::chrono::hours kFullSyncInterval{1};
 // BEH 1.4: how long NodeCIDR waits for the controller manager to give the node its range.
 constexpr std::chrono::minutes kPodCidrPatience{5};
+
+// How long the end waits for the last events.
+constexpr std::chrono::seconds kEventPatience{1};
 
 constexpr abi::Family abi_family(base::Family family) {
   return family == base::Family::ipv4 ? abi::Family::kIpv4 : abi::Family::kIpv6;
@@ -40,14 +46,15 @@ snapshot::DetectorKind detector_kind(node::LocalDetectorKind kind) {
   return snapshot::DetectorKind::none;
 }
 
-// The node's own addresses as its Node object and --bind-address say.
-node::NodeIps node_ips_of(const Settings& settings, const std::optional<model::Node>& node) {
-  std::vector<base::IpAddress> addresses;
-  if (node) {
-    addresses = node->internal_ips;
-    addresses.insert(addresses.end(), node->external_ips.begin(), node->external_ips.end());
+// One of the signals, or a number below 0 when the time is over.
+int wait_for(const sigset_t& signals, const std::optional<base::Clock::Duration>& at_most) {
+  timespec time{};
+  if (at_most) {
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(*at_most);
+    time.tv_sec = seconds.count();
+    time.tv_nsec = std::chrono::duration_cast<std::chrono::nanoseconds>(*at_most - seconds).count();
   }
-  return node::choose_node_ips(addresses, settings.bind_address);
+  return sigtimedwait(&signals, nullptr, at_most ? &time : nullptr);
 }
 
 }  // namespace
@@ -59,6 +66,7 @@ Daemon::~Daemon() { stop(); }
 base::Status Daemon::start() {
   base::log_info("app", std::string("sluiced ") + kVersion + " on node " + settings_.node_name + ", backend " +
                             settings_.backend);
+  if (auto status = watch_configuration(); !status.ok()) return status;
   if (auto status = state_dir_.open(); !status.ok()) return status;
 
   node::AddressMonitor::Options monitor;
@@ -71,17 +79,31 @@ base::Status Daemon::start() {
   if (!addresses) return addresses.status();
   set_addresses(*addresses);
 
+  set_up_kernel();
   if (auto status = start_backend(); !status.ok()) return status;
-  auto source = make_source(settings_, *store_);
+  auto source = make_source(settings_, *store_, metrics_);
   if (!source) return source.status();
   source_ = std::move(*source);
+  events_.start(source_->transport());
+  metrics_.set_figures([this] { return figures(); });
 
   control_ = std::make_unique<serve::ControlServer>(state_dir_.control_socket());
   control_->on("status", [this](const nlohmann::json&) { return status(); });
   if (auto status = control_->start(); !status.ok()) return status;
   service_health_.start();
+  if (auto status = observe_.start(); !status.ok()) return status;
+  events_.record(starting_event(settings_.node_name, kVersion));
   store_->start();
   return source_->start();
+}
+
+// From the first moment on, as far as possible: what is written later has to be read by another process.
+base::Status Daemon::watch_configuration() {
+  if (settings_.config_file.empty()) return {};
+  return config_watch_.start(settings_.config_file, [this] {
+    config_changed_ = true;
+    ::kill(::getpid(), SIGUSR1);  // run() waits for signals
+  });
 }
 
 base::Status Daemon::start_backend() {
@@ -115,7 +137,7 @@ base::Status Daemon::start_backend() {
     if (probes[i].valid()) support[i] = probes[i].get();
   }
   std::erase_if(families_, [&](const FamilyRun& run) { return !support[base::family_index(run.family)].ok(); });
-  const auto usable = node::choose_families(node_ips_of(settings_, std::nullopt).primary, support);
+  const auto usable = node::choose_families(node::choose_node_ips({}, settings_.bind_address).primary, support);
   if (!usable) return usable.status();
   for (const base::Family family : base::kFamilies) {
     const base::Status& status = support[base::family_index(family)];
@@ -124,7 +146,9 @@ base::Status Daemon::start_backend() {
     }
   }
   if (auto status = check_families(*usable); !status.ok()) return status;
+  startup_cleanup_.expect(*usable);
 
+  usable_families_ = *usable;
   store_ = std::make_unique<snapshot::StoreThread>(
       settings_.node_name, *usable,
       snapshot::StoreThread::Callbacks{
@@ -133,7 +157,8 @@ base::Status Daemon::start_backend() {
               if (run.family == family) run.loop->request();
             }
           },
-          [this](base::Family family, const std::optional<model::Node>& node) { return node_facts(family, node); }});
+          [this](base::Family family, const std::optional<model::Node>& node) { return node_facts(family, node); }},
+      store::StoreOptions{.external_ips = settings_.allow_external_ips});
   store_for_threads_ = store_.get();
   return {};
 }
@@ -153,6 +178,8 @@ base::Result<std::future<base::Status>> Daemon::start_loop(base::Family family) 
   options.intervals.max = std::max<base::Clock::Duration>(kFullSyncInterval, settings_.sync_period);
   options.verify_every = settings_.sync_period;
   auto health = std::make_unique<ServiceHealthCounts>();
+  auto conntrack_feed = std::make_unique<ConntrackFeed>();
+  auto conntrack = make_conntrack(family);
   auto loop = std::make_unique<sync::SyncLoop>(
       options, clock_,
       sync::SyncLoop::Callbacks{
@@ -162,9 +189,16 @@ base::Result<std::future<base::Status>> Daemon::start_loop(base::Family family) 
             return store == nullptr ? nullptr : store->take(family, full);
           },
           [this, family](const std::vector<std::string>& claims) { record_claims(family, claims); },
-          [this, counts = health.get()](const snapshot::Transaction& t) {
+          [this, counts = health.get(), feed = conntrack_feed.get(),
+           conntrack = conntrack.get()](const snapshot::Transaction& t) {
             publish_health(*counts, t);
+            conntrack->put(feed->update(t));
             if (t.full) rest_after_burst();
+          },
+          [this, family](const sync::SyncReport& report) { metrics_.synced(family, report); },
+          [this](const plugin::FailedObject& failed) { events_.record(left_out_event(settings_.backend, failed)); },
+          [this](abi::Severity severity, const std::string& reason, const std::string& note) {
+            events_.record(backend_event(settings_.node_name, settings_.backend, severity, reason, note));
           }});
 
   const auto section = settings_.section();
@@ -172,13 +206,15 @@ base::Result<std::future<base::Status>> Daemon::start_loop(base::Family family) 
   backend.family = abi_family(family);
   backend.config = section.yaml;
   backend.options.assign(section.options.begin(), section.options.end());
+  backend.options.insert(backend.options.end(), settings_.mode_options.begin(), settings_.mode_options.end());
   const auto folder = state_dir_.backend_folder(settings_.backend);
   if (!folder) return folder.status();
   backend.state_dir = *folder;
   auto probe = loop->start([this, backend = std::move(backend)](plugin::HostCallbacks callbacks) {
-    return plugin::BackendHandle::create(plugin_, backend, std::move(callbacks), nullptr, clock_);
+    return plugin::BackendHandle::create(plugin_, backend, std::move(callbacks), &metrics_.of_plugins(), clock_);
   });
-  families_.push_back({family, std::move(health), std::move(loop)});
+  families_.push_back(
+      {family, std::move(health), std::move(conntrack_feed), std::move(conntrack), std::move(loop)});
   return probe;
 }
 
@@ -188,18 +224,41 @@ void Daemon::rest_after_burst() {
   base::release_startup_pages();
 }
 
+// Before the backend, which reads some of it (BEH 11.5).
+void Daemon::set_up_kernel() {
+  const node::Sysctl sysctl;
+  const auto failed = node::apply_conntrack_settings(settings_.conntrack, sysctl);
+  if (!failed.empty()) {
+    const auto event = kernel_settings_event(settings_.node_name, failed);
+    base::log_warning("node", event.note);
+    events_.record(event);
+  }
+  const bool on_bridge = settings_.local_detector.mode == node::DetectLocalMode::bridge_interface;
+  if (const auto sentence = node::check_bridge_netfilter(sysctl, on_bridge); !sentence.empty()) {
+    base::log_warning("node", sentence);
+  }
+  if (const auto status = node::set_oom_score(settings_.oom_score_adj); !status.ok()) {
+    base::log_warning("node", status.message());
+  }
+}
+
 void Daemon::set_addresses(const node::InterfaceAddresses& addresses) {
   const std::lock_guard lock(mutex_);
   addresses_ = addresses;
 }
 
 std::optional<snapshot::NodeFacts> Daemon::node_facts(base::Family family, const std::optional<model::Node>& node) {
+  observe_.set_node(node);
+  for (const auto& sentence : node_watch_.look(node, settings_.node_name, settings_.local_detector, usable_families_)) {
+    base::log_warning("node", sentence);
+  }
+  if (!node_watch_.fatal().ok()) return std::nullopt;
   const bool node_cidr = settings_.local_detector.mode == node::DetectLocalMode::node_cidr;
   if (node_cidr && (!node || node->pod_cidrs.empty())) return std::nullopt;
 
   snapshot::NodeFacts out;
   out.name = settings_.node_name;
-  const node::NodeIps ips = node_ips_of(settings_, node);
+  const node::NodeIps ips = node::choose_node_ips(node_watch_.addresses(), settings_.bind_address);
   out.node_ip = ips.of(family);
   out.masquerade_mark = settings_.masquerade_mark();
   out.masquerade_all = settings_.masquerade_all;
@@ -239,6 +298,20 @@ void Daemon::warn_once(const std::string& warning) {
 void Daemon::record_claims(base::Family family, const std::vector<std::string>& claims) {
   const auto status = state_dir_.record_claims(settings_.backend, family, claims);
   if (!status.ok()) base::log_warning("app", status.message());
+  startup_cleanup_.stands(family, claims);
+}
+
+std::unique_ptr<node::ConntrackReconciler> Daemon::make_conntrack(base::Family family) {
+  node::ConntrackReconciler::Options options;
+  options.family = family;
+  options.memory_file =
+      state_dir_.path() + (family == base::Family::ipv4 ? "/udp-frontends-ipv4" : "/udp-frontends-ipv6");
+  options.reconciled = [this, family](double seconds, std::uint64_t deleted) {
+    metrics_.conntrack_reconciled(family, seconds, deleted);
+  };
+  auto out = std::make_unique<node::ConntrackReconciler>(std::move(options), std::make_unique<node::KernelConntrackTable>());
+  out->start();
+  return out;
 }
 
 void Daemon::publish_health(ServiceHealthCounts& counts, const snapshot::Transaction& transaction) {
@@ -252,25 +325,63 @@ void Daemon::publish_health(ServiceHealthCounts& counts, const snapshot::Transac
   }
 }
 
-// BEH 10.1: healthy while it starts, and unless something to be sent is late.
-bool Daemon::proxy_healthy() const {
-  const auto late = clock_.now() - 2 * settings_.sync_period;
-  return std::none_of(families_.begin(), families_.end(), [&](const FamilyRun& run) {
-    const auto behind_since = run.loop->status().behind_since;
-    return behind_since && *behind_since < late;
-  });
+ObserveSources Daemon::observe_sources() {
+  ObserveSources out;
+  out.families = [this] { return family_health(); };
+  out.metrics_text = [this] { return metrics_.text(); };
+  out.answered_healthz = [this](int code) { metrics_.answered_healthz(code); };
+  out.answered_livez = [this](int code) { metrics_.answered_livez(code); };
+  out.set_verbosity = [](int verbosity) { app::set_verbosity(verbosity); };
+  out.bind_failed_hard = [this](const std::string& reason, const std::string& sentence) {
+    events_.record(bind_failed_event(settings_.node_name, reason, sentence));
+  };
+  out.version = kVersion;
+  return out;
 }
 
-base::Status Daemon::run() {
+std::vector<serve::FamilyHealth> Daemon::family_health() const {
+  std::vector<serve::FamilyHealth> out;
+  const auto now = clock_.now();
+  for (const auto& run : families_) {
+    const auto fresh = run.loop->freshness();
+    serve::FamilyHealth family{run.family, fresh.last_updated, std::nullopt};
+    if (fresh.pending_since) family.pending_for = now - *fresh.pending_since;
+    out.push_back(family);
+  }
+  return out;
+}
+
+base::Status Daemon::run(base::Notifier notifier, const ReadSettings& read_again) {
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGHUP);
+  sigaddset(&signals, SIGUSR1);
+  Supervision supervision(std::move(notifier));
+  supervision.ready();
   const bool wait_for_pod_cidrs = settings_.local_detector.mode == node::DetectLocalMode::node_cidr;
+  std::optional<base::Clock::Duration> interval = supervision.interval();
+  if (wait_for_pod_cidrs) {
+    const base::Clock::Duration second = std::chrono::seconds(1);
+    interval = std::min(interval.value_or(second), second);
+  }
   for (;;) {
-    const timespec second{1, 0};
-    const int caught = sigtimedwait(&signals, nullptr, wait_for_pod_cidrs ? &second : nullptr);
+    if (supervision.interval()) supervision.tell(supervised());
+    const int caught = wait_for(signals, interval);
+    if (caught == SIGUSR1) {
+      if (!config_changed_) continue;  // somebody else's
+      supervision.stopping("the configuration file has changed");
+      stop();
+      return {base::StatusCode::unavailable, "the content of the configuration file " + settings_.config_file +
+                                                 " has changed; ending with status 1, to be started again with it"};
+    }
+    if (caught == SIGHUP) {
+      check_reload(settings_, read_again);
+      continue;
+    }
     if (caught > 0) {
+      supervision.stopping("rules stay in the kernel");
       base::log_info("app", std::string("stopping on ") + strsignal(caught) + "; rules stay in the kernel");
       stop();
       return {};
@@ -285,6 +396,7 @@ base::Status Daemon::run() {
 }
 
 base::Status Daemon::check_pod_cidrs() {
+  if (auto status = node_watch_.fatal(); !status.ok()) return status;
   if (clock_.now() - started_ < kPodCidrPatience) return {};
   const auto status = store_->status();
   if (status.facts_known) return {};
@@ -294,6 +406,36 @@ base::Status Daemon::check_pod_cidrs() {
                                      : "node " + settings_.node_name +
                                            " does not exist, which detectLocalMode NodeCIDR needs: check "
                                            "--hostname-override");
+}
+
+Supervised Daemon::supervised() {
+  Supervised out;
+  out.source = settings_.source.kind == SourceKind::manifests ? "manifests in " : "the API server ";
+  if (settings_.source.kind == SourceKind::replay) out.source = "the recording ";
+  out.source += source_->detail();
+  out.store = store_->status();
+  for (const auto& run : families_) {
+    out.families.push_back({run.family, run.loop->status(), std::string(run.loop->overdue())});
+  }
+  return out;
+}
+
+// On the thread of a scrape: nothing here waits for the store or an apply thread.
+Figures Daemon::figures() const {
+  Figures out;
+  out.store = store_->figures();
+  out.resources = source_->status();
+  const auto now = clock_.now();
+  for (const auto& run : families_) {
+    const auto pending_since = run.loop->freshness().pending_since;
+    const double pending = pending_since ? std::chrono::duration<double>(now - *pending_since).count() : 0.0;
+    out.families.push_back({run.family, run.loop->figures(), pending, !run.loop->overdue().empty()});
+  }
+  const abi::PluginEntry& entry = plugin_->entry();
+  out.plugins.push_back(
+      {plugin_->id(), plugin_->version(), std::to_string(entry.major) + "." + std::to_string(entry.minor)});
+  out.features = feature_figures(settings_);
+  return out;
 }
 
 nlohmann::json Daemon::status() {
@@ -312,12 +454,18 @@ nlohmann::json Daemon::status() {
 
 void Daemon::stop() {
   // Against the flow, from the outside in; nothing is called that has stopped.
+  config_watch_.stop();
   if (control_) control_->stop();
   service_health_.stop();  // before the loops it asks; what they still tell it has no effect
+  observe_.stop();         // likewise
   if (address_monitor_) address_monitor_->stop();  // before the store it tells
+  // What is still to be said gets a moment; a server that is silent holds nobody up.
+  events_.drain(kEventPatience);
   // A source may wait for room in the store's queue; the store must still be taking.
   if (source_) source_->stop();
+  events_.stop();
   for (auto& run : families_) run.loop->stop();
+  startup_cleanup_.stop();
   if (store_) store_->stop();
   families_.clear();
 }

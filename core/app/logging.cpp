@@ -3,24 +3,32 @@
 
 #include "core/app/logging.hpp"
 
-#include <log4cplus/consoleappender.h>
+#include <log4cplus/appender.h>
 #include <log4cplus/initializer.h>
-#include <log4cplus/layout.h>
 #include <log4cplus/logger.h>
 #include <log4cplus/spi/loggingevent.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <condition_variable>
 #include <cstdio>
 #include <ctime>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
+#include <thread>
 
 namespace sluice::app {
 namespace {
 
 constexpr std::string_view kRootName = "sluice";
 constexpr int kDebugVerbosity = 4;
+constexpr std::chrono::milliseconds kShortestWait{10};
 
 // A line feed inside a record would look like a second record, with a header that
 // whoever names an object could choose.
@@ -77,17 +85,134 @@ LogRecord to_record(const log4cplus::spi::InternalLoggingEvent& event) {
           static_cast<int>(::getpid())};
 }
 
-class LineLayout final : public log4cplus::Layout {
+void write_whole(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(fd, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return;  // a log that cannot be written has nowhere to say so
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+// Info lines that may wait, and the thread that lets none wait too long.
+class InfoStream {
  public:
-  explicit LineLayout(LogFormat format) : format_(format) {}
-  void formatAndAppend(log4cplus::tostream& output, const log4cplus::spi::InternalLoggingEvent& event) override {
-    const LogRecord record = to_record(event);
-    output << (format_ == LogFormat::json ? json_line(record) : text_line(record)) << '\n';
+  InfoStream(std::size_t size, Duration longest_wait)
+      : size_(size), longest_wait_(std::max<Duration>(longest_wait, kShortestWait)) {
+    if (size_ == 0) return;
+    // Threads inherit the mask: signals are for the one that waits for them.
+    sigset_t all;
+    sigset_t before;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    thread_ = std::thread([this] { run(); });
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+  ~InfoStream() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    changed_.notify_one();
+    if (thread_.joinable()) thread_.join();
+    flush();
+  }
+  InfoStream(const InfoStream&) = delete;
+  InfoStream& operator=(const InfoStream&) = delete;
+
+  void put(std::string_view line) {
+    const std::lock_guard lock(mutex_);
+    if (waiting_.size() + line.size() > size_) write_waiting();
+    if (line.size() > size_) {
+      write_whole(STDOUT_FILENO, line);
+    } else {
+      waiting_ += line;
+    }
+  }
+  void flush() {
+    const std::lock_guard lock(mutex_);
+    write_waiting();
   }
 
  private:
-  LogFormat format_;
+  void write_waiting() {
+    write_whole(STDOUT_FILENO, waiting_);
+    waiting_.clear();
+  }
+  void run() {
+    std::unique_lock lock(mutex_);
+    while (!changed_.wait_for(lock, longest_wait_, [this] { return stopping_; })) write_waiting();
+  }
+
+  const std::size_t size_;
+  const Duration longest_wait_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::string waiting_;
+  bool stopping_ = false;
+  std::thread thread_;
 };
+
+// klog's rule: a line is shown when its level is within the verbosity, or within that
+// of a pattern that matches. Debug lines pass log4cplus when any of them might.
+class LineAppender final : public log4cplus::Appender {
+ public:
+  explicit LineAppender(const LogSettings& settings) : settings_(settings) {
+    if (settings.split_stream) info_.emplace(settings.info_buffer_size, settings.flush_frequency);
+  }
+  ~LineAppender() override { destructorImpl(); }
+  void close() override { closed = true; }
+
+  void set_verbosity(int verbosity) {
+    const std::lock_guard lock(mutex_);
+    settings_.verbosity = verbosity;
+  }
+  bool any_debug() const {
+    return settings_.verbosity >= kDebugVerbosity ||
+           std::any_of(settings_.vmodule.begin(), settings_.vmodule.end(),
+                       [](const auto& module) { return module.verbosity >= kDebugVerbosity; });
+  }
+  void flush() {
+    if (info_) info_->flush();
+  }
+
+ protected:
+  // Called under the appender's own lock.
+  void append(const log4cplus::spi::InternalLoggingEvent& event) override {
+    const LogRecord record = to_record(event);
+    if (record.level == base::LogLevel::debug && !shows_debug(record.component)) return;
+    const std::string line = (settings_.format == LogFormat::json ? json_line(record) : text_line(record)) + "\n";
+    const bool info = record.level == base::LogLevel::info || record.level == base::LogLevel::debug;
+    if (info && info_) {
+      info_->put(line);
+    } else {
+      write_whole(STDERR_FILENO, line);
+    }
+  }
+
+ private:
+  bool shows_debug(const std::string& component) {
+    const std::lock_guard lock(mutex_);
+    if (settings_.verbosity >= kDebugVerbosity) return true;
+    return std::any_of(settings_.vmodule.begin(), settings_.vmodule.end(), [&](const auto& module) {
+      return module.verbosity >= kDebugVerbosity && matches_pattern(component, module.pattern);
+    });
+  }
+
+  std::mutex mutex_;  // for the verbosity
+  LogSettings settings_;
+  std::optional<InfoStream> info_;
+};
+
+log4cplus::Logger root_logger() { return log4cplus::Logger::getInstance(std::string(kRootName)); }
+
+LineAppender* line_appender(const log4cplus::SharedAppenderPtr& appender) {
+  return dynamic_cast<LineAppender*>(appender.get());
+}
+
+void set_level(LineAppender& appender) {
+  root_logger().setLogLevel(appender.any_debug() ? log4cplus::DEBUG_LOG_LEVEL : log4cplus::INFO_LOG_LEVEL);
+}
 
 }  // namespace
 
@@ -118,16 +243,33 @@ std::string json_line(const LogRecord& record) {
   return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
+bool matches_pattern(std::string_view name, std::string_view pattern) {
+  return ::fnmatch(std::string(pattern).c_str(), std::string(name).c_str(), 0) == 0;
+}
+
 void set_up_logging(const LogSettings& settings) {
   log4cplus::initialize();
-  log4cplus::Logger root = log4cplus::Logger::getInstance(std::string(kRootName));
+  log4cplus::Logger root = root_logger();
   root.setAdditivity(false);
-  root.setLogLevel(settings.verbosity >= kDebugVerbosity ? log4cplus::DEBUG_LOG_LEVEL : log4cplus::INFO_LOG_LEVEL);
-  const log4cplus::SharedAppenderPtr console(
-      new log4cplus::ConsoleAppender(/*logToStdErr=*/true, /*immediateFlush=*/true));
-  console->setLayout(std::make_unique<LineLayout>(settings.format));
+  const log4cplus::SharedAppenderPtr appender(new LineAppender(settings));
   root.removeAllAppenders();
-  root.addAppender(console);
+  root.addAppender(appender);
+  set_level(*line_appender(appender));
+}
+
+void set_verbosity(int verbosity) {
+  for (const auto& appender : root_logger().getAllAppenders()) {
+    LineAppender* const line = line_appender(appender);
+    if (line == nullptr) continue;
+    line->set_verbosity(verbosity);
+    set_level(*line);
+  }
+}
+
+void flush_logging() {
+  for (const auto& appender : root_logger().getAllAppenders()) {
+    if (LineAppender* const line = line_appender(appender)) line->flush();
+  }
 }
 
 }  // namespace sluice::app

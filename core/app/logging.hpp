@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Where log lines go and how they look. The only place that configures log4cplus.
-// One record is one line on standard error, whatever the text contains.
+// One record is one line on standard error, whatever the text contains; with a split
+// stream info and debug lines go to standard output, and may wait in a buffer there.
 #pragma once
 
 #include <chrono>
 #include <string>
+#include <string_view>
 
 #include "core/app/config/settings.hpp"
 #include "core/base/log.hpp"
@@ -15,6 +17,15 @@ namespace sluice::app {
 
 // May be called again to change format or verbosity. REQUIRES: one thread at a time.
 void set_up_logging(const LogSettings& settings);
+
+// [any thread] Another verbosity from now on, as PUT /debug/flags/v asks for.
+void set_verbosity(int verbosity);
+
+// [any thread] Writes out what waits. To be called before the process ends.
+void flush_logging();
+
+// Whether `name` is what `pattern` says; * stands for any letters, ? for one.
+bool matches_pattern(std::string_view name, std::string_view pattern);
 
 struct LogRecord {
   base::LogLevel level = base::LogLevel::info;

@@ -10,7 +10,9 @@
 #include "core/base/clock.hpp"
 #include "core/base/log.hpp"
 #include "core/kube/access/kubeconfig.hpp"
+#include "core/kube/access/server_url.hpp"
 #include "core/kube/http/api_client.hpp"
+#include "core/kube/http/measured_transport.hpp"
 #include "core/kube/http/request_budget.hpp"
 #include "core/kube/manifests/manifests_source.hpp"
 #include "core/kube/recording/recording_reader.hpp"
@@ -52,9 +54,10 @@ class Manifests final : public Source {
 
 class ApiServer final : public Source {
  public:
-  ApiServer(kube::ConnectionConfig connection, const Settings& settings, model::EventSink& sink)
+  ApiServer(kube::ConnectionConfig connection, const Settings& settings, model::EventSink& sink,
+            kube::RequestObserver& observer)
       : detail_(connection.server.to_string() + " (" + connection.origin + ")"),
-        source_(transport(std::move(connection), settings.source.client, clock_),
+        source_(transport(std::move(connection), settings.source.client, observer, clock_),
                 {settings.node_name, kube::streaming_lists_wanted(environment)}, sink, clock_) {}
 
   base::Status start() override {
@@ -62,6 +65,7 @@ class ApiServer final : public Source {
     return {};
   }
   void stop() override { source_.stop(); }
+  kube::Transport* transport() override { return &source_.transport(); }
   std::string detail() const override { return detail_; }
 
   std::vector<ResourceStatus> status() const override {
@@ -69,19 +73,23 @@ class ApiServer final : public Source {
     const kube::ApiSourceStatus now = source_.status();
     for (std::size_t i = 0; i < now.resources.size(); ++i) {
       const kube::ReflectorStatus& from = now.resources[i];
-      out.push_back({from.object_kind, from.connected, from.lists, from.watches, from.errors, from.last_error});
+      out.push_back({from.object_kind, from.connected, from.lists, from.relists, from.watches, from.errors,
+                     from.last_error});
     }
     return out;
   }
 
  private:
   static std::unique_ptr<kube::Transport> transport(kube::ConnectionConfig connection, const ClientSettings& settings,
-                                                    const base::Clock& clock) {
+                                                    kube::RequestObserver& observer, const base::Clock& clock) {
+    const std::string host = kube::in_url(connection.server.host) + ":" + std::to_string(connection.server.port);
     kube::ApiClientOptions options;
     options.version = kVersion;
     auto client = std::make_unique<kube::ApiClient>(std::move(connection), options);
-    const kube::RequestBudgetOptions budget{.qps = settings.qps, .burst = settings.burst};
-    return std::make_unique<kube::RequestBudget>(std::move(client), budget, clock);
+    const kube::RequestBudgetOptions budget{
+        .qps = settings.qps, .burst = settings.burst, .observer = &observer, .host = host};
+    auto measured = std::make_unique<kube::MeasuredTransport>(std::move(client), host, observer, clock);
+    return std::make_unique<kube::RequestBudget>(std::move(measured), budget, clock);
   }
 
   const base::SteadyClock clock_;
@@ -148,6 +156,7 @@ class Recorded final : public Source {
     source_->stop();
     recording_.stop();
   }
+  kube::Transport* transport() override { return source_->transport(); }
   std::string detail() const override { return source_->detail(); }
   std::vector<ResourceStatus> status() const override { return source_->status(); }
   std::optional<kube::RecordingStatus> recording() const override { return recording_.status(); }
@@ -169,7 +178,7 @@ base::Result<kube::ConnectionConfig> connection_of(const Settings& settings) {
 
 using SourceResult = base::Result<std::unique_ptr<Source>>;
 
-SourceResult make_plain_source(const Settings& settings, model::EventSink& sink) {
+SourceResult make_plain_source(const Settings& settings, model::EventSink& sink, kube::RequestObserver& observer) {
   switch (settings.source.kind) {
     case SourceKind::manifests: return SourceResult(std::make_unique<Manifests>(settings, sink));
     case SourceKind::replay: return SourceResult(std::make_unique<Replay>(settings, sink));
@@ -178,7 +187,7 @@ SourceResult make_plain_source(const Settings& settings, model::EventSink& sink)
   }
   auto connection = connection_of(settings);
   if (!connection) return connection.status();
-  return SourceResult(std::make_unique<ApiServer>(std::move(*connection), settings, sink));
+  return SourceResult(std::make_unique<ApiServer>(std::move(*connection), settings, sink, observer));
 }
 
 std::vector<std::string> check_plain_source(const Settings& settings) {
@@ -194,10 +203,10 @@ std::vector<std::string> check_plain_source(const Settings& settings) {
 
 }  // namespace
 
-SourceResult make_source(const Settings& settings, model::EventSink& sink) {
-  if (settings.source.record.empty()) return make_plain_source(settings, sink);
+SourceResult make_source(const Settings& settings, model::EventSink& sink, kube::RequestObserver& observer) {
+  if (settings.source.record.empty()) return make_plain_source(settings, sink, observer);
   auto recorded = std::make_unique<Recorded>(settings, sink);
-  auto source = make_plain_source(settings, recorded->sink());
+  auto source = make_plain_source(settings, recorded->sink(), observer);
   if (!source) return source.status();
   recorded->set_source(std::move(*source));
   return SourceResult(std::move(recorded));

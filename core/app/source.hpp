@@ -13,6 +13,8 @@
 
 #include "core/app/config/settings.hpp"
 #include "core/base/status.hpp"
+#include "core/kube/http/request_observer.hpp"
+#include "core/kube/http/transport.hpp"
 #include "core/kube/recording/recording_sink.hpp"
 #include "core/model/event.hpp"
 
@@ -23,6 +25,7 @@ struct ResourceStatus {
   std::string kind;
   bool connected = false;  // listed, and changes are being received
   std::uint64_t lists = 0;
+  std::uint64_t relists = 0;  // lists that had to follow a first one
   std::uint64_t watches = 0;
   std::uint64_t errors = 0;
   std::string last_error;
@@ -39,12 +42,15 @@ class Source {
   // [any thread] The server's URL, the folder, the recording and how far it is.
   virtual std::string detail() const = 0;
   virtual std::vector<ResourceStatus> status() const = 0;  // any thread
+  // The way to the API server, for events; null where there is none. Lives as long as this.
+  virtual kube::Transport* transport() { return nullptr; }
   // [any thread] Nothing when what it tells is not recorded.
   virtual std::optional<kube::RecordingStatus> recording() const { return std::nullopt; }
 };
 
-// `sink` outlives the source.
-base::Result<std::unique_ptr<Source>> make_source(const Settings& settings, model::EventSink& sink);
+// `sink` and `observer`, which is told of requests to the API server, outlive the source.
+base::Result<std::unique_ptr<Source>> make_source(const Settings& settings, model::EventSink& sink,
+                                                  kube::RequestObserver& observer);
 
 // Everything that is wrong with the source in use and with the file to record to,
 // without starting anything; for --check.

@@ -6,6 +6,8 @@
 #include <log4cplus/logger.h>
 #include <log4cplus/loggingmacros.h>
 
+#include <array>
+#include <atomic>
 #include <string>
 
 namespace sluice::base {
@@ -21,6 +23,8 @@ log4cplus::LogLevel native(LogLevel level) {
   return log4cplus::ERROR_LOG_LEVEL;
 }
 
+std::array<std::atomic<std::uint64_t>, 4> written{};  // by LogLevel
+
 log4cplus::Logger logger(std::string_view component) {
   return log4cplus::Logger::getInstance("sluice." + std::string(component));
 }
@@ -29,9 +33,15 @@ log4cplus::Logger logger(std::string_view component) {
 
 void log(LogLevel level, std::string_view component, std::string_view text) {
   const log4cplus::Logger target = logger(component);
-  if (target.isEnabledFor(native(level))) target.forcedLog(native(level), std::string(text));
+  if (!target.isEnabledFor(native(level))) return;
+  written[static_cast<std::size_t>(level)].fetch_add(1, std::memory_order_relaxed);
+  target.forcedLog(native(level), std::string(text));
 }
 
 bool log_enabled(LogLevel level, std::string_view component) { return logger(component).isEnabledFor(native(level)); }
+
+std::uint64_t log_lines(LogLevel level) {
+  return written[static_cast<std::size_t>(level)].load(std::memory_order_relaxed);
+}
 
 }  // namespace sluice::base

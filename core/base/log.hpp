@@ -6,6 +6,7 @@
 // Where lines go and how they look is set in core/app/logging.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 namespace sluice::base {
@@ -15,6 +16,8 @@ enum class LogLevel { error, warning, info, debug };
 // `component` is the folder of core/ or "plugin.<id>".
 void log(LogLevel level, std::string_view component, std::string_view text);
 bool log_enabled(LogLevel level, std::string_view component);
+// Lines written since the start, without those nobody was to see.
+std::uint64_t log_lines(LogLevel level);
 
 inline void log_error(std::string_view component, std::string_view text) { log(LogLevel::error, component, text); }
 inline void log_warning(std::string_view component, std::string_view text) { log(LogLevel::warning, component, text); }

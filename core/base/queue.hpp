@@ -57,6 +57,10 @@ class HandoverQueue {
     filled_.notify_all();
     room_.notify_all();
   }
+  std::size_t size() const {  // any thread
+    const std::lock_guard lock(mutex_);
+    return items_.size();
+  }
   bool closed() const {
     const std::lock_guard lock(mutex_);
     return closed_;

@@ -10,7 +10,6 @@
 // and stop() may be called from any thread and never wait for a client.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -20,25 +19,25 @@
 #include <vector>
 
 #include "core/base/ip.hpp"
+#include "core/serve/http_limits.hpp"
 
 namespace sluice::serve {
 
-struct ServiceHealthOptions {
-  std::size_t max_clients = 512;                   // in all; one more displaces the one silent for longest
-  std::size_t header_limit = 8u << 10;             // bytes of a request before its body
-  std::size_t body_limit = 4u << 10;               // a body is read, for keep-alive, and ignored
-  std::chrono::milliseconds request_time{10'000};  // from connecting to the end of the first request
-  std::chrono::milliseconds idle_time{60'000};     // from an answer to the end of the next request
-  std::chrono::milliseconds response_time{10'000};  // for taking one answer
-  std::chrono::milliseconds retry{5'000};          // between attempts to open a port that could not be opened
+// Load balancers ask for many Services, each from several places.
+struct ServiceHealthOptions : HttpLimits {
+  ServiceHealthOptions() { max_clients = 256; }
 };
 
 class ServiceHealthServer {
  public:
   // Asked on the server's thread, for every request; must be quick.
   using Healthy = std::function<bool()>;
+  // Called on the server's thread with the Service and the sentence that is logged, once
+  // for each reason: its port cannot be opened. It is tried again. Must be quick.
+  using OnProblem =
+      std::function<void(const std::string& name_space, const std::string& name, const std::string& sentence)>;
 
-  explicit ServiceHealthServer(Healthy proxy_healthy, ServiceHealthOptions options = {});
+  explicit ServiceHealthServer(Healthy proxy_healthy, ServiceHealthOptions options = {}, OnProblem on_problem = {});
   ~ServiceHealthServer();  // stops
   ServiceHealthServer(const ServiceHealthServer&) = delete;
   ServiceHealthServer& operator=(const ServiceHealthServer&) = delete;

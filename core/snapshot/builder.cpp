@@ -45,7 +45,7 @@ Transaction Builder::full(store::Store& store) {
 void Builder::absorb_changes(store::Store& store, Transaction& into) {
   for (const model::ObjectName& name : store.take_dirty(family_)) {
     std::vector<store::ServicePort> resolved = store.resolve_service(name, family_);
-    const auto times = store.take_trigger_times(name);
+    const auto times = store.take_trigger_times(name, family_);
     into.trigger_times.insert(into.trigger_times.end(), times.begin(), times.end());
 
     const auto before = published_.find(name);
@@ -64,6 +64,7 @@ void Builder::absorb_changes(store::Store& store, Transaction& into) {
       }
       if (same_key != old.end()) same_key->reset();
       port.endpoints.shrink_to_fit();
+      port.also_serving.shrink_to_fit();
       now.push_back(std::make_shared<const store::ServicePort>(std::move(port)));
       into.service_ports.push_back(now.back());
     }

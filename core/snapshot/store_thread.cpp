@@ -13,9 +13,10 @@ constexpr std::size_t kQueueLimit = 4096;
 
 }  // namespace
 
-StoreThread::StoreThread(std::string node_name, std::vector<base::Family> families, Callbacks callbacks)
+StoreThread::StoreThread(std::string node_name, std::vector<base::Family> families, Callbacks callbacks,
+                         store::StoreOptions options)
     : callbacks_(std::move(callbacks)),
-      store_(std::move(node_name)),
+      store_(std::move(node_name), options),
       families_(std::move(families)),
       queue_(kQueueLimit) {
   for (const auto family : families_) builders_.emplace_back(family);
@@ -61,9 +62,13 @@ StoreStatus StoreThread::status() {
 void StoreThread::run() {
   update_facts();
   while (!queue_.closed()) {
-    for (Message& message : queue_.take_all()) {
+    auto messages = queue_.take_all();
+    in_hand_ = messages.size();
+    for (Message& message : messages) {
       std::visit([this](auto& m) { handle(m); }, message);
+      in_hand_.fetch_sub(1, std::memory_order_relaxed);
     }
+    publish();
     // Once a batch: an event storm wakes the apply threads once.
     announce();
   }
@@ -107,6 +112,38 @@ void StoreThread::handle(GetStatus& message) {
     out.service_ports[base::family_index(families_[i])] = builders_[i].service_port_count();
   }
   message.reply.set_value(std::move(out));
+}
+
+StoreFigures StoreThread::figures() const {
+  StoreFigures out;
+  {
+    const std::lock_guard lock(figures_mutex_);
+    out = figures_;
+  }
+  out.queue_length = queue_.size() + in_hand_.load(std::memory_order_relaxed);
+  return out;
+}
+
+// Once a batch, too: nobody needs to see an event before what came with it.
+void StoreThread::publish() {
+  StoreFigures now;
+  const store::StoreCounters& counters = store_.counters();
+  now.events = counters.events;
+  now.no_op = counters.no_op;
+  now.unusable = counters.unusable;
+  now.services = store_.service_count();
+  now.slices = store_.slice_count();
+  now.endpoints = store_.endpoint_count();
+  now.service_events = counters.service_events;
+  for (std::size_t i = 0; i < families_.size(); ++i) {
+    const auto family = base::family_index(families_[i]);
+    now.slice_events[family] = counters.slice_events[family];
+    now.pending_services[family] = store_.pending_services(families_[i]);
+    now.pending_slice_changes[family] = store_.pending_slice_changes(families_[i]);
+    now.service_ports[family] = builders_[i].service_port_count();
+  }
+  const std::lock_guard lock(figures_mutex_);
+  figures_ = now;
 }
 
 void StoreThread::announce() {

@@ -5,9 +5,11 @@
 // events in, apply threads ask for transactions, and it says when a family has work.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <future>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -16,6 +18,7 @@
 #include "core/base/queue.hpp"
 #include "core/model/event.hpp"
 #include "core/snapshot/builder.hpp"
+#include "core/snapshot/store_figures.hpp"
 
 namespace sluice::snapshot {
 
@@ -41,7 +44,8 @@ class StoreThread final : public model::EventSink {
     std::function<std::optional<NodeFacts>(base::Family, const std::optional<model::Node>&)> node_facts;
   };
 
-  StoreThread(std::string node_name, std::vector<base::Family> families, Callbacks callbacks);
+  StoreThread(std::string node_name, std::vector<base::Family> families, Callbacks callbacks,
+              store::StoreOptions options = {});
   ~StoreThread() override;  // stops
 
   void start();
@@ -54,6 +58,8 @@ class StoreThread final : public model::EventSink {
   // [any thread but the store's] Null when stopping, or when not everything is listed yet.
   std::shared_ptr<const Transaction> take(base::Family family, bool full);
   StoreStatus status();
+  // [any thread] Does not wait for the store thread, unlike status().
+  StoreFigures figures() const;
 
  private:
   struct RefreshFacts {};
@@ -74,6 +80,7 @@ class StoreThread final : public model::EventSink {
   void handle(GetStatus& message);
   void update_facts();
   void announce();
+  void publish();
 
   Callbacks callbacks_;
   store::Store store_;
@@ -84,6 +91,9 @@ class StoreThread final : public model::EventSink {
   bool announced_synced_ = false;
   bool facts_known_ = false;
   std::uint64_t facts_from_node_ = 0;
+  mutable std::mutex figures_mutex_;
+  StoreFigures figures_;                     // under figures_mutex_; without the queue
+  std::atomic<std::uint64_t> in_hand_{0};    // messages taken from the queue, not dealt with
   base::HandoverQueue<Message> queue_;
   std::thread thread_;
 };

@@ -11,7 +11,7 @@ namespace sluice::store {
 namespace {
 
 std::vector<Frontend> frontends_of(const model::Service& service, const model::ServicePortSpec& port,
-                                   base::Family family) {
+                                   base::Family family, bool external_ips) {
   std::vector<Frontend> out;
   const auto add = [&](FrontendKind kind, const std::vector<base::IpAddress>& addresses) {
     for (const auto& address : addresses) {
@@ -22,7 +22,7 @@ std::vector<Frontend> frontends_of(const model::Service& service, const model::S
     }
   };
   add(FrontendKind::cluster_ip, service.cluster_ips);
-  add(FrontendKind::external_ip, service.external_ips);
+  if (external_ips) add(FrontendKind::external_ip, service.external_ips);
   add(FrontendKind::load_balancer, service.load_balancer_ips);
   if (port.node_port != 0) out.push_back({FrontendKind::node_port, base::IpAddress::any(family), port.node_port});
   return out;
@@ -37,6 +37,11 @@ std::vector<base::IpPrefix> ranges_of(const model::Service& service, base::Famil
     out.push_back(range);
   }
   return out;
+}
+
+bool has_external_ip(const model::Service& service, base::Family family) {
+  return std::any_of(service.external_ips.begin(), service.external_ips.end(),
+                     [&](const auto& address) { return address.family() == family; });
 }
 
 // Local applies only where external traffic can arrive at all (BEH 1.2). The raw list
@@ -58,7 +63,7 @@ std::vector<ServicePort> resolve(const model::Service& service, base::Family fam
     ServicePort port;
     port.key = {service.name, spec.name, spec.protocol};
     port.family = family;
-    port.frontends = frontends_of(service, spec, family);
+    port.frontends = frontends_of(service, spec, family, node.external_ips);
     port.source_ranges = ranges_of(service, family);
     port.affinity_seconds = service.affinity_seconds;
     port.internal_local = service.internal_local;
@@ -66,8 +71,9 @@ std::vector<ServicePort> resolve(const model::Service& service, base::Family fam
     if (service.type == model::ServiceType::load_balancer && port.external_local) {
       port.health_check_node_port = service.health_check_node_port;
     }
-    // Anything beside the cluster IP makes it reachable from outside (BEH 2.3).
-    const bool external = port.frontends.size() > 1;
+    // Anything beside the cluster IP makes it reachable from outside, and so do external
+    // IPs that are not served (BEH 1.2, 2.3).
+    const bool external = port.frontends.size() > 1 || has_external_ip(service, family);
     port.uses_cluster = !port.internal_local || external;
     port.uses_local = port.internal_local || (port.external_local && external);
 
@@ -75,8 +81,6 @@ std::vector<ServicePort> resolve(const model::Service& service, base::Family fam
     port.has_any_endpoint =
         select_endpoints(candidates, {port.uses_cluster, port.uses_local, node.name, node.zone});
     for (const Candidate& c : candidates) {
-      // The rest takes no connections, holds none worth draining and is not ours to know.
-      if (!c.in_cluster && !c.in_local && !c.local && !(c.serving && c.terminating)) continue;
       Endpoint endpoint;
       endpoint.address = c.address;
       endpoint.port = c.port;
@@ -86,7 +90,11 @@ std::vector<ServicePort> resolve(const model::Service& service, base::Family fam
       endpoint.ready = c.ready;
       endpoint.serving = c.serving;
       endpoint.terminating = c.terminating;
-      port.endpoints.push_back(endpoint);
+      if (c.in_cluster || c.in_local || c.local || (c.serving && c.terminating)) {
+        port.endpoints.push_back(endpoint);
+      } else if (spec.protocol == model::Protocol::udp && c.serving) {
+        port.also_serving.push_back(endpoint);
+      }  // The rest takes no connections, holds none worth draining and is not ours to know.
     }
     out.push_back(std::move(port));
   }

@@ -16,6 +16,7 @@ namespace sluice::store {
 struct NodeView {
   std::string_view name;
   std::string_view zone;
+  bool external_ips = true;  // false: spec.externalIPs are not served (BEH 1.2)
 };
 
 // Empty when the Service has nothing in this family. Sorted by key.

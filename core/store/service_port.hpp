@@ -67,6 +67,9 @@ struct ServicePort {
   std::vector<Frontend> frontends;
   std::vector<base::IpPrefix> source_ranges;
   std::vector<Endpoint> endpoints;  // sorted by the text "ip:port"
+  // UDP only: endpoints that serve, and take no connections from this node. Flows to them
+  // may have begun before a policy or hint changed. Not told to backends.
+  std::vector<Endpoint> also_serving;
   bool operator==(const ServicePort&) const = default;
 };
 

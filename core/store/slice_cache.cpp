@@ -20,7 +20,9 @@ SliceCache::Affected SliceCache::upsert(model::EndpointSlice slice) {
   affected.services.emplace_back(slice.service, slice.family);
   owner_of_[slice.name] = slice.service;
   PerService& service = services_[slice.service];
-  if (slice.trigger_time && *slice.trigger_time >= started_) service.trigger_times.push_back(*slice.trigger_time);
+  if (slice.trigger_time && *slice.trigger_time >= started_) {
+    service.trigger_times[base::family_index(slice.family)].push_back(*slice.trigger_time);
+  }
   Entry& entry = service.slices[slice.name.name];
   endpoint_count_ += slice.endpoints.size();
   endpoint_count_ -= entry.slice.endpoints.size();
@@ -58,8 +60,9 @@ void SliceCache::erase(const model::ObjectName& slice, Affected& affected) {
   const auto entry = service->second.slices.find(slice.name);
   affected.services.emplace_back(owner->second, entry->second.slice.family);
   endpoint_count_ -= entry->second.slice.endpoints.size();
+  // BEH 2.6: a removal drops what was stored.
+  service->second.trigger_times[base::family_index(entry->second.slice.family)].clear();
   service->second.slices.erase(entry);
-  service->second.trigger_times.clear();  // BEH 2.6: a removal drops what was stored
   if (service->second.slices.empty()) services_.erase(service);
   owner_of_.erase(owner);
 }
@@ -106,10 +109,10 @@ std::vector<Candidate> SliceCache::candidates(const model::ObjectName& service, 
   return out;
 }
 
-SliceCache::TriggerTimes SliceCache::take_trigger_times(const model::ObjectName& service) {
+SliceCache::TriggerTimes SliceCache::take_trigger_times(const model::ObjectName& service, base::Family family) {
   const auto found = services_.find(service);
   if (found == services_.end()) return {};
-  return std::exchange(found->second.trigger_times, {});
+  return std::exchange(found->second.trigger_times[base::family_index(family)], {});
 }
 
 }  // namespace sluice::store

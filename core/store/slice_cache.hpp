@@ -39,8 +39,8 @@ class SliceCache {
   std::vector<Candidate> candidates(const model::ObjectName& service, base::Family family, base::Symbol port_name,
                                     model::Protocol protocol, std::string_view node_name) const;
 
-  // Trigger times of effective changes since the last call.
-  TriggerTimes take_trigger_times(const model::ObjectName& service);
+  // Trigger times of effective changes of this family's slices since the last call.
+  TriggerTimes take_trigger_times(const model::ObjectName& service, base::Family family);
 
   std::size_t slice_count() const { return owner_of_.size(); }
   std::size_t endpoint_count() const { return endpoint_count_; }
@@ -52,7 +52,7 @@ class SliceCache {
   };
   struct PerService {
     std::map<std::string, Entry> slices;  // by slice name, for a fixed order
-    TriggerTimes trigger_times;
+    TriggerTimes trigger_times[2];  // by base::family_index
   };
 
   void erase(const model::ObjectName& slice, Affected& affected);

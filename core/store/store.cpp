@@ -17,13 +17,17 @@ void Store::apply(model::Event event) {
 }
 
 std::unordered_set<model::ObjectName> Store::take_dirty(base::Family family) {
-  return std::exchange(dirty_[base::family_index(family)], {});
+  const auto i = base::family_index(family);
+  pending_services_[i] = {};
+  pending_slice_changes_[i] = 0;
+  return std::exchange(dirty_[i], {});
 }
 
 std::vector<ServicePort> Store::resolve_service(const model::ObjectName& name, base::Family family) const {
   const model::Service* service = services_.find(name);
   if (service == nullptr) return {};
-  return resolve(*service, family, slices_, {node_name_, node_ ? std::string_view(node_->zone) : std::string_view()});
+  const std::string_view zone = node_ ? std::string_view(node_->zone) : std::string_view();
+  return resolve(*service, family, slices_, {node_name_, zone, options_.external_ips});
 }
 
 bool Store::on(const model::ListBegin& event) {
@@ -39,9 +43,12 @@ bool Store::on(const model::ListEnd& event) {
   bool changed = false;
   switch (event.kind) {
     case model::ResourceKind::service:
-      for (const auto& [name, change] : services_.end_list()) changed = note(name, change) || changed;
+      for (const auto& [name, change] : services_.end_list()) {
+        ++counters_.service_events;
+        changed = note(name, change) || changed;
+      }
       break;
-    case model::ResourceKind::endpoint_slice: changed = note(slices_.end_list()); break;
+    case model::ResourceKind::endpoint_slice: changed = note_removal(slices_.end_list()); break;
     case model::ResourceKind::node:
       if (!node_seen_in_list_ && !listed_[static_cast<std::size_t>(event.kind)] && !node_name_.empty()) {
         base::log_warning("store", "no Node object named " + node_name_ +
@@ -57,9 +64,13 @@ bool Store::on(const model::ListEnd& event) {
 bool Store::on(model::Upsert& event) {
   if (auto* service = std::get_if<model::Service>(&event.object)) {
     const model::ObjectName name = service->name;
+    ++counters_.service_events;
     return note(name, services_.upsert(std::move(*service)));
   }
-  if (auto* slice = std::get_if<model::EndpointSlice>(&event.object)) return note(slices_.upsert(std::move(*slice)));
+  if (auto* slice = std::get_if<model::EndpointSlice>(&event.object)) {
+    ++counters_.slice_events[base::family_index(slice->family)];
+    return note(slices_.upsert(std::move(*slice)));
+  }
   auto& node = std::get<model::Node>(event.object);
   if (node.name != node_name_) return false;
   node_seen_in_list_ = true;
@@ -68,10 +79,15 @@ bool Store::on(model::Upsert& event) {
 
 bool Store::on(const model::Remove& event) {
   switch (event.kind) {
-    case model::ResourceKind::service: return note(event.name, services_.remove(event.name));
-    case model::ResourceKind::endpoint_slice: return note(slices_.remove(event.name));
+    case model::ResourceKind::service: ++counters_.service_events; return note(event.name, services_.remove(event.name));
+    case model::ResourceKind::endpoint_slice: return note_removal(slices_.remove(event.name));
     // BEH 1.4: what is known of a deleted Node stays in force.
-    case model::ResourceKind::node: return false;
+    case model::ResourceKind::node:
+      if (event.name.name == node_name_) {
+        base::log_warning("store", "node " + node_name_ +
+                                       " was deleted from the API server; what was known of it stays in force");
+      }
+      return false;
   }
   return false;
 }
@@ -89,17 +105,25 @@ bool Store::on(const model::Unusable& event) {
 bool Store::note(const model::ObjectName& service, const ServiceTracker::Change& change) {
   for (const auto family : base::kFamilies) {
     const auto i = base::family_index(family);
-    if (change.changed && change.family_affected[i]) dirty_[i].insert(service);
+    if (!change.changed || !change.family_affected[i]) continue;
+    dirty_[i].insert(service);
+    pending_services_[i].insert(service);
   }
   return change.changed;
 }
 
 bool Store::note(const SliceCache::Affected& affected) {
   for (const auto& [service, family] : affected.services) {
+    ++pending_slice_changes_[base::family_index(family)];
     const model::Service* known = services_.find(service);
     if (known != nullptr && has_service_ports(*known, family)) dirty_[base::family_index(family)].insert(service);
   }
   return !affected.services.empty();
+}
+
+bool Store::note_removal(const SliceCache::Affected& affected) {
+  for (const auto& [service, family] : affected.services) ++counters_.slice_events[base::family_index(family)];
+  return note(affected);
 }
 
 bool Store::set_node(std::optional<model::Node> node) {

@@ -22,11 +22,18 @@ struct StoreCounters {
   std::uint64_t events = 0;
   std::uint64_t no_op = 0;     // changed nothing that decides about packets
   std::uint64_t unusable = 0;  // objects that could not be read
+  std::uint64_t service_events = 0;
+  std::uint64_t slice_events[2] = {0, 0};  // by base::family_index
+};
+
+struct StoreOptions {
+  bool external_ips = true;  // false: spec.externalIPs are not served (BEH 1.2)
 };
 
 class Store {
  public:
-  explicit Store(std::string node_name) : node_name_(std::move(node_name)) {}
+  explicit Store(std::string node_name, StoreOptions options = {})
+      : node_name_(std::move(node_name)), options_(options) {}
 
   void apply(model::Event event);
 
@@ -38,7 +45,16 @@ class Store {
   std::unordered_set<model::ObjectName> take_dirty(base::Family family);
 
   std::vector<ServicePort> resolve_service(const model::ObjectName& name, base::Family family) const;
-  SliceCache::TriggerTimes take_trigger_times(const model::ObjectName& name) { return slices_.take_trigger_times(name); }
+  SliceCache::TriggerTimes take_trigger_times(const model::ObjectName& name, base::Family family) {
+    return slices_.take_trigger_times(name, family);
+  }
+  // Since the last take_dirty(family): Services that were changed, and changes of slices.
+  std::size_t pending_services(base::Family family) const {
+    return pending_services_[base::family_index(family)].size();
+  }
+  std::uint64_t pending_slice_changes(base::Family family) const {
+    return pending_slice_changes_[base::family_index(family)];
+  }
 
   // Our own Node object as last seen. `node_version` counts its changes.
   const std::optional<model::Node>& node() const { return node_; }
@@ -58,9 +74,11 @@ class Store {
 
   bool note(const model::ObjectName& service, const ServiceTracker::Change& change);
   bool note(const SliceCache::Affected& affected);
+  bool note_removal(const SliceCache::Affected& affected);
   bool set_node(std::optional<model::Node> node);
 
   std::string node_name_;
+  StoreOptions options_;
   ServiceTracker services_;
   SliceCache slices_;
   std::optional<model::Node> node_;
@@ -68,6 +86,8 @@ class Store {
   bool node_seen_in_list_ = false;
   bool listed_[3] = {false, false, false};  // by ResourceKind
   std::unordered_set<model::ObjectName> dirty_[2];
+  std::unordered_set<model::ObjectName> pending_services_[2];
+  std::uint64_t pending_slice_changes_[2] = {0, 0};
   StoreCounters counters_;
 };
 

@@ -4,6 +4,7 @@
 #include "core/sync/sync_loop.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/log.hpp"
 #include "core/snapshot/flatten.hpp"
@@ -48,13 +49,42 @@ void SyncLoop::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-void SyncLoop::request() { queue_.put(Request{}); }
+void SyncLoop::request() {
+  queued();
+  queue_.put(Request{});
+}
 
-void SyncLoop::request_full(std::string reason) { queue_.put(RequestFull{std::move(reason)}); }
+void SyncLoop::request_full(std::string reason) {
+  queued();
+  queue_.put(RequestFull{std::move(reason)});
+}
+
+// A change, or damage, waits for the next run.
+void SyncLoop::queued() {
+  freshness_.requested(clock_.now());
+  last_queued_ = std::chrono::system_clock::now();
+}
+
+LoopFigures SyncLoop::figures() const {
+  LoopFigures out;
+  if (const auto at = last_queued_.load(); at != std::chrono::system_clock::time_point()) out.last_queued = at;
+  const std::lock_guard lock(mutex_);
+  out.failures = status_.failures;
+  out.repairs = status_.repairs;
+  out.objects_owned = status_.objects_owned;
+  out.kernel_writes = status_.kernel_writes;
+  out.left_out = status_.left_out.reasons().size();
+  out.unwell = !status_.unwell.empty();
+  return out;
+}
 
 LoopStatus SyncLoop::status() const {
+  const FreshnessValue fresh = freshness_.value();
   const std::lock_guard lock(mutex_);
-  return status_;
+  LoopStatus out = status_;
+  out.last_updated = fresh.last_updated;
+  out.pending_since = fresh.pending_since;
+  return out;
 }
 
 std::string_view SyncLoop::overdue() const {
@@ -66,6 +96,7 @@ void SyncLoop::run(MakeBackend make, std::promise<base::Status> ready) {
   plugin::HostCallbacks callbacks;
   callbacks.request_resync = [this](std::string reason) { request_full(std::move(reason)); };
   callbacks.report_unwell = [this](std::string reason) { queue_.put(Unwell{std::move(reason)}); };
+  callbacks.event = callbacks_.on_event;
   auto made = make(std::move(callbacks));
   if (!made) {
     ready.set_value(made.status());
@@ -80,6 +111,8 @@ void SyncLoop::run(MakeBackend make, std::promise<base::Status> ready) {
   }
   delta_supported_ = backend_->plugin().has(abi::kFeatureDelta);
   observed_ = backend_.get();
+  freshness_.updated(std::chrono::system_clock::now());
+  last_queued_ = std::chrono::system_clock::now();  // BEH 10.4: also when the loop begins
   ready.set_value({});
 
   while (!queue_.closed()) {
@@ -110,28 +143,35 @@ void SyncLoop::run_once() {
   // kernel and writes what is different, which is nothing when all is well.
   const bool full = need_full_ || !runner_.requested() || !delta_supported_;
   runner_.started();
+  const auto begin = clock_.now();
+  freshness_.taken(begin);
   const auto transaction = callbacks_.take(full);
   if (!transaction) {  // stopping, or not everything is listed yet
     runner_.finished(RunOutcome::done);
     return;
   }
   trigger_times_.insert(trigger_times_.end(), transaction->trigger_times.begin(), transaction->trigger_times.end());
+  SyncReport report;
+  report.full = transaction->full;
+  report.select_seconds = seconds(clock_.now() - begin);
+  RunOutcome outcome = RunOutcome::done;
   if (transaction->empty()) {
-    trigger_times_.clear();
-    runner_.finished(RunOutcome::done);
-    return;
+    report.ok = true;
+    report.at = std::chrono::system_clock::now();
+    freshness_.updated(report.at);
+  } else {
+    outcome = apply(*transaction, report);
   }
-  runner_.finished(apply(*transaction));
+  report.seconds = seconds(clock_.now() - begin);
+  if (report.ok) report.trigger_times = std::exchange(trigger_times_, {});
+  runner_.finished(outcome);
+  if (callbacks_.on_synced) callbacks_.on_synced(report);
   // A full transaction has been compared with the kernel; a delta says nothing of the rest.
   if (transaction->full) next_verify_ = clock_.now() + options_.verify_every;
 }
 
-RunOutcome SyncLoop::apply(const snapshot::Transaction& transaction) {
+RunOutcome SyncLoop::apply(const snapshot::Transaction& transaction, SyncReport& report) {
   const auto begin = clock_.now();
-  {
-    const std::lock_guard lock(mutex_);
-    if (!status_.behind_since) status_.behind_since = begin;
-  }
   plugin::ApplyOutcome outcome;
   {
     const snapshot::FlatTransaction flat(transaction);
@@ -139,9 +179,13 @@ RunOutcome SyncLoop::apply(const snapshot::Transaction& transaction) {
   }
   const double took = seconds(clock_.now() - begin);
   const auto at = std::chrono::system_clock::now();
+  report.ok = outcome.ok();
+  report.at = at;
+  report.apply_seconds = took;
   for (const auto& failed : outcome.failed) {
     base::log_error("sync", backend_->name() + ": " + failed.object + " left out: " + failed.message);
   }
+  if (outcome.ok()) report_left_out(outcome.failed);
   // What was consumed cannot be replayed: after a failure only everything will do.
   need_full_ = !outcome.ok();
 
@@ -164,9 +208,9 @@ RunOutcome SyncLoop::apply(const snapshot::Transaction& transaction) {
     status_.synced = outcome.ok();
     status_.last_apply = ApplyRecord{transaction.full, took, outcome.kernel_writes, std::string(code_name(outcome.code)), at};
     status_.failed_objects += outcome.failed.size();
+    status_.kernel_writes += outcome.kernel_writes;
     if (outcome.ok()) {
       status_.left_out.note(transaction, outcome.failed);
-      status_.behind_since.reset();
       status_.generation = transaction.generation;
       status_.objects_owned = outcome.objects_owned;
       if (!trigger_times_.empty()) {
@@ -179,7 +223,7 @@ RunOutcome SyncLoop::apply(const snapshot::Transaction& transaction) {
     }
   }
   if (outcome.ok()) {
-    trigger_times_.clear();
+    freshness_.updated(at);
     if (callbacks_.on_applied) callbacks_.on_applied(transaction);
     if (!applied_once_) report_claims();
     applied_once_ = true;
@@ -206,7 +250,18 @@ void SyncLoop::verify() {
     ++status_.repairs;
   }
   need_full_ = true;
+  queued();
   runner_.request();
+}
+
+// Before LeftOut takes note of them. Only this thread changes it.
+void SyncLoop::report_left_out(const std::vector<plugin::FailedObject>& failed) {
+  if (!callbacks_.on_left_out) return;
+  const auto& known = status_.left_out.reasons();
+  for (const auto& one : failed) {
+    const auto before = known.find(one.object);
+    if (before == known.end() || before->second != one.message) callbacks_.on_left_out(one);
+  }
 }
 
 void SyncLoop::report_claims() {

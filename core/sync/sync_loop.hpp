@@ -20,7 +20,10 @@
 #include "core/plugin/backend_handle.hpp"
 #include "core/snapshot/transaction.hpp"
 #include "core/sync/bounded_runner.hpp"
+#include "core/sync/freshness.hpp"
 #include "core/sync/left_out.hpp"
+#include "core/sync/loop_figures.hpp"
+#include "core/sync/sync_report.hpp"
 
 namespace sluice::sync {
 
@@ -42,12 +45,13 @@ struct LoopStatus {
   std::uint64_t failures = 0;
   std::uint64_t repairs = 0;  // damage to kernel state found and repaired
   std::uint64_t failed_objects = 0;
+  std::uint64_t kernel_writes = 0;
   LeftOut left_out;
   double last_programming_seconds = -1;  // from the trigger annotation to the kernel; < 0 = never
   std::optional<ApplyRecord> last_apply;
-  // Since when the kernel lacks something that was to be sent: an apply that runs, or
-  // that failed and has not succeeded since. Nothing when it lacks nothing.
-  std::optional<base::Clock::Time> behind_since;
+  // As freshness().
+  std::optional<std::chrono::system_clock::time_point> last_updated;
+  std::optional<base::Clock::Time> pending_since;
   std::string last_error;
   std::string unwell;
 };
@@ -66,10 +70,18 @@ class SyncLoop {
   using OnClaims = std::function<void(const std::vector<std::string>&)>;
   // [apply thread] The kernel has what the transaction says. Must not wait.
   using OnApplied = std::function<void(const snapshot::Transaction&)>;
+  // [apply thread] An attempt is over, whatever came of it. Must not wait.
+  using OnSynced = std::function<void(const SyncReport&)>;
+  // [apply thread] The backend leaves a service port out, and did not do so for this reason
+  // before. Must not wait.
+  using OnLeftOut = std::function<void(const plugin::FailedObject&)>;
   struct Callbacks {
     Take take;
     OnClaims on_claims;
     OnApplied on_applied{};  // may be empty
+    OnSynced on_synced{};    // may be empty
+    OnLeftOut on_left_out{};  // may be empty
+    decltype(plugin::HostCallbacks::event) on_event{};  // [any thread of the plugin] may be empty
   };
 
   SyncLoop(Options options, const base::Clock& clock, Callbacks callbacks);
@@ -87,6 +99,10 @@ class SyncLoop {
   void request_full(std::string reason);
 
   LoopStatus status() const;
+  // [any thread] Cheaper than status(), and never held up by an apply.
+  FreshnessValue freshness() const { return freshness_.value(); }
+  // [any thread] The numbers of status(), cheaply.
+  LoopFigures figures() const;
   std::string_view overdue() const;  // the backend call that is past its limit
 
  private:
@@ -102,9 +118,11 @@ class SyncLoop {
   void run(MakeBackend make, std::promise<base::Status> ready);
   void handle(Message& message);
   void run_once();
-  RunOutcome apply(const snapshot::Transaction& transaction);
+  RunOutcome apply(const snapshot::Transaction& transaction, SyncReport& report);
+  void queued();
   void verify();
   void report_claims();
+  void report_left_out(const std::vector<plugin::FailedObject>& failed);
 
   const Options options_;
   const base::Clock& clock_;
@@ -121,6 +139,8 @@ class SyncLoop {
   base::Clock::Time next_verify_ = base::Clock::Time::max();
   std::vector<std::chrono::system_clock::time_point> trigger_times_;  // until the kernel has them
 
+  std::atomic<std::chrono::system_clock::time_point> last_queued_{};  // the epoch = not yet
+  Freshness freshness_;
   mutable std::mutex mutex_;
   LoopStatus status_;                                    // under mutex_
   std::atomic<const plugin::BackendHandle*> observed_{nullptr};

@@ -68,6 +68,7 @@ abi::Code IptablesBackend::do_apply(const abi::Transaction& transaction, const a
     result.kernel_writes = session_.lines();
     reporter_.failure(full);
     reporter_.lock(session_, failure.code() == abi::Code::kRetry, log());
+    reporter_.kernel(session_);
     throw;
   }
   if (submitter.met_refusal()) reporter_.failure(full);
@@ -81,6 +82,7 @@ abi::Code IptablesBackend::do_apply(const abi::Transaction& transaction, const a
   result.objects_owned = totals.filter_rules + totals.nat_rules + totals.chains;
   reporter_.rules(totals, session_);
   reporter_.lock(session_, false, log());
+  reporter_.kernel(session_);
   if (full) counters_.report(*kernel_, host());
   return abi::Code::kOk;
 }

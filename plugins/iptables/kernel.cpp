@@ -10,16 +10,15 @@
 #include <system_error>
 #include <utility>
 
+#include "plugins/common/netfilter/restore_program.hpp"
 #include "plugins/common/netfilter/xtables_lock.hpp"
 #include "plugins/common/sysctl/sysctl.hpp"
 
 namespace sluice::iptables {
 namespace {
 
-// For a tool that hangs. An input of tens of thousands of lines takes its time, all the
-// more on a node that is busy: a second for each thousand on top.
+// For iptables-save that hangs.
 constexpr std::chrono::seconds kLimit(45);
-constexpr std::ptrdiff_t kLinesPerSecond = 1000;
 
 struct LockPatience {
   std::chrono::milliseconds limit;
@@ -27,23 +26,6 @@ struct LockPatience {
 };
 constexpr LockPatience kBesideTheTool{std::chrono::seconds(5), std::chrono::milliseconds(50)};
 constexpr LockPatience kInsteadOfTheTool{std::chrono::seconds(2), std::chrono::milliseconds(200)};
-
-// Some complaints come on two lines, the first of which only names the program.
-std::string in_one_line(std::string_view complaint) {
-  std::string line;
-  bool blank = false;
-  for (const char c : complaint) {
-    if (c == '\n' || c == '\r' || c == ' ') {
-      blank = !line.empty();
-      continue;
-    }
-    if (blank) line.push_back(' ');
-    blank = false;
-    line.push_back(c);
-  }
-  const std::size_t hint = line.find(" Try `");
-  return line.substr(0, hint);
-}
 
 bool contains_any(std::string_view text, std::initializer_list<std::string_view> parts) {
   return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) { return text.find(part) != text.npos; });
@@ -89,24 +71,8 @@ process::Outcome NodeKernel::run(const process::Command& command) {
   }
 }
 
-process::Command NodeKernel::restore_command(std::string_view input) {
-  process::Command command;
-  command.arguments = {tools().restore};
-  switch (tools().wait) {
-    case netfilter::RestoreWait::kSeconds:
-      command.arguments.insert(command.arguments.end(), {"-w", "5"});
-      break;
-    case netfilter::RestoreWait::kForever: command.arguments.emplace_back("-w"); break;
-    case netfilter::RestoreWait::kNot: break;
-  }
-  command.arguments.emplace_back("--noflush");
-  command.input = input;
-  command.limit = kLimit + std::chrono::seconds(std::count(input.begin(), input.end(), '\n') / kLinesPerSecond);
-  return command;
-}
-
 Restored NodeKernel::restore(std::string_view input) {
-  if (tools().variant == netfilter::Variant::kNft) return {run(restore_command(input))};
+  if (tools().variant == netfilter::Variant::kNft) return {run(netfilter::restore_command(tools(), input))};
   // A tool that waits by itself does not say how long. So we wait, and hand over; one that
   // knows no lock runs under ours.
   const bool instead = tools().wait == netfilter::RestoreWait::kNot;
@@ -127,11 +93,11 @@ Restored NodeKernel::restore(std::string_view input) {
     return {std::move(busy), lock.waited()};
   }
   if (!instead) lock.release();
-  return {run(restore_command(input)), lock.waited()};
+  return {run(netfilter::restore_command(tools(), input)), lock.waited()};
 }
 
 process::Outcome NodeKernel::try_restore(std::string_view input) {
-  process::Command command = restore_command(input);
+  process::Command command = netfilter::restore_command(tools(), input);
   command.scratch_network = true;
   try {
     return process::run(command);
@@ -153,20 +119,11 @@ netfilter::ForeignChanges& NodeKernel::foreign_changes() {
 
 int NodeKernel::allow_localnet_routing() { return sysctl::ensure("net/ipv4/conf/all/route_localnet", "1"); }
 
-std::string explain(const std::string& program, const process::Outcome& outcome) {
-  const std::string name = program.substr(program.rfind('/') + 1);
-  if (outcome.timed_out) return name + " did not end in time and was killed";
-  if (outcome.signal != 0) return name + " was ended by signal " + std::to_string(outcome.signal);
-  const std::string complaint = in_one_line(outcome.complaint);
-  if (complaint.empty()) return name + " ended with status " + std::to_string(outcome.exit_code);
-  return complaint.starts_with(name) ? complaint : name + ": " + complaint;
-}
-
 sdk::Failure failure_of(const std::string& program, const process::Outcome& outcome) {
   abi::Code code = abi::Code::kKernel;
   if (is_lock_problem(outcome)) code = abi::Code::kRetry;
   if (lacks_privilege(outcome)) code = abi::Code::kDenied;
-  return {code, {}, explain(program, outcome)};
+  return {code, {}, netfilter::explain(program, outcome)};
 }
 
 bool may_be_the_rules(const process::Outcome& outcome) {

@@ -74,7 +74,6 @@ class NodeKernel final : public Kernel {
   std::optional<std::uint64_t> counted_packets(const std::string& name) override { return accounting_.packets(name); }
 
  private:
-  process::Command restore_command(std::string_view input);
   process::Outcome run(const process::Command& command);
 
   abi::Family family_;
@@ -82,9 +81,6 @@ class NodeKernel final : public Kernel {
   netfilter::GenerationReader generation_;
   netfilter::Accounting accounting_;
 };
-
-// What went wrong with a program, in one sentence without line feeds.
-std::string explain(const std::string& program, const process::Outcome& outcome);
 
 // The failure the outcome deserves: kRetry for a lock that was held, kDenied for missing
 // privilege, else kKernel.

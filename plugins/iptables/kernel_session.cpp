@@ -20,6 +20,19 @@ std::optional<std::size_t> committed_of(const netfilter::RestoreInput& input, st
   return line ? input.find_commit(*line) : std::nullopt;
 }
 
+// Adds its own life to a sum, on every way out.
+class Timed {
+ public:
+  explicit Timed(std::chrono::nanoseconds& sum) noexcept : sum_(sum) {}
+  Timed(const Timed&) = delete;
+  Timed& operator=(const Timed&) = delete;
+  ~Timed() { sum_ += std::chrono::steady_clock::now() - begin_; }
+
+ private:
+  std::chrono::nanoseconds& sum_;
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
 }  // namespace
 
 std::string sentence(const Refusal& refusal) {
@@ -27,6 +40,7 @@ std::string sentence(const Refusal& refusal) {
 }
 
 Observed KernelSession::observe() {
+  const Timed timed(tool_time_);
   looked_ = changes_of_others();  // before: what comes in between shows up as a change
   return iptables::observe(kernel_);
 }
@@ -38,10 +52,12 @@ std::optional<std::uint64_t> KernelSession::changes_of_others() {
 void KernelSession::reset_counters() noexcept {
   lines_ = {};
   lock_wait_ = longest_wait_ = {};
+  tool_time_ = {};
 }
 
 std::optional<Refusal> KernelSession::try_send(const netfilter::RestoreInput& input) {
   if (input.empty()) return std::nullopt;
+  const Timed timed(tool_time_);
   Restored restored;
   const auto written = kernel_.foreign_changes().write([this] { return kernel_.generation(); }, input.commits(), [&] {
     restored = kernel_.restore(input.text());

@@ -54,16 +54,17 @@ class KernelSession {
   // What observe() showed just now was good.
   void accept() noexcept { known_ = looked_; }
 
-  // Since reset_counters(): lines sent, time spent waiting for the lock, at once and in all.
+  // Since reset_counters(): lines sent, time spent waiting for the lock, at once and in all,
+  // and for the tools, the lock included.
   std::size_t lines(Table table) const noexcept { return lines_[static_cast<std::size_t>(table)]; }
   std::size_t lines() const noexcept { return lines_[0] + lines_[1] + lines_[2]; }
   std::chrono::milliseconds longest_lock_wait() const noexcept { return longest_wait_; }
   std::chrono::milliseconds lock_wait() const noexcept { return lock_wait_; }
+  std::chrono::nanoseconds tool_time() const noexcept { return tool_time_; }
   void reset_counters() noexcept;
 
  private:
   std::optional<std::uint64_t> changes_of_others();
-
 
   Kernel& kernel_;
   // Counts of foreign changes.
@@ -72,6 +73,7 @@ class KernelSession {
   std::array<std::size_t, netfilter::kTables> lines_{};
   std::chrono::milliseconds lock_wait_{0};
   std::chrono::milliseconds longest_wait_{0};
+  std::chrono::nanoseconds tool_time_{0};
 };
 
 }  // namespace sluice::iptables

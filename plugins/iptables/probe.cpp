@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "plugins/common/netfilter/restore_program.hpp"
 #include "plugins/iptables/names.hpp"
 #include "sluice/sdk/error.hpp"
 
@@ -71,7 +72,7 @@ void probe_kernel(Kernel& kernel, abi::Family family) {
   }
   throw sdk::Failure(abi::Code::kUnsupported, "kernel",
                      "the kernel refuses rules that need " + missing + ": enable or load these options (" +
-                         explain(kernel.tools().restore, outcome) + ")");
+                         netfilter::explain(kernel.tools().restore, outcome) + ")");
 }
 
 }  // namespace sluice::iptables

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The checks made on writes.
 
-Tests store broken objects on purpose, so by default only Event names are checked, as the node
-proxy's own events depend on that; strict mode adds names, ports and addresses.
+Tests store broken objects on purpose, so by default only Events are checked, as the node
+proxy's own events depend on that; strict mode adds names, ports and addresses of the others.
 """
 
 import ipaddress
@@ -13,6 +13,7 @@ import status
 from defaults import dicts_in
 
 SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\Z")
+MICRO_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z\Z")
 SUBDOMAIN_HELP = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or "
     "'.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used "
@@ -37,6 +38,9 @@ def check(resource, obj, strict):
         causes += service_causes(obj.get("spec") or {})
     if strict and resource.kind == "EndpointSlice":
         causes += slice_causes(obj)
+    # core/v1 shares the collection, but asks for less.
+    if resource.group == "events.k8s.io" and "regarding" in obj:
+        causes += event_causes(obj)
     if causes:
         # The recorded answer names the event type without its group.
         group = "" if resource.plural == "events" else resource.group
@@ -52,6 +56,36 @@ def name_causes(field, value):
     if value and not SUBDOMAIN.match(str(value)):
         return [invalid_value(field, str(value), SUBDOMAIN_HELP)]
     return []
+
+
+def required(field):
+    return field, "FieldValueRequired", "Required value"
+
+
+def event_causes(obj):
+    """What a real server asks of an event of events.k8s.io/v1."""
+    causes = []
+    for field, most in (("reportingController", 63), ("reportingInstance", 128), ("action", 128),
+                        ("reason", 128), ("note", 1024)):
+        value = obj.get(field) or ""
+        if not value and field != "note":
+            causes.append(required(field))
+        elif len(value.encode()) > most:
+            causes.append(invalid_value(field, "", "can have at most %d characters" % most))
+    if not MICRO_TIME.match(str(obj.get("eventTime") or "")):
+        causes.append(required("eventTime"))
+    if obj.get("type") not in ("Normal", "Warning"):
+        causes.append(invalid_value("type", str(obj.get("type")), "has invalid value"))
+    involved = (obj.get("regarding") or {}).get("namespace") or "default"
+    if involved != obj["metadata"].get("namespace"):
+        causes.append(invalid_value("involvedObject.namespace", involved, "does not match event.namespace"))
+    series = obj.get("series")
+    if series is not None:
+        if not isinstance(series.get("count"), int) or series["count"] < 2:
+            causes.append(invalid_value("series.count", series.get("count"), "should be at least 2"))
+        if not MICRO_TIME.match(str(series.get("lastObservedTime") or "")):
+            causes.append(required("series.lastObservedTime"))
+    return causes
 
 
 def port_causes(field, port):

@@ -28,8 +28,13 @@ SDK_IN_CORE = {
     "core/snapshot/flatten.": ("sluice/abi/",),
     "core/plugin/": ("sluice/abi/", "sluice/sdk/"),
     "core/sync/": ("sluice/abi/",),
+    "core/app/cleanup/": ("sluice/abi/", "sluice/sdk/"),
     "core/app/": ("sluice/abi/",),
 }
+
+# Files of core that may include what the plugins share: prefix of the path → prefix of the header.
+# Clean-up takes away what a backend made whose file is gone.
+PLUGINS_IN_CORE = {"core/app/cleanup/": "plugins/common/"}
 
 # Third-party libraries: how their headers begin → prefixes of the paths that may include them.
 THIRD_PARTY = {
@@ -40,14 +45,16 @@ THIRD_PARTY = {
     "cppunit/": ("test/unit/", "test/abi/"),
     "cpprest/": ("core/kube/http/",),
     "pplx/": ("core/kube/http/",),
+    "libmnl/": ("core/node/conntrack_", "test/tools/"),
     "libipset/": ("plugins/",),
     "log4cplus/": ("core/base/log.cpp", "core/app/logging.cpp", "test/unit/plugin/captured_log.hpp", "test/unit/app/"),
-    "netlink/": ("core/node/", "plugins/"),
+    "netlink/": ("core/node/", "core/app/cleanup/", "test/unit/app/cleanup_", "plugins/"),
     # JSON is read with simdjson, which writes none.
-    "nlohmann/": ("core/app/", "core/serve/", "core/ctl/", "core/kube/recording/",
+    "nlohmann/": ("core/app/", "core/serve/", "core/ctl/", "core/kube/recording/", "core/kube/events/",
                   "test/unit/app/", "test/unit/serve/", "test/unit/ctl/"),
     # The hash is part of the names of kube-proxy's chains.
     "openssl/": ("core/kube/", "test/unit/kube/", "plugins/common/netfilter/base32_hash.cpp"),
+    "prometheus/": ("core/app/metrics/", "test/unit/app/"),
     "simdjson": ("core/kube/", "test/unit/kube/"),
     "yaml-cpp/": ("core/kube/", "core/app/", "test/unit/kube/", "test/unit/app/"),
     "dlfcn.h": ("core/plugin/", "test/abi/", "test/unit/plugin/", "sdk/conformance/"),

@@ -4,150 +4,26 @@
 #include "core/app/config/documents.hpp"
 
 #include <algorithm>
-#include <functional>
-#include <map>
 #include <set>
 
+#include "core/app/config/kube_proxy_fields.hpp"
 #include "core/app/config/nearest.hpp"
 
 namespace sluice::app {
 namespace {
 
-using Reader = std::function<void(const ConfigNode&, Draft&)>;
-using Fields = std::map<std::string_view, Reader>;
-
-// Readers. Where kube-proxy has a default, an empty or zero value means that default.
-Reader text(Sourced<std::string> Draft::*member) {
-  return [member](const ConfigNode& node, Draft& draft) {
-    if (const auto value = node.text(); value && !value->empty()) (draft.*member).set(*value, node.where());
-  };
-}
-Reader boolean(Sourced<bool> Draft::*member) {
-  return [member](const ConfigNode& node, Draft& draft) {
-    if (const auto value = node.boolean()) (draft.*member).set(*value, node.where());
-  };
-}
-Reader decimal(Sourced<double> Draft::*member) {
-  return [member](const ConfigNode& node, Draft& draft) {
-    if (const auto value = node.decimal()) (draft.*member).set(*value, node.where());
-  };
-}
-Reader texts(std::vector<Sourced<std::string>> Draft::*member) {
-  return [member](const ConfigNode& node, Draft& draft) {
-    if (auto values = node.texts(); !values.empty()) draft.*member = std::move(values);
-  };
-}
-Reader number(ModeDraft Draft::*mode, Sourced<int> ModeDraft::*member) {
-  return [mode, member](const ConfigNode& node, Draft& draft) {
-    if (const auto value = node.number()) (draft.*mode.*member).set(*value, node.where());
-  };
-}
-Reader boolean(ModeDraft Draft::*mode, Sourced<bool> ModeDraft::*member) {
-  return [mode, member](const ConfigNode& node, Draft& draft) {
-    if (const auto value = node.boolean()) (draft.*mode.*member).set(*value, node.where());
-  };
-}
-Reader period(ModeDraft Draft::*mode, Sourced<Duration> ModeDraft::*member) {
-  return [mode, member](const ConfigNode& node, Draft& draft) {
-    if (const auto value = node.duration(); value && value->count() != 0) {
-      (draft.*mode.*member).set(*value, node.where());
-    }
-  };
-}
-void ignored(const ConfigNode&, Draft&) {}
-
-const Fields& kube_proxy_fields() {
-  static const Fields fields = {
-      {"apiVersion", ignored},
-      {"kind", ignored},
-      {"bindAddress", text(&Draft::bind_address)},
-      {"clientConnection.acceptContentTypes", text(&Draft::accept_content_types)},
-      {"clientConnection.burst",
-       [](const ConfigNode& node, Draft& draft) {
-         if (const auto value = node.number()) draft.burst.set(*value, node.where());
-       }},
-      {"clientConnection.contentType", text(&Draft::content_type)},
-      {"clientConnection.kubeconfig", text(&Draft::kubeconfig)},
-      {"clientConnection.qps", decimal(&Draft::qps)},
-      {"clusterCIDR", text(&Draft::cluster_cidr)},
-      {"configSyncPeriod",
-       [](const ConfigNode& node, Draft& draft) {
-         if (const auto value = node.duration(); value && value->count() != 0) {
-           draft.config_sync_period.set(*value, node.where());
-         }
-       }},
-      {"detectLocal.bridgeInterface", text(&Draft::bridge_interface)},
-      {"detectLocal.interfaceNamePrefix", text(&Draft::interface_name_prefix)},
-      {"detectLocalMode", text(&Draft::detect_local_mode)},
-      {"hostnameOverride", text(&Draft::host_name)},
-      {"iptables.localhostNodePorts", boolean(&Draft::localhost_node_ports)},
-      {"iptables.masqueradeAll", boolean(&Draft::iptables, &ModeDraft::masquerade_all)},
-      {"iptables.masqueradeBit", number(&Draft::iptables, &ModeDraft::masquerade_bit)},
-      {"iptables.minSyncPeriod", period(&Draft::iptables, &ModeDraft::min_sync_period)},
-      {"iptables.syncPeriod", period(&Draft::iptables, &ModeDraft::sync_period)},
-      {"ipvs.minSyncPeriod", period(&Draft::ipvs, &ModeDraft::min_sync_period)},
-      {"ipvs.syncPeriod", period(&Draft::ipvs, &ModeDraft::sync_period)},
-      {"logging.format", text(&Draft::log_format)},
-      {"logging.verbosity",
-       [](const ConfigNode& node, Draft& draft) {
-         if (const auto value = node.number()) draft.verbosity.set(*value, node.where());
-       }},
-      {"mode", text(&Draft::mode)},
-      {"nftables.masqueradeAll", boolean(&Draft::nftables, &ModeDraft::masquerade_all)},
-      {"nftables.masqueradeBit", number(&Draft::nftables, &ModeDraft::masquerade_bit)},
-      {"nftables.minSyncPeriod", period(&Draft::nftables, &ModeDraft::min_sync_period)},
-      {"nftables.syncPeriod", period(&Draft::nftables, &ModeDraft::sync_period)},
-      {"nodePortAddresses", texts(&Draft::node_port_addresses)},
-      // Fields that can have no effect here: the daemon writes each log line at once, and
-      // runs on Linux only.
-      {"logging.flushFrequency", ignored},
-      {"windowsRunAsService", ignored},
-      {"winkernel", ignored},
-  };
-  return fields;
-}
-
-// Fields of kube-proxy that this version does not support.
-constexpr std::string_view kUnsupported[] = {"bindAddressHardFail",
-                                             "conntrack.maxPerCore",
-                                             "conntrack.min",
-                                             "conntrack.tcpBeLiberal",
-                                             "conntrack.tcpCloseWaitTimeout",
-                                             "conntrack.tcpEstablishedTimeout",
-                                             "conntrack.udpStreamTimeout",
-                                             "conntrack.udpTimeout",
-                                             "enableProfiling",
-                                             "featureGates",
-                                             "healthzBindAddress",
-                                             "ipvs.excludeCIDRs",
-                                             "ipvs.scheduler",
-                                             "ipvs.strictARP",
-                                             "ipvs.tcpFinTimeout",
-                                             "ipvs.tcpTimeout",
-                                             "ipvs.udpTimeout",
-                                             "logging.options",
-                                             "logging.vmodule",
-                                             "metricsBindAddress",
-                                             "oomScoreAdj",
-                                             "portRange",
-                                             "showHiddenMetricsForVersion"};
-
-bool unsupported(std::string_view field) {
-  return std::find(std::begin(kUnsupported), std::end(kUnsupported), field) != std::end(kUnsupported);
-}
+using namespace field_readers;
 
 // "iptables" of "iptables.syncPeriod".
 bool is_group(std::string_view field) {
-  const auto below = [&](std::string_view name) {
+  return std::any_of(kube_proxy_fields().begin(), kube_proxy_fields().end(), [&](const auto& entry) {
+    const std::string_view name = entry.first;
     return name.size() > field.size() && name.starts_with(field) && name[field.size()] == '.';
-  };
-  return std::any_of(kube_proxy_fields().begin(), kube_proxy_fields().end(),
-                     [&](const auto& entry) { return below(entry.first); }) ||
-         std::any_of(std::begin(kUnsupported), std::end(kUnsupported), below);
+  });
 }
 
 std::vector<std::string_view> known_names() {
-  std::vector<std::string_view> out(std::begin(kUnsupported), std::end(kUnsupported));
+  std::vector<std::string_view> out;
   for (const auto& [name, reader] : kube_proxy_fields()) out.push_back(name);
   return out;
 }
@@ -164,11 +40,6 @@ class KubeProxyReader {
       const auto reader = kube_proxy_fields().find(node.field());
       if (reader != kube_proxy_fields().end()) {
         reader->second(node, draft_);
-      } else if (unsupported(node.field())) {
-        if (!node.asks_for_nothing()) {
-          complain(node, "this field is known from kube-proxy but not supported by this version of Sluice",
-                   "; it is ignored");
-        }
       } else if (is_group(node.field())) {
         read(node);
       } else {
@@ -232,12 +103,14 @@ const Fields& sluice_fields() {
       {"backends", read_sections},
       {"kind", ignored},
       {"manifests", text(&Draft::manifests)},
+      {"master", text(&Draft::master)},
       {"pluginDirs", texts(&Draft::plugin_dirs)},
       {"record", text(&Draft::record)},
       {"relaxPluginOwnership", boolean(&Draft::relax_plugin_ownership)},
       {"replay", text(&Draft::replay)},
       {"replaySpeed", decimal(&Draft::replay_speed)},
       {"stateDir", text(&Draft::state_dir)},
+      {"udpTimeout", period(&Draft::udp_timeout)},
   };
   return fields;
 }
@@ -248,6 +121,12 @@ void read_kube_proxy_document(const ConfigNode& document, bool strict, Draft& dr
   // Upstream's default of ipvs differs from that of its flag.
   draft.ipvs.min_sync_period.value = Duration(0);
   KubeProxyReader(strict, draft).read(document);
+  // And so do those of addresses, in the file only.
+  const auto bind = base::IpAddress::parse(draft.bind_address.value);
+  if (bind && bind->family() == base::Family::ipv6) {
+    if (!draft.healthz_address.given()) draft.healthz_address.value = "[::]:10256";
+    if (!draft.metrics_address.given()) draft.metrics_address.value = "[::1]:10249";
+  }
 }
 
 void read_sluice_document(const ConfigNode& document, Draft& draft) {

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Every flag there is, was or will be: name, kind, group and help text. Data only.
+// Every flag: name, kind, group, default and help text. Data only.
 #pragma once
 
 #include <span>
@@ -18,7 +18,19 @@ enum class FlagKind {
   list,      // parts between commas; repeating the flag appends
   repeated,  // one value each time the flag is given
 };
-enum class FlagGroup { general, source, node, backend, local_traffic, pace, logging };
+enum class FlagGroup {
+  general,
+  source,
+  node,
+  backend,
+  local_traffic,
+  pace,
+  serving,
+  conntrack,
+  ipvs,
+  userspace,
+  logging
+};
 
 struct FlagSpec {
   std::string_view name;
@@ -26,6 +38,7 @@ struct FlagSpec {
   FlagGroup group = FlagGroup::general;
   bool beats_file = false;      // false: ignored when --config is given, as in kube-proxy
   std::string_view value_name;  // for the help; empty for booleans
+  std::string_view default_value;  // as Go prints it
   std::string_view help;
 };
 
@@ -34,16 +47,12 @@ std::span<const FlagSpec> flag_table();
 const FlagSpec* find_flag(std::string_view name);
 std::string_view group_title(FlagGroup group);
 
-enum class ForeignFlag {
-  none,     // nobody's flag
-  known,    // a flag of kube-proxy that this version does not support
-  retired,  // a logging flag Kubernetes has removed; still written in many manifests
-};
-struct ForeignFlagInfo {
-  ForeignFlag kind = ForeignFlag::none;
+// A logging flag that Kubernetes has removed and that is still written in many manifests.
+struct RetiredFlag {
+  bool found = false;
   bool boolean = false;  // takes no separate value
 };
-ForeignFlagInfo find_foreign_flag(std::string_view name);
+RetiredFlag find_retired_flag(std::string_view name);
 
 // The supported flag whose name is closest, or empty when none is close.
 std::string_view nearest_flag(std::string_view name);

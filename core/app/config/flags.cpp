@@ -17,10 +17,8 @@ namespace {
 namespace po = boost::program_options;
 
 constexpr unsigned kHelpWidth = 96;
-constexpr std::string_view kUnsupported =
-    "this flag is known from kube-proxy but not supported by this version of Sluice";
 constexpr std::string_view kRetired =
-    "this flag is retired and has no effect: log lines always go to standard error, each with its header";
+    "retired and without effect: log lines go to standard error, or as --log-text-split-stream says";
 
 // One word of the command line as a name and perhaps a value.
 struct Word {
@@ -54,7 +52,9 @@ po::options_description describe(FlagGroup group) {
   po::options_description out(std::string(group_title(group)), kHelpWidth, kHelpWidth / 2);
   for (const FlagSpec& flag : flag_table()) {
     if (flag.group == group) {
-      out.add_options()(declared_name(flag).c_str(), semantic_of(flag), std::string(flag.help).c_str());
+      std::string help(flag.help);
+      if (!flag.default_value.empty()) help += " (default " + std::string(flag.default_value) + ")";
+      out.add_options()(declared_name(flag).c_str(), semantic_of(flag), help.c_str());
     }
   }
   return out;
@@ -93,6 +93,7 @@ class CommandLine {
         positional(word);
       }
     }
+    if (!retired_.empty()) problems_.warning(retired_, std::string(kRetired));
     return std::move(values_);
   }
 
@@ -147,20 +148,16 @@ class CommandLine {
 
   // Skips the separate value of a flag that is not read, so that it causes no second error.
   void refuse(const Word& word) {
-    const ForeignFlagInfo foreign = find_foreign_flag(word.name);
-    const bool has_value_behind = !word.value && !foreign.boolean && next_ < words_.size();
-    if (foreign.kind == ForeignFlag::none) {
+    const RetiredFlag retired = find_retired_flag(word.name);
+    const bool has_value_behind = !word.value && !retired.boolean && next_ < words_.size();
+    if (!retired.found) {
       const std::string_view nearest = nearest_flag(word.name);
       problems_.error(word.shown, nearest.empty() ? "unknown flag; sluiced --help lists all"
                                                   : "unknown flag; did you mean --" + std::string(nearest) + "?");
       if (has_value_behind && !words_[next_].starts_with('-')) ++next_;
       return;
     }
-    if (foreign.kind == ForeignFlag::known) {
-      problems_.error(word.shown, std::string(kUnsupported));
-    } else {
-      problems_.warning(word.shown, std::string(kRetired));
-    }
+    retired_ += (retired_.empty() ? "" : ", ") + word.shown;
     if (has_value_behind) ++next_;
   }
 
@@ -203,6 +200,7 @@ class CommandLine {
   const std::vector<std::string>& words_;
   Problems& problems_;
   std::size_t next_ = 0;
+  std::string retired_;  // their names
   std::map<std::string, std::vector<std::string>, std::less<>> values_;
 };
 
@@ -226,7 +224,9 @@ Action Flags::action() const {
   if (version == "raw") return Action::version_raw;
   if (parse_boolean(version).value_or(false)) return Action::version;
   if (on("check")) return Action::check;
-  return on("cleanup") ? Action::cleanup : Action::run;
+  if (!text("write-config-to").empty()) return Action::write_config;
+  if (on("cleanup")) return Action::cleanup;
+  return on("init-only") ? Action::init_only : Action::run;
 }
 
 std::vector<std::string> Flags::ignored_with_file() const {
@@ -264,6 +264,19 @@ Flags parse_flags(const std::vector<std::string>& arguments, Problems& problems)
     problems.error("--check", "excludes --cleanup: the one changes nothing, the other removes everything");
   }
   return flags;
+}
+
+std::map<std::string, std::string> flag_values(const Flags& flags) {
+  std::map<std::string, std::string> out;
+  for (const FlagSpec& flag : flag_table()) {
+    std::string& value = out[std::string(flag.name)];
+    if (!flags.given(flag.name)) {
+      value = flag.default_value;
+      continue;
+    }
+    for (const std::string& one : flags.values(flag.name)) value += (value.empty() ? "" : ",") + one;
+  }
+  return out;
 }
 
 std::string help_text(std::string_view program, const std::string& default_plugin_dir,

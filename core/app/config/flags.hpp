@@ -16,7 +16,7 @@
 
 namespace sluice::app {
 
-enum class Action { run, check, cleanup, version, version_raw, help };
+enum class Action { run, check, write_config, cleanup, init_only, version, version_raw, help };
 
 // What was given, with values already known to be well formed for their kind.
 class Flags {
@@ -29,7 +29,7 @@ class Flags {
   // All values of a list or repeatable flag, in order.
   std::vector<std::string> values(std::string_view name) const;
 
-  // Help beats version beats check beats clean-up.
+  // Help beats version beats check beats write-config-to beats cleanup beats init-only.
   Action action() const;
   // Given flags the file takes the place of when --config is given; sorted, with "--".
   std::vector<std::string> ignored_with_file() const;
@@ -41,6 +41,9 @@ class Flags {
 
 // `arguments` without the program's name. Everything that is wrong goes to `problems`.
 Flags parse_flags(const std::vector<std::string>& arguments, Problems& problems);
+
+// Every flag with its value, given or by default, by name.
+std::map<std::string, std::string> flag_values(const Flags& flags);
 
 // The text of --help: usage and all flags in groups.
 std::string help_text(std::string_view program, const std::string& default_plugin_dir,

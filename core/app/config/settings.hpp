@@ -26,6 +26,15 @@ enum class LogFormat : std::uint8_t { text, json };
 struct LogSettings {
   int verbosity = 0;  // 4 and more shows debug lines
   LogFormat format = LogFormat::text;
+  bool split_stream = false;         // info lines to standard output, the others to standard error
+  std::size_t info_buffer_size = 0;  // bytes of info lines that may wait, with split_stream
+  Duration flush_frequency = std::chrono::seconds(5);  // when they are written at the latest
+  struct Module {
+    std::string pattern;  // of a component's name, with * and ?
+    int verbosity = 0;
+    bool operator==(const Module&) const = default;
+  };
+  std::vector<Module> vmodule;  // raises the verbosity of the components it names
   bool operator==(const LogSettings&) const = default;
 };
 
@@ -74,6 +83,8 @@ struct ServeSettings {
   std::optional<base::SocketAddress> metrics;  // nothing = not served
   bool bind_address_hard_fail = false;         // an address that cannot be bound ends the daemon
   bool profiling = false;                      // /debug/flags/v on the metrics address
+  bool flagz = true;                           // gate ComponentFlagz: /flagz
+  bool statusz = true;                         // gate ComponentStatusz: /statusz
   bool operator==(const ServeSettings&) const = default;
 };
 
@@ -81,7 +92,8 @@ struct Settings {
   std::string config_file;  // empty without --config
   SourceSettings source;
   std::string node_name;  // lower case, never empty
-  std::string backend;    // id of the backend: "iptables", "com.example.dpu"
+  std::string backend;    // id of the backend: "iptables", "com.example.dpu"; never "auto"
+  std::string backend_reason;  // why it was chosen; empty when it was named
   PluginSettings plugins;
   std::string state_dir;
 
@@ -106,6 +118,10 @@ struct Settings {
   // The effective KubeProxyConfiguration v1alpha1 as one JSON object, defaults filled in: for /configz.
   std::string kube_proxy_configuration;
   std::map<std::string, BackendSection> sections;  // by backend id
+  std::map<std::string, std::string> flags;  // every flag with its value, for the log and /flagz
+  // What KubeProxyConfiguration says for the mode in use alone ("ipvs.scheduler"); handed to the
+  // backend beside its section.
+  std::map<std::string, std::string> mode_options;
 
   // The section of the backend in use, or an empty one.
   BackendSection section() const {

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 
+#include "core/app/config/render.hpp"
+#include "core/app/config/validate_parts.hpp"
 #include "core/app/config/values.hpp"
 #include "core/node/node_ips.hpp"
 
@@ -18,7 +20,7 @@ constexpr std::size_t kInterfacePrefixLimit = 14;  // rules add a "+"
 constexpr std::size_t kStateDirLimit = 90;
 constexpr std::string_view kDefaultBackend = "iptables";
 constexpr std::string_view kPrimary = "primary";
-constexpr std::string_view kContentType = "application/json";
+constexpr std::string_view kAuto = "auto";
 
 std::string joined(const std::vector<std::string>& words) {
   std::string out;
@@ -33,6 +35,7 @@ class Validator {
 
   Settings run() {
     out_.config_file = draft_.config_file;
+    out_.flags = draft_.flags;
     out_.sections.clear();
     for (const auto& [id, section] : draft_.sections) out_.sections[id] = section.value;
     out_.plugins = draft_.plugins();
@@ -47,7 +50,13 @@ class Validator {
     local_detector();
     bind_address();
     folders();
-    logging();
+    validate_serving(draft_, out_, problems_);
+    validate_conntrack(draft_, out_, problems_);
+    validate_feature_gates(draft_, out_, problems_);
+    validate_mode_options(draft_, out_, problems_);
+    validate_logging(draft_, out_, problems_);
+    tell_without_effect(draft_, out_, problems_);
+    out_.kube_proxy_configuration = kube_proxy_json(draft_, out_);
     return std::move(out_);
   }
 
@@ -98,11 +107,6 @@ class Validator {
     ClientSettings& client = out_.source.client;
     if (draft_.qps.value != 0) client.qps = draft_.qps.value;
     if (draft_.burst.value > 0) client.burst = draft_.burst.value;
-    for (const auto* type : {&draft_.content_type, &draft_.accept_content_types}) {
-      if (!type->given() || type->value == kContentType) continue;
-      problems_.warning(
-          type->where, "'" + type->value + "' has no effect: the API server is asked for " + std::string(kContentType));
-    }
   }
 
   void node_name() {
@@ -121,7 +125,8 @@ class Validator {
     const Sourced<std::string>& chosen = draft_.backend.given() ? draft_.backend : draft_.mode;
     out_.backend = chosen.given() ? chosen.value : std::string(kDefaultBackend);
     const auto& installed = surroundings_.installed_backends;
-    if (std::find(installed.begin(), installed.end(), out_.backend) == installed.end()) {
+    if (out_.backend == kAuto) choose_backend(chosen.where);
+    else if (std::find(installed.begin(), installed.end(), out_.backend) == installed.end()) {
       problems_.error(chosen.given() ? chosen.where : "--proxy-mode",
                       "backend '" + out_.backend + "' is not installed in " + joined(draft_.plugins().folders) +
                           "; installed: " + joined(installed) + "; install it or set --plugin-dir");
@@ -131,6 +136,20 @@ class Validator {
         problems_.warning(section.where, "settings of backend '" + id + "', which is not installed");
       }
     }
+  }
+
+  void choose_backend(const std::string& where) {
+    if (!surroundings_.choose_backend) {
+      problems_.error(where, "the backend cannot be chosen here; allowed: the id of an installed one");
+      return;
+    }
+    const auto choice = surroundings_.choose_backend(draft_.plugins());
+    if (!choice) {
+      problems_.error(where, choice.status().message());
+      return;
+    }
+    out_.backend = choice->id;
+    out_.backend_reason = choice->reason;
   }
 
   void masquerading_and_periods() {
@@ -283,18 +302,6 @@ class Validator {
                       "'" + out_.state_dir + "' cannot be the state directory; allowed: an absolute path of at most " +
                           std::to_string(kStateDirLimit) + " letters, so that a socket fits in it");
     }
-  }
-
-  void logging() {
-    if (draft_.verbosity.value < 0) {
-      problems_.error(draft_.verbosity.where,
-                      std::to_string(draft_.verbosity.value) + " is no verbosity; allowed: 0 or more");
-    }
-    if (draft_.log_format.value != "text" && draft_.log_format.value != "json") {
-      problems_.error(draft_.log_format.where,
-                      "'" + draft_.log_format.value + "' is no log format; allowed: text, json");
-    }
-    out_.log = draft_.log();
   }
 
   const Draft& draft_;

@@ -5,18 +5,27 @@
 // errors are collected, with the place of the setting that is wrong.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "core/app/config/draft.hpp"
 #include "core/app/config/problems.hpp"
 #include "core/app/config/settings.hpp"
+#include "core/base/status.hpp"
 
 namespace sluice::app {
+
+struct BackendChoice {
+  std::string id;
+  std::string reason;
+};
 
 struct Surroundings {
   std::vector<std::string> installed_backends;  // ids, sorted
   std::string host_name;                        // what the machine calls itself
+  // For "auto": tries what is installed. Asked only then; may take seconds.
+  std::function<base::Result<BackendChoice>(const PluginSettings&)> choose_backend{};
 };
 
 // Usable only when `problems` has no errors afterwards.

@@ -135,6 +135,49 @@ std::string print_duration(std::chrono::nanoseconds duration) {
   return out;
 }
 
+std::string go_duration(std::chrono::nanoseconds duration) {
+  const std::int64_t count = duration.count();
+  if (count == 0) return "0s";
+  const std::string sign = count < 0 ? "-" : "";
+  const std::uint64_t size = count < 0 ? ~static_cast<std::uint64_t>(count) + 1 : static_cast<std::uint64_t>(count);
+  // "12.5": a number of `unit` nanoseconds without zeros at its end.
+  const auto with_fraction = [](std::uint64_t value, std::uint64_t unit) {
+    std::string out = std::to_string(value / unit);
+    std::string fraction = std::to_string(unit + value % unit).substr(1);
+    fraction.erase(fraction.find_last_not_of('0') + 1);
+    return fraction.empty() ? out : out + "." + fraction;
+  };
+  if (size < 1'000) return sign + std::to_string(size) + "ns";
+  if (size < 1'000'000) return sign + with_fraction(size, 1'000) + "\u00b5s";
+  if (size < 1'000'000'000) return sign + with_fraction(size, 1'000'000) + "ms";
+  constexpr std::uint64_t kMinute = 60'000'000'000;
+  constexpr std::uint64_t kHour = 60 * kMinute;
+  std::string out = sign;
+  if (size >= kHour) out += std::to_string(size / kHour) + "h";
+  if (size >= kMinute) out += std::to_string(size % kHour / kMinute) + "m";
+  return out + with_fraction(size % kMinute, 1'000'000'000) + "s";
+}
+
+std::optional<std::int64_t> parse_quantity(std::string_view text) {
+  struct Suffix {
+    std::string_view name;
+    double factor;
+  };
+  constexpr Suffix kSuffixes[] = {{"Ki", 0x1p10}, {"Mi", 0x1p20}, {"Gi", 0x1p30}, {"Ti", 0x1p40}, {"k", 1e3},
+                                  {"M", 1e6},     {"G", 1e9},     {"T", 1e12},    {"m", 1e-3}};
+  double factor = 1;
+  for (const Suffix& suffix : kSuffixes) {
+    if (!text.ends_with(suffix.name)) continue;
+    factor = suffix.factor;
+    text.remove_suffix(suffix.name.size());
+    break;
+  }
+  const auto number = parse_decimal(text);
+  constexpr double kLimit = 0x1p62;
+  if (!number || *number < 0 || *number * factor > kLimit) return std::nullopt;
+  return static_cast<std::int64_t>(std::ceil(*number * factor));
+}
+
 std::vector<std::string> split_list(std::string_view text) {
   std::vector<std::string> out;
   if (text.empty()) return out;

@@ -33,6 +33,12 @@ std::optional<std::chrono::nanoseconds> parse_duration(std::string_view text);
 // The shortest of the same form: "1m30s", "500ms", "0s".
 std::string print_duration(std::chrono::nanoseconds duration);
 
+// As Go prints it: "1h0m0s", "1m30s", "250ms", "1.5s", "0s".
+std::string go_duration(std::chrono::nanoseconds duration);
+
+// A size in bytes as Kubernetes writes quantities: "64", "64Ki", "1.5M", "1e3"; not negative.
+std::optional<std::int64_t> parse_quantity(std::string_view text);
+
 // Parts between commas; an empty text has none.
 std::vector<std::string> split_list(std::string_view text);
 

@@ -93,6 +93,25 @@ std::optional<Duration> ConfigNode::duration() const {
   return std::nullopt;
 }
 
+std::optional<Duration> ConfigNode::duration_or_nanoseconds() const {
+  std::int64_t count = 0;
+  if (node_.IsScalar() && !quoted() && YAML::convert<std::int64_t>::decode(node_, count)) return Duration(count);
+  return duration();
+}
+
+std::vector<ConfigNode> ConfigNode::elements() const {
+  std::vector<ConfigNode> out;
+  if (node_.IsNull()) return out;
+  if (!node_.IsSequence()) {
+    error("is " + type_name(node_) + ", not a list; allowed: a list, such as [a, b]");
+    return out;
+  }
+  for (std::size_t i = 0; i < node_.size(); ++i) {
+    out.push_back(child(node_[i], field_ + "[" + std::to_string(i) + "]", node_[i].Mark().line + 1));
+  }
+  return out;
+}
+
 std::vector<Sourced<std::string>> ConfigNode::texts() const {
   std::vector<Sourced<std::string>> out;
   if (node_.IsNull()) return out;
@@ -100,8 +119,7 @@ std::vector<Sourced<std::string>> ConfigNode::texts() const {
     error("is " + type_name(node_) + ", not a list; allowed: a list of strings, such as [a, b]");
     return out;
   }
-  for (std::size_t i = 0; i < node_.size(); ++i) {
-    const ConfigNode element = child(node_[i], field_ + "[" + std::to_string(i) + "]", node_[i].Mark().line + 1);
+  for (const ConfigNode& element : elements()) {
     if (const auto value = element.text()) {
       out.push_back({*value, element.where()});
     } else if (element.is_null()) {
@@ -109,24 +127,6 @@ std::vector<Sourced<std::string>> ConfigNode::texts() const {
     }
   }
   return out;
-}
-
-bool ConfigNode::asks_for_nothing() const {
-  switch (node_.Type()) {
-    case YAML::NodeType::Null:
-    case YAML::NodeType::Undefined: return true;
-    case YAML::NodeType::Scalar: {
-      const std::string& value = node_.Scalar();
-      const auto number = parse_duration(value);
-      return value.empty() || value == "false" || (number && number->count() == 0);
-    }
-    case YAML::NodeType::Sequence:
-    case YAML::NodeType::Map: break;
-  }
-  for (const auto& entry : node_) {
-    if (!child(node_.IsMap() ? entry.second : YAML::Node(entry), field_, line_).asks_for_nothing()) return false;
-  }
-  return true;
 }
 
 }  // namespace sluice::app

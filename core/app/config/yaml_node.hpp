@@ -3,7 +3,7 @@
 
 // One value of the configuration file with its place: typed reading, where a wrong
 // type or form becomes a problem with file, line, field and what is allowed.
-// Only these files and config_file know yaml-cpp.
+// Only these files, file.cpp, documents.cpp and render.cpp know yaml-cpp.
 #pragma once
 
 #include <yaml-cpp/yaml.h>
@@ -40,12 +40,12 @@ class ConfigNode {
   std::optional<int> number() const;
   std::optional<double> decimal() const;
   std::optional<Duration> duration() const;
+  // A bare whole number counts nanoseconds.
+  std::optional<Duration> duration_or_nanoseconds() const;
+  // The parts of a list, each with its own place. Null is an empty list.
+  std::vector<ConfigNode> elements() const;
   // Each with its own place. Null is an empty list.
   std::vector<Sourced<std::string>> texts() const;
-
-  // True for null, "", 0, false, "0s" and collections of such: written out by tools
-  // that print every field, it asks for nothing.
-  bool asks_for_nothing() const;
 
   void error(std::string text) const { problems_->error(where(), std::move(text)); }
   void warning(std::string text) const { problems_->warning(where(), std::move(text)); }

@@ -61,7 +61,7 @@ class ApiClient::Impl {
 
   const ConnectionConfig& config() const { return credentials_.config(); }
 
-  base::Status get(const Request& request, ResponseSink& sink) {
+  base::Status send(const Request& request, ResponseSink& sink) {
     auto secrets = credentials_.load([this] { return stopped(); });
     if (!secrets) return stopped() ? stopped_status() : secrets.status();
     RefusalSink first(sink, credentials_.renewable());
@@ -98,7 +98,8 @@ class ApiClient::Impl {
     const auto endpoint = endpoint_for(request, pick(*addresses), secrets.tls);
 
     const auto exchange =
-        endpoint->session->get(request.target(), request_headers(config(), options_.version, secrets.authorization));
+        endpoint->session->send({request.method, request.target(), request.content_type, request.body},
+                                request_headers(config(), options_.version, secrets.authorization));
     if (!enter({exchange, request.watch, secrets.tls})) {
       exchange->end(stopped_status());
       return stopped_status();
@@ -210,7 +211,7 @@ class ApiClient::Impl {
 ApiClient::ApiClient(ConnectionConfig config, ApiClientOptions options)
     : impl_(std::make_unique<Impl>(std::move(config), std::move(options))) {}
 ApiClient::~ApiClient() { stop(); }
-base::Status ApiClient::get(const Request& request, ResponseSink& sink) { return impl_->get(request, sink); }
+base::Status ApiClient::send(const Request& request, ResponseSink& sink) { return impl_->send(request, sink); }
 void ApiClient::stop() { impl_->stop(); }
 std::string ApiClient::server() const { return impl_->config().server.to_string(); }
 const ConnectionConfig& ApiClient::config() const { return impl_->config(); }

@@ -34,7 +34,7 @@ class ApiClient final : public Transport {
   // A 401 is answered once with renewed credentials, where there are such; then it is
   // the sink's. With a new client certificate, running watches end as if the server had
   // closed them.
-  base::Status get(const Request& request, ResponseSink& sink) override;
+  base::Status send(const Request& request, ResponseSink& sink) override;
   void stop() override;
   std::string server() const override;
 

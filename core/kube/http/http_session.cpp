@@ -327,10 +327,10 @@ class HttpSession::Impl {
 
   const HttpRoute& route() const { return route_; }
 
-  std::shared_ptr<HttpExchange> get(const std::string& target, const HttpHeaders& headers) {
+  std::shared_ptr<HttpExchange> send(const HttpMessage& message, const HttpHeaders& headers) {
     const auto exchange = std::make_shared<Exchange>();
     try {
-      send(target, headers, exchange);
+      begin(message, headers, exchange);
     } catch (...) {
       exchange->finish(std::current_exception());
     }
@@ -338,15 +338,16 @@ class HttpSession::Impl {
   }
 
  private:
-  void send(const std::string& target, const HttpHeaders& headers, const std::shared_ptr<Exchange>& exchange) {
-    http::http_request message(http::methods::GET);
+  void begin(const HttpMessage& wanted, const HttpHeaders& headers, const std::shared_ptr<Exchange>& exchange) {
+    http::http_request message(wanted.method);
     add_headers(message.headers(), headers);
     // The library takes the name to verify and to send as SNI from here, without a port
     // and brackets. An address it connects to it knows itself.
     if (tunnels(route_) || !base::IpAddress::parse(route_.tls_name)) message.headers().add("Host", route_.tls_name);
     message.set_response_stream(
         concurrency::streams::streambuf<uint8_t>(std::make_shared<ExchangeBuffer>(exchange)).create_ostream());
-    message.set_request_uri(web::uri(route_.server.base_path + target));
+    message.set_request_uri(web::uri(route_.server.base_path + wanted.target));
+    if (!wanted.body.empty()) message.set_body(wanted.body, wanted.content_type);
     // A connection is set up in this call. (Through a tunnel it is so later, elsewhere.)
     const SystemRootsNotWanted we_set_up_trust;
     client_->request(message, exchange->cancel.get_token())
@@ -378,8 +379,8 @@ HttpSession::HttpSession(HttpRoute route, std::function<base::Status(ssl_ctx_st*
     : impl_(std::make_unique<Impl>(std::move(route), std::move(set_up_tls))) {}
 HttpSession::~HttpSession() = default;
 const HttpRoute& HttpSession::route() const { return impl_->route(); }
-std::shared_ptr<HttpExchange> HttpSession::get(const std::string& target, const HttpHeaders& headers) {
-  return impl_->get(target, headers);
+std::shared_ptr<HttpExchange> HttpSession::send(const HttpMessage& message, const HttpHeaders& headers) {
+  return impl_->send(message, headers);
 }
 
 }  // namespace sluice::kube

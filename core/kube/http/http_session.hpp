@@ -36,6 +36,13 @@ struct HttpRoute {
   std::chrono::seconds idle{60};  // the time without a byte after which it counts as dead
 };
 
+struct HttpMessage {
+  std::string method;  // in capitals
+  std::string target;  // a path with its query, encoded
+  std::string content_type;  // of the body, where there is one
+  std::string body;
+};
+
 // A header may occur several times.
 using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
 
@@ -75,8 +82,8 @@ class HttpSession {
   ~HttpSession();
 
   const HttpRoute& route() const;
-  // `target` is a path with its query, encoded. `headers` hold no line breaks.
-  std::shared_ptr<HttpExchange> get(const std::string& target, const HttpHeaders& headers);
+  // `headers` hold no line breaks.
+  std::shared_ptr<HttpExchange> send(const HttpMessage& message, const HttpHeaders& headers);
 
  private:
   class Impl;

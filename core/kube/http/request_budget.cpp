@@ -16,7 +16,7 @@ constexpr auto kNoticeable = std::chrono::seconds(1);
 constexpr auto kTellAgain = std::chrono::hours(1);
 
 std::optional<TokenBucket> make_bucket(const RequestBudgetOptions& options, base::Clock::Time now) {
-  constexpr RequestBudgetOptions kDefault;
+  const RequestBudgetOptions kDefault;
   if (options.qps < 0) return std::nullopt;
   return TokenBucket(options.qps == 0 ? kDefault.qps : options.qps, options.burst > 0 ? options.burst : kDefault.burst,
                      now);
@@ -37,11 +37,16 @@ base::Clock::Duration TokenBucket::take(base::Clock::Time now) {
 
 RequestBudget::RequestBudget(std::unique_ptr<Transport> transport, RequestBudgetOptions options,
                              const base::Clock& clock)
-    : transport_(std::move(transport)), clock_(clock), bucket_(make_bucket(options, clock.now())) {}
+    : transport_(std::move(transport)), clock_(clock), observer_(options.observer), host_(options.host),
+      bucket_(make_bucket(options, clock.now())) {}
 
-base::Status RequestBudget::get(const Request& request, ResponseSink& sink) {
+base::Status RequestBudget::send(const Request& request, ResponseSink& sink) {
+  const auto begin = clock_.now();
   if (!wait_for_token(request)) return {base::StatusCode::unavailable, "stopped", ECANCELED};
-  return transport_->get(request, sink);
+  if (observer_ != nullptr) {
+    observer_->waited(host_, request.method, std::chrono::duration<double>(clock_.now() - begin).count());
+  }
+  return transport_->send(request, sink);
 }
 
 void RequestBudget::stop() {
@@ -66,7 +71,7 @@ void RequestBudget::tell_of(base::Clock::Duration delay, const Request& request,
   if (told_at_ && now - *told_at_ < kTellAgain) return;
   told_at_ = now;
   const auto tenths = std::chrono::duration_cast<std::chrono::milliseconds>(delay).count() / 100;
-  base::log_warning("kube", "requests to the API server wait for the client's own limit: GET " + request.path + " by " +
+  base::log_warning("kube", "requests to the API server wait for the client's own limit: " + request.method + " " + request.path + " by " +
                                 std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) +
                                 " s; raise the client connection's qps and burst if this goes on");
 }

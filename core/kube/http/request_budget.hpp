@@ -17,6 +17,7 @@
 #include <string>
 
 #include "core/base/clock.hpp"
+#include "core/kube/http/request_observer.hpp"
 #include "core/kube/http/transport.hpp"
 
 namespace sluice::kube {
@@ -24,6 +25,8 @@ namespace sluice::kube {
 struct RequestBudgetOptions {
   double qps = 5;  // tokens a second; 0 = the default, negative = no limit
   int burst = 10;  // tokens that gather while nobody asks; 0 = the default
+  RequestObserver* observer = nullptr;  // told of each wait as `host`; may be null, outlives the budget
+  std::string host{};
 };
 
 class TokenBucket {
@@ -47,7 +50,7 @@ class RequestBudget final : public Transport {
   // The clock outlives the budget.
   RequestBudget(std::unique_ptr<Transport> transport, RequestBudgetOptions options, const base::Clock& clock);
 
-  base::Status get(const Request& request, ResponseSink& sink) override;
+  base::Status send(const Request& request, ResponseSink& sink) override;
   void stop() override;
   std::string server() const override { return transport_->server(); }
 
@@ -58,6 +61,8 @@ class RequestBudget final : public Transport {
 
   const std::unique_ptr<Transport> transport_;
   const base::Clock& clock_;
+  RequestObserver* const observer_;
+  const std::string host_;
   std::mutex mutex_;
   std::condition_variable stop_changed_;
   bool stopped_ = false;

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// One GET request to the API server, its body told in pieces while it arrives. The
-// reflectors know nothing else of the network, so a script can stand in for it.
+// One request to the API server, the body of its answer told in pieces while it arrives.
+// Reflectors and events know nothing else of the network, so a script can stand in for it.
 #pragma once
 
 #include <chrono>
@@ -20,6 +20,9 @@ struct Request {
   std::string path;                                        // "/api/v1/services"
   std::vector<std::pair<std::string, std::string>> query;  // not yet encoded
   bool watch = false;                                      // answered for minutes, with long silences
+  std::string method = "GET";                              // or POST, PATCH
+  std::string content_type = {};                           // of the body
+  std::string body = {};
 
   std::string target() const;  // path and encoded query
 };
@@ -30,7 +33,7 @@ struct ResponseHead {
   std::optional<std::chrono::seconds> retry_after;
 };
 
-// Called by the thread that called Transport::get(). A failure ends the request.
+// Called by the thread that called Transport::send(). A failure ends the request.
 class ResponseSink {
  public:
   virtual ~ResponseSink() = default;
@@ -49,7 +52,7 @@ class Transport {
   // credentials are the reason, invalid when files of ours are, else unavailable; with
   // os_errno ETIMEDOUT for a peer that is silent or cannot be heard any more, ETIME when
   // the sink's patience was over, ECANCELED after stop(). Several threads may wait in it.
-  virtual base::Status get(const Request& request, ResponseSink& sink) = 0;
+  virtual base::Status send(const Request& request, ResponseSink& sink) = 0;
   // Ends all requests, also later ones; any thread.
   virtual void stop() = 0;
   // The server's URL, for people.

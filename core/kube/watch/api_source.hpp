@@ -50,6 +50,8 @@ class ApiSource {
   void stop();
 
   ApiSourceStatus status() const;  // any thread
+  // [any thread] For other requests to the same server, within the same budget; ends with stop().
+  Transport& transport() { return *transport_; }
 
  private:
   void run(Reflector& reflector);

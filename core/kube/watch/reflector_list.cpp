@@ -33,7 +33,7 @@ milliseconds Reflector::list() {
   });
   reader.set_tolerant(damaged_lists_ >= kMaxDamagedLists);
   const auto status =
-      context_.transport.get(list_request(resource_, {list_version_, continue_token_, !unlimited_}), reader);
+      context_.transport.send(list_request(resource_, {list_version_, continue_token_, !unlimited_}), reader);
   if (!reader.failure().ok()) {
     ++damaged_lists_;
     return list_failed(unusable_answer(reader.failure().message()));
@@ -108,7 +108,7 @@ void Reflector::begin_anew(std::string version) {
 // else happens, what is used stays in use.
 milliseconds Reflector::discover() {
   ProbeReader reader(decoder_);
-  const auto status = context_.transport.get(discovery_request(resource_), reader);
+  const auto status = context_.transport.send(discovery_request(resource_), reader);
   if (reader.http_status() == 0) return connection_failed(status);
   answered();
   const auto refusal = std::exchange(before_discovery_, std::nullopt);

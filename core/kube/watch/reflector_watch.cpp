@@ -64,7 +64,7 @@ milliseconds Reflector::watch() {
   const auto seconds = static_cast<int>(kMinWatchSeconds + kMoreWatchSeconds * context_.random());
   const std::string from = list_version_ == "0" ? std::string() : list_version_;
   const auto began = context_.clock.now();
-  const auto status = context_.transport.get(
+  const auto status = context_.transport.send(
       initial_ ? streaming_list_request(resource_, from, seconds) : watch_request(resource_, watch_version_, seconds),
       reader);
   const auto lasted = context_.clock.now() - began;

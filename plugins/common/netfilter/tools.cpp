@@ -103,6 +103,16 @@ class Choice {
     return tools;
   }
 
+  std::vector<Tools> all() const {
+    std::vector<Tools> found;
+    for (const std::optional<Tools>& one : {nft_, legacy_is_live() ? legacy_ : std::nullopt}) {
+      if (!one) continue;
+      found.push_back(*one);
+      found.back().wait = wait_of(*one, node_);
+    }
+    return found;
+  }
+
  private:
   std::optional<Tools> find(const std::string& name) const {
     Tools tools;
@@ -188,6 +198,8 @@ std::optional<VersionLine> parse_version(std::string_view text) {
 Surroundings Surroundings::of_this_node() { return {&process::find_program, &process::run, &read_legacy_tables}; }
 
 Tools find_tools(abi::Family family, const Surroundings& node) { return Choice(family, node).make(); }
+
+std::vector<Tools> find_all_tools(abi::Family family, const Surroundings& node) { return Choice(family, node).all(); }
 
 std::string describe(const Tools& tools) {
   const Version& v = tools.version;

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "plugins/common/process/command.hpp"
 #include "sluice/abi/types.hpp"
@@ -67,6 +68,11 @@ struct Surroundings {
 
 // Throws sdk::Failure (kUnsupported) that names what to install.
 Tools find_tools(abi::Family family, const Surroundings& node);
+
+// The tools of each variant that may have rules here, for taking rules away wherever they
+// are. None at all is no failure. The old one counts only where its tables are: asking it
+// would load them.
+std::vector<Tools> find_all_tools(abi::Family family, const Surroundings& node);
 
 // "iptables 1.8.9 (nf_tables), /usr/sbin/iptables-nft-restore, because …": for the log.
 std::string describe(const Tools& tools);

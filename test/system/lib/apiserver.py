@@ -101,6 +101,10 @@ class ApiSource:
         answer = self._request("GET", f"/_test/requests?since={since}")
         return answer["requests"], answer["next"]
 
+    def get(self, path):
+        """What a client of the API gets there."""
+        return self._request("GET", path)
+
     def version(self):
         """The newest resource version."""
         return self._request("GET", "/_test/stats")["resourceVersion"]

@@ -189,6 +189,5 @@ REPLACED = {
     121: "only virtual servers of our own are ever removed, inside excludeCIDRs or outside",
     131: "a half-closed connection stays open in the other direction",
     135: "an unknown field is a warning at start and an error with --check",
-    138: "a changed configuration file is reloaded live; the process does not exit",
     141: "userspace is an accepted mode",
 }

@@ -64,6 +64,13 @@ class Daemon:
         """SIGTERM; returns the exit status."""
         return shell.stop(self._process)
 
+    def wait_ended(self, seconds=30):
+        """Waits until it ends of its own; returns the exit status, or None when it goes on."""
+        try:
+            return self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return None
+
     def kill(self):
         self._process.send_signal(signal.SIGKILL)
         self._process.wait()

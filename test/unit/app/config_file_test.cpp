@@ -43,7 +43,6 @@ class ConfigFileTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(ipvs_has_another_default_in_the_file);
   CPPUNIT_TEST(what_kubeadm_writes_is_silent_even_when_strict);
   CPPUNIT_TEST(unknown_fields_are_warnings_and_errors_when_strict);
-  CPPUNIT_TEST(unsupported_fields_say_so);
   CPPUNIT_TEST(unknown_fields_of_groups_have_their_full_name);
   CPPUNIT_TEST(repeated_fields_let_the_last_one_win);
   CPPUNIT_TEST(wrong_types_name_file_line_field_and_what_is_allowed);
@@ -209,15 +208,6 @@ class ConfigFileTest : public CppUnit::TestFixture {
                          proxy("whatsoever: {a: 1}\n").problems);
   }
 
-  void unsupported_fields_say_so() {
-    const std::string told = ": this field is known from kube-proxy but not supported by this version of Sluice";
-    CPPUNIT_ASSERT_EQUAL("W c.yaml:3: oomScoreAdj" + told + "; it is ignored\n", proxy("oomScoreAdj: -999\n").problems);
-    CPPUNIT_ASSERT_EQUAL("E c.yaml:4: conntrack.maxPerCore" + told + "\n",
-                         proxy("conntrack:\n  maxPerCore: 32768\n  min: 0\n", true).problems);
-    CPPUNIT_ASSERT_EQUAL("W c.yaml:3: featureGates" + told + "; it is ignored\n",
-                         proxy("featureGates:\n  A: true\n").problems);
-  }
-
   void unknown_fields_of_groups_have_their_full_name() {
     CPPUNIT_ASSERT_EQUAL(
         std::string(
@@ -271,14 +261,13 @@ class ConfigFileTest : public CppUnit::TestFixture {
 
   void all_problems_are_told_at_once() {
     const Read r =
-        read(kProxy + "mode: []\nfoo: 1\noomScoreAdj: 5\n---\n" + kSluice + "plugindirs: [/a]\nbackends: 4\n", true);
+        read(kProxy + "mode: []\nfoo: 1\noomScoreAdj: x\n---\n" + kSluice + "plugindirs: [/a]\nbackends: 4\n", true);
     CPPUNIT_ASSERT_EQUAL(
         std::string("E c.yaml:3: mode: is a list, not a string; allowed: one string\n"
                     "E c.yaml:4: foo: unknown field\n"
-                    "E c.yaml:5: oomScoreAdj: this field is known from kube-proxy but not supported by this version of "
-                    "Sluice\n"
+                    "E c.yaml:5: oomScoreAdj: 'x' is not a number; allowed: a whole number without quotes, such as 14\n"
                     "E c.yaml:9: plugindirs: unknown field; allowed: apiVersion, backend, backends, kind, manifests, "
-                    "pluginDirs, record, relaxPluginOwnership, replay, replaySpeed, stateDir; did you mean "
+                    "master, pluginDirs, record, relaxPluginOwnership, replay, replaySpeed, stateDir, udpTimeout; did you mean "
                     "pluginDirs?\n"
                     "E c.yaml:10: backends: is '4', not a map; allowed: fields below it\n"),
         r.problems);
@@ -345,8 +334,8 @@ class ConfigFileTest : public CppUnit::TestFixture {
   void the_second_document_is_strict() {
     CPPUNIT_ASSERT_EQUAL(
         std::string("E c.yaml:3: bakend: unknown field; allowed: apiVersion, backend, backends, kind, "
-                    "manifests, pluginDirs, record, relaxPluginOwnership, replay, replaySpeed, stateDir; did "
-                    "you mean backend?\n"),
+                    "manifests, master, pluginDirs, record, relaxPluginOwnership, replay, replaySpeed, stateDir, "
+                    "udpTimeout; did you mean backend?\n"),
         sluice("bakend: x\n").problems);
     CPPUNIT_ASSERT_EQUAL(std::string("E c.yaml:4: stateDir: is given a second time; allowed: once\n"),
                          sluice("stateDir: /a\nstateDir: /b\n").problems);

@@ -12,6 +12,7 @@
 #include <set>
 
 #include "core/app/config/flag_table.hpp"
+#include "core/app/config/kube_proxy_fields.hpp"
 #include "core/app/config/validate.hpp"
 #include "core/base/files.hpp"
 #include "test/unit/app/problem_text.hpp"
@@ -60,7 +61,7 @@ class DocumentsTest : public CppUnit::TestFixture {
       while (end < text.size() && (std::islower(static_cast<unsigned char>(text[end])) != 0 || text[end] == '-')) ++end;
       const std::string name = text.substr(at, end - at);
       if (name.empty()) continue;
-      CPPUNIT_ASSERT_MESSAGE(name, find_flag(name) != nullptr || find_foreign_flag(name).kind != ForeignFlag::none);
+      CPPUNIT_ASSERT_MESSAGE(name, find_flag(name) != nullptr || find_retired_flag(name).found);
     }
   }
 
@@ -100,17 +101,25 @@ class DocumentsTest : public CppUnit::TestFixture {
       }
     }
     CPPUNIT_ASSERT_MESSAGE("the manual is read wrongly", fields.size() > 25);
-    const std::set<std::string> sluice{"backend",    "backends",    "manifests",
-                                       "pluginDirs", "record",      "relaxPluginOwnership",
-                                       "replay",     "replaySpeed", "stateDir"};
+    const std::set<std::string> sluice{"backend", "backends",    "manifests", "master",    "pluginDirs", "record",
+                                       "relaxPluginOwnership", "replay", "replaySpeed", "stateDir",  "udpTimeout"};
+    // And the manual has every field.
+    for (const auto& [field, reader] : kube_proxy_fields()) {
+      CPPUNIT_ASSERT_MESSAGE(std::string(field),
+                             field == "apiVersion" || field == "kind" || fields.count(std::string(field)) != 0);
+    }
     for (const std::string& field : fields) {
       Draft draft;
       Problems problems;
       std::string yaml = sluice.count(field) != 0
                              ? "apiVersion: sluice.dev/v1alpha1\nkind: SluiceConfiguration\n"
                              : "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n";
-      const auto dot = field.find('.');
-      yaml += dot == std::string::npos ? field + ":\n" : field.substr(0, dot) + ":\n  " + field.substr(dot + 1) + ":\n";
+      std::string indent;
+      for (std::size_t at = 0, dot = 0; dot != std::string::npos; at = dot + 1) {
+        dot = field.find('.', at);
+        yaml += indent + field.substr(at, dot - at) + ":\n";
+        indent += "  ";
+      }
       const test::TemporaryFolder folder;
       const Flags flags = parse_flags({"--check", "--config=" + folder.write("c.yaml", yaml)}, problems);
       read_configuration(flags, {}, problems);
@@ -170,6 +179,7 @@ class DocumentsTest : public CppUnit::TestFixture {
     const Draft draft = read_configuration(flags, {{"/lib"}, "/run/sluice"}, problems);
     Settings out = validate(draft, {{"iptables"}, "host"}, problems);
     out.config_file.clear();
+    out.flags.clear();  // they name the file
     return out;
   }
   static Settings validate_text(const std::string& text) {

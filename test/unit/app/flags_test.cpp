@@ -41,12 +41,12 @@ class FlagsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(positional_arguments_are_errors);
   CPPUNIT_TEST(a_missing_value_is_told_with_its_form);
   CPPUNIT_TEST(malformed_values_say_what_is_allowed);
-  CPPUNIT_TEST(flags_of_kube_proxy_are_refused_with_a_reason);
   CPPUNIT_TEST(retired_flags_are_accepted_with_one_warning);
   CPPUNIT_TEST(all_errors_are_told_at_once);
   CPPUNIT_TEST(actions_follow_from_flags);
   CPPUNIT_TEST(check_and_cleanup_exclude_each_other);
   CPPUNIT_TEST(with_a_file_most_flags_are_ignored);
+  CPPUNIT_TEST(every_flag_has_a_value_to_be_told);
   CPPUNIT_TEST(help_lists_every_flag_under_its_group);
   CPPUNIT_TEST_SUITE_END();
 
@@ -182,33 +182,23 @@ class FlagsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!parse({"-h=perhaps"}).problems.empty());
   }
 
-  void flags_of_kube_proxy_are_refused_with_a_reason() {
-    const std::string reason = ": this flag is known from kube-proxy but not supported by this version of Sluice\n";
-    CPPUNIT_ASSERT_EQUAL("E --healthz-port" + reason, parse({"--healthz-port=0"}).problems);
-    // The separate value belongs to the flag, whatever it looks like.
-    CPPUNIT_ASSERT_EQUAL("E --oom-score-adj" + reason, parse({"--oom-score-adj", "-999"}).problems);
-    CPPUNIT_ASSERT_EQUAL("E --ipvs_scheduler" + reason, parse({"--ipvs_scheduler", "rr"}).problems);
-    // A switch has none.
-    const Parsed p = parse({"--init-only", "--check"});
-    CPPUNIT_ASSERT_EQUAL("E --init-only" + reason, p.problems);
-    CPPUNIT_ASSERT(p.flags.action() == Action::check);
-  }
-
   void retired_flags_are_accepted_with_one_warning() {
     const std::string reason =
-        ": this flag is retired and has no effect: log lines always go to standard error, each with its header\n";
+        ": retired and without effect: log lines go to standard error, or as --log-text-split-stream says\n";
     CPPUNIT_ASSERT_EQUAL("W --logtostderr" + reason, parse({"--logtostderr=true"}).problems);
-    CPPUNIT_ASSERT_EQUAL("W --log_dir" + reason, parse({"--log_dir", "/tmp"}).problems);
+    // The separate value belongs to the flag, whatever it looks like; a switch has none.
+    const Parsed p = parse({"--log_dir", "--tmp", "--alsologtostderr", "--v=4", "--log-file=/f"});
+    CPPUNIT_ASSERT_EQUAL("W --log_dir, --alsologtostderr, --log-file" + reason, p.problems);
+    CPPUNIT_ASSERT_EQUAL(std::string("4"), p.flags.text("v"));
   }
 
   void all_errors_are_told_at_once() {
-    const Parsed p = parse({"--nonsense-at-all", "-v", "x", "word", "--healthz-port=1", "--proxy-mode=iptables"});
+    const Parsed p = parse({"--nonsense-at-all", "-v", "x", "word", "--healthz-port=x", "--proxy-mode=iptables"});
     CPPUNIT_ASSERT_EQUAL(std::string("E --nonsense-at-all: unknown flag; sluiced --help lists all\n"
                                      "E -v: 'x' is not a number; allowed: a whole number, such as 14\n"
                                      "E unexpected argument 'word': there are only flags; a switch is turned off with "
                                      "--name=false\n"
-                                     "E --healthz-port: this flag is known from kube-proxy but not supported by this "
-                                     "version of Sluice\n"),
+                                     "E --healthz-port: 'x' is not a number; allowed: a whole number, such as 14\n"),
                          p.problems);
     CPPUNIT_ASSERT_EQUAL(std::string("iptables"), p.flags.text("proxy-mode"));
   }
@@ -217,6 +207,10 @@ class FlagsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(parse({"--check"}).flags.action() == Action::check);
     CPPUNIT_ASSERT(parse({"--check=false"}).flags.action() == Action::run);
     CPPUNIT_ASSERT(parse({"--cleanup"}).flags.action() == Action::cleanup);
+    CPPUNIT_ASSERT(parse({"--init-only"}).flags.action() == Action::init_only);
+    CPPUNIT_ASSERT(parse({"--init-only", "--cleanup"}).flags.action() == Action::cleanup);
+    CPPUNIT_ASSERT(parse({"--write-config-to=/f", "--cleanup"}).flags.action() == Action::write_config);
+    CPPUNIT_ASSERT(parse({"--write-config-to="}).flags.action() == Action::run);
     CPPUNIT_ASSERT(parse({"--version"}).flags.action() == Action::version);
     CPPUNIT_ASSERT(parse({"--version=true"}).flags.action() == Action::version);
     CPPUNIT_ASSERT(parse({"--version=false"}).flags.action() == Action::run);
@@ -241,6 +235,15 @@ class FlagsTest : public CppUnit::TestFixture {
     with_file.push_back("--config=/c");
     CPPUNIT_ASSERT(
         (parse(with_file).flags.ignored_with_file() == std::vector<std::string>{"--bind-address", "--cluster-cidr"}));
+  }
+
+  void every_flag_has_a_value_to_be_told() {
+    const auto values = flag_values(parse({"--vmodule=a=1,b=2", "--v=1", "--masquerade-all"}).flags);
+    CPPUNIT_ASSERT_EQUAL(flag_table().size(), values.size());
+    CPPUNIT_ASSERT_EQUAL(std::string("a=1,b=2"), values.at("vmodule"));
+    CPPUNIT_ASSERT_EQUAL(std::string("1"), values.at("v"));
+    CPPUNIT_ASSERT_EQUAL(std::string("true"), values.at("masquerade-all"));
+    CPPUNIT_ASSERT_EQUAL(std::string("15m0s"), values.at("config-sync-period"));
   }
 
   void help_lists_every_flag_under_its_group() {

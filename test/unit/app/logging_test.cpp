@@ -6,12 +6,18 @@
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <optional>
+
+#include "core/base/fd.hpp"
+#include "test/unit/app/temporary_folder.hpp"
 
 namespace sluice::app {
 namespace {
@@ -30,6 +36,8 @@ class LoggingTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(json_lines_have_the_fields_of_kubernetes);
   CPPUNIT_TEST(json_survives_text_that_is_no_utf8);
   CPPUNIT_TEST(verbosity_decides_about_debug_lines);
+  CPPUNIT_TEST(patterns_are_those_of_file_names);
+  CPPUNIT_TEST(modules_and_streams_have_their_lines);
   CPPUNIT_TEST_SUITE_END();
 
   std::optional<std::string> zone_;
@@ -84,13 +92,87 @@ class LoggingTest : public CppUnit::TestFixture {
   }
 
   void verbosity_decides_about_debug_lines() {
-    set_up_logging({4, LogFormat::text});
+    set_up_logging(with_verbosity(4));
     CPPUNIT_ASSERT(base::log_enabled(base::LogLevel::debug, "store"));
-    set_up_logging({3, LogFormat::json});
+    set_up_logging(with_verbosity(3));
     CPPUNIT_ASSERT(!base::log_enabled(base::LogLevel::debug, "store"));
     CPPUNIT_ASSERT(base::log_enabled(base::LogLevel::info, "plugin.iptables"));
+    set_verbosity(4);
+    CPPUNIT_ASSERT(base::log_enabled(base::LogLevel::debug, "store"));
+    set_verbosity(0);
+    CPPUNIT_ASSERT(!base::log_enabled(base::LogLevel::debug, "store"));
     set_up_logging({});
   }
+
+  void patterns_are_those_of_file_names() {
+    CPPUNIT_ASSERT(matches_pattern("plugin.iptables", "plugin.*"));
+    CPPUNIT_ASSERT(matches_pattern("sync", "s?nc"));
+    CPPUNIT_ASSERT(!matches_pattern("sync", "syn"));
+  }
+
+  void modules_and_streams_have_their_lines() {
+    LogSettings settings;
+    settings.split_stream = true;
+    settings.info_buffer_size = 4096;
+    settings.flush_frequency = std::chrono::hours(1);
+    settings.vmodule = {{"st*", 4}, {"kube", 3}};
+    const Streams streams;
+    set_up_logging(settings);
+    base::log_info("kube", "info line");
+    base::log_debug("store", "shown");
+    base::log_debug("kube", "hidden");
+    base::log_warning("kube", "warning line");
+    CPPUNIT_ASSERT_EQUAL(std::string(), streams.out());  // it waits
+    CPPUNIT_ASSERT(streams.err().find("kube] warning line\n") != std::string::npos);
+    CPPUNIT_ASSERT(streams.err().find("info line") == std::string::npos);
+    flush_logging();
+    CPPUNIT_ASSERT(streams.out().find("kube] info line\n") != std::string::npos);
+    CPPUNIT_ASSERT(streams.out().find("store] shown\n") != std::string::npos);
+    CPPUNIT_ASSERT(streams.out().find("hidden") == std::string::npos);
+    // A full buffer is written, and so is a line that never fits.
+    base::log_info("kube", std::string(3000, 'a'));
+    base::log_info("kube", std::string(3000, 'b'));
+    CPPUNIT_ASSERT(streams.out().find("aaa") != std::string::npos);
+    CPPUNIT_ASSERT(streams.out().find("bbb") == std::string::npos);
+    base::log_info("kube", std::string(5000, 'c'));
+    CPPUNIT_ASSERT(streams.out().find("bbb") < streams.out().find("ccc"));
+    base::log_info("kube", "last");
+    set_up_logging({});  // another set-up loses nothing
+    CPPUNIT_ASSERT(streams.out().find("last") != std::string::npos);
+  }
+
+ private:
+  static LogSettings with_verbosity(int verbosity) {
+    LogSettings out;
+    out.verbosity = verbosity;
+    return out;
+  }
+
+  // Standard output and standard error of this process, as files for a while.
+  class Streams {
+   public:
+    Streams() {
+      for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) {
+        std::fflush(nullptr);
+        saved_[fd - 1] = ::dup(fd);
+        const std::string file = folder_.write(std::to_string(fd), "");
+        const base::Fd opened(::open(file.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+        ::dup2(opened.get(), fd);
+      }
+    }
+    ~Streams() {
+      for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) {
+        ::dup2(saved_[fd - 1], fd);
+        ::close(saved_[fd - 1]);
+      }
+    }
+    std::string out() const { return folder_.read("1"); }
+    std::string err() const { return folder_.read("2"); }
+
+   private:
+    test::TemporaryFolder folder_;
+    int saved_[2] = {-1, -1};
+  };
 };
 
 CPPUNIT_TEST_SUITE_REGISTRATION(LoggingTest);

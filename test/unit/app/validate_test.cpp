@@ -9,6 +9,8 @@
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
 
+#include <algorithm>
+
 #include "test/unit/app/problem_text.hpp"
 #include "test/unit/app/temporary_folder.hpp"
 
@@ -37,6 +39,26 @@ Result validate_words(const std::vector<std::string>& words,
   return {std::move(settings), test::problem_text(problems)};
 }
 
+LogSettings log_settings(int verbosity, LogFormat format) {
+  LogSettings out;
+  out.verbosity = verbosity;
+  out.format = format;
+  return out;
+}
+
+std::string sorted(const std::string& lines) {
+  std::vector<std::string> all;
+  for (std::size_t at = 0; at < lines.size();) {
+    const auto end = lines.find('\n', at) + 1;
+    all.push_back(lines.substr(at, end - at));
+    at = end;
+  }
+  std::sort(all.begin(), all.end());
+  std::string out;
+  for (const auto& line : all) out += line;
+  return out;
+}
+
 base::IpPrefix prefix(const char* text) { return base::IpPrefix::parse(text).value(); }
 
 class ValidateTest : public CppUnit::TestFixture {
@@ -52,7 +74,10 @@ class ValidateTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_recording_is_made_of_a_live_source_only);
   CPPUNIT_TEST(a_replay_has_a_speed_and_nothing_else_has);
   CPPUNIT_TEST(requests_have_a_budget);
-  CPPUNIT_TEST(content_types_are_accepted_with_a_warning);
+  CPPUNIT_TEST(settings_without_effect_are_accepted_with_a_warning);
+  CPPUNIT_TEST(health_and_metrics_have_addresses);
+  CPPUNIT_TEST(the_mode_auto_is_a_choice);
+  CPPUNIT_TEST(settings_of_one_mode_go_to_its_backend);
   CPPUNIT_TEST(node_names_are_trimmed_and_lower_case);
   CPPUNIT_TEST(backends_must_be_installed);
   CPPUNIT_TEST(backend_overrides_mode);
@@ -113,7 +138,7 @@ class ValidateTest : public CppUnit::TestFixture {
          "--cluster-cidr=10.0.0.0/8,fd00::/16", "--nodeport-addresses=192.0.2.0/24", "--nodeport-addresses=::/0",
          "--kube-api-qps=-1", "--kube-api-burst=7", "--record=/r", "--masquerade-all",
          "--iptables-masquerade-bit=31", "--iptables-localhost-nodeports=false",
-         "--iptables-sync-period=1m", "--iptables-min-sync-period=0", "--config-sync-period=1h",
+         "--iptables-sync-period=1m", "--iptables-min-sync-period=0", "--config-sync-period=15m",
          "--bind-address=fd00::5", "--plugin-dir=/a", "--plugin-dir=/b", "--state-dir=/s", "-v4",
          "--logging-format=json"});
     CPPUNIT_ASSERT_EQUAL(std::string(), r.problems);
@@ -137,7 +162,7 @@ class ValidateTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("fd00::5"), s.bind_address.to_string());
     CPPUNIT_ASSERT((s.plugins.folders == std::vector<std::string>{"/a", "/b"}));
     CPPUNIT_ASSERT_EQUAL(std::string("/s"), s.state_dir);
-    CPPUNIT_ASSERT((s.log == LogSettings{4, LogFormat::json}));
+    CPPUNIT_ASSERT((s.log == log_settings(4, LogFormat::json)));
     CPPUNIT_ASSERT_EQUAL(std::string("br0"),
                          validate_words({"--detect-local-mode=BridgeInterface", "--pod-bridge-interface=br0"})
                              .settings.local_detector.bridge_interface);
@@ -189,7 +214,7 @@ class ValidateTest : public CppUnit::TestFixture {
                                 "--plugin-dir=/flag", "--state-dir=/flag"});
     CPPUNIT_ASSERT_EQUAL(std::string(), r.problems);
     CPPUNIT_ASSERT_EQUAL(std::string("flag"), r.settings.node_name);
-    CPPUNIT_ASSERT((r.settings.log == LogSettings{4, LogFormat::text}));
+    CPPUNIT_ASSERT((r.settings.log == log_settings(4, LogFormat::text)));
     CPPUNIT_ASSERT_EQUAL(std::string("/flag"), r.settings.source.manifests);
     CPPUNIT_ASSERT((r.settings.plugins.folders == std::vector<std::string>{"/flag"}));
     CPPUNIT_ASSERT_EQUAL(std::string("/flag"), r.settings.state_dir);
@@ -206,7 +231,9 @@ class ValidateTest : public CppUnit::TestFixture {
         validate_words({"--kubeconfig=", "--bind-address=", "--proxy-mode=", "--cluster-cidr=", "--nodeport-addresses=",
                         "--hostname-override=", "--state-dir=", "--logging-format="});
     CPPUNIT_ASSERT_EQUAL(std::string(), r.problems);
-    CPPUNIT_ASSERT(r.settings == validate_words({}).settings);
+    Settings untouched = validate_words({}).settings;
+    untouched.flags = r.settings.flags;
+    CPPUNIT_ASSERT(r.settings == untouched);
   }
 
   void there_is_exactly_one_source() {
@@ -269,14 +296,86 @@ class ValidateTest : public CppUnit::TestFixture {
                          with_file("clientConnection:\n  burst: -2\n").problems);
   }
 
-  void content_types_are_accepted_with_a_warning() {
-    const std::string effect = " has no effect: the API server is asked for application/json\n";
-    CPPUNIT_ASSERT_EQUAL(std::string(), validate_words({"--kube-api-content-type=application/json"}).problems);
-    CPPUNIT_ASSERT_EQUAL("W --kube-api-content-type: 'application/vnd.kubernetes.protobuf'" + effect,
-                         validate_words({"--kube-api-content-type=application/vnd.kubernetes.protobuf"}).problems);
-    CPPUNIT_ASSERT_EQUAL("W " + place(4, "clientConnection.contentType") + ": 'x'" + effect + "W " +
-                             place(5, "clientConnection.acceptContentTypes") + ": 'y'" + effect,
-                         with_file("clientConnection:\n  contentType: x\n  acceptContentTypes: y\n").problems);
+  void settings_without_effect_are_accepted_with_a_warning() {
+    const auto warned = [](const std::vector<std::string>& words, const std::string& why) {
+      const std::string& last = words.back();
+      CPPUNIT_ASSERT_EQUAL("W " + last.substr(0, last.find('=')) + ": has no effect: " + why + "\n",
+                           validate_words(words).problems);
+    };
+    const std::string json = "the API server is asked for application/json";
+    warned({"--kube-api-content-type=x"}, json);
+    warned({"--config-sync-period=1h"}, "there is no cache that is gone through again");
+    warned({"--show-hidden-metrics-for-version=1.35"}, "no metric is hidden");
+    warned({"--boot-id-file=/x"}, "the machine's boot id is not used");
+    warned({"--machine-id-file=/x"}, "the machine's id is not used");
+    warned({"--proxy-port-range=1-2"}, "only a backend named userspace uses it");
+    warned({"--udp-timeout=1s"}, "only a backend named userspace uses it");
+    warned({"--healthz-port=1"}, "the address, 0.0.0.0:10256, has a port of its own");
+    warned({"--metrics-port=1"}, "the address, 127.0.0.1:10249, has a port of its own");
+    warned({"--log-json-split-stream"}, "the log has the other format");
+    warned({"--log-text-info-buffer-size=1k"}, "without a split stream every line is written at once");
+    CPPUNIT_ASSERT_EQUAL(
+        "W " + place(3, "winkernel.sourceVip") + ": has no effect: it is for Windows\nW " +
+            place(6, "clientConnection.acceptContentTypes") + ": has no effect: " + json + "\n",
+        sorted(with_file("winkernel: {sourceVip: 1.1.1.1}\nclientConnection:\n  contentType: application/json\n"
+                         "  acceptContentTypes: y\nportRange: \"\"\nwindowsRunAsService: false\n")
+                   .problems));
+    // Said with the default they say nothing.
+    CPPUNIT_ASSERT_EQUAL(std::string(),
+                         validate_words({"--kube-api-content-type=application/vnd.kubernetes.protobuf",
+                                         "--config-sync-period=15m", "--udp-timeout=250ms", "--healthz-port=10256",
+                                         "--log-json-info-buffer-size=0"})
+                             .problems);
+    CPPUNIT_ASSERT_EQUAL(std::string("W --feature-gates: gate MultiCIDRServiceAllocator has no effect: what it stands "
+                                     "for is always on\n"),
+                         validate_words({"--feature-gates=MultiCIDRServiceAllocator=false"}).problems);
+    CPPUNIT_ASSERT_EQUAL(std::string(), validate_words({"--feature-gates=LoggingBetaOptions=true"}).problems);
+  }
+
+  void health_and_metrics_have_addresses() {
+    const auto serve = [](const std::vector<std::string>& words) { return validate_words(words).settings.serve; };
+    CPPUNIT_ASSERT(!serve({"--healthz-port=0"}).healthz);
+    CPPUNIT_ASSERT_EQUAL(std::string("[fd00::1]:10256"), serve({"--healthz-bind-address=fd00::1"}).healthz->to_string());
+    // On the command line the family of --bind-address decides nothing; in the file it does.
+    CPPUNIT_ASSERT_EQUAL(std::string("0.0.0.0:10256"), serve({"--bind-address=::"}).healthz->to_string());
+    const ServeSettings file = with_file("bindAddress: 'fd00::5'\n").settings.serve;
+    CPPUNIT_ASSERT_EQUAL(std::string("[::]:10256"), file.healthz->to_string());
+    CPPUNIT_ASSERT_EQUAL(std::string("[::1]:10249"), file.metrics->to_string());
+    // In the file nothing turns them off.
+    const ServeSettings empty = with_file("healthzBindAddress: ''\nmetricsBindAddress: ''\n").settings.serve;
+    CPPUNIT_ASSERT(empty == ServeSettings(serve({})));
+    const ServeSettings gates = serve({"--feature-gates=ComponentFlagz=false,ComponentStatusz=false"});
+    CPPUNIT_ASSERT(!gates.flagz && !gates.statusz);
+  }
+
+  void the_mode_auto_is_a_choice() {
+    Surroundings surroundings{{"iptables", "nftables"}, "h"};
+    surroundings.choose_backend = [](const PluginSettings& plugins) {
+      CPPUNIT_ASSERT_EQUAL(std::string("/lib/plugins"), plugins.folders.at(0));
+      return base::Result<BackendChoice>(BackendChoice{"nftables", "because"});
+    };
+    const Result r = validate_words({"--proxy-mode=auto", "--iptables-sync-period=9s"}, surroundings);
+    CPPUNIT_ASSERT_EQUAL(std::string(), r.problems);
+    CPPUNIT_ASSERT_EQUAL(std::string("nftables"), r.settings.backend);
+    CPPUNIT_ASSERT_EQUAL(std::string("because"), r.settings.backend_reason);
+    CPPUNIT_ASSERT(r.settings.node_ports.primary && r.settings.sync_period == 9s);
+    surroundings.choose_backend = [](const PluginSettings&) {
+      return base::Result<BackendChoice>(base::Status(base::StatusCode::unsupported, "nothing works"));
+    };
+    CPPUNIT_ASSERT_EQUAL(std::string("E --proxy-mode: nothing works\n"),
+                         validate_words({"--proxy-mode=auto"}, surroundings).problems);
+  }
+
+  void settings_of_one_mode_go_to_its_backend() {
+    const Settings ipvs = with_file("mode: ipvs\nipvs: {scheduler: wlc, excludeCIDRs: [10.0.0.0/8, 'fd00::/8'], "
+                                    "strictARP: true, tcpTimeout: 1m}\n")
+                              .settings;
+    const std::map<std::string, std::string> wanted{
+        {"ipvs.excludeCIDRs", "10.0.0.0/8,fd00::/8"}, {"ipvs.scheduler", "wlc"}, {"ipvs.strictARP", "true"},
+        {"ipvs.tcpFinTimeout", "0s"},                 {"ipvs.tcpTimeout", "1m0s"}, {"ipvs.udpTimeout", "0s"}};
+    CPPUNIT_ASSERT(ipvs.mode_options == wanted);
+    CPPUNIT_ASSERT(validate_words({"--ipvs-scheduler=wlc", "--ipvs-tcp-timeout=-1s"}).settings.mode_options.empty());
+    CPPUNIT_ASSERT_EQUAL(std::string(), validate_words({"--ipvs-tcp-timeout=-1s"}).problems);
   }
 
   void node_names_are_trimmed_and_lower_case() {
@@ -311,7 +410,7 @@ class ValidateTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("com.example.dpu"), r.settings.backend);
   }
 
-  void each_mode_has_its_own_settings_in_the_file() {
+  void each_mode_has_its_own_settings_in_the_file() {  // case 137
     const std::string fields =
         "iptables: {masqueradeAll: true, masqueradeBit: 1, syncPeriod: 11s, minSyncPeriod: 1s}\n"
         "ipvs: {syncPeriod: 12s}\nnftables: {masqueradeBit: 3, syncPeriod: 13s, minSyncPeriod: 3s}\n";

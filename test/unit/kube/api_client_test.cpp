@@ -87,7 +87,7 @@ class ApiClientTest : public CppUnit::TestFixture {
     constexpr int kRequests = 20;
     for (int i = 0; i < kRequests; ++i) {
       sink.body.clear();
-      const auto status = client.get({"/list", {}, false}, sink);
+      const auto status = client.send({"/list", {}, false}, sink);
       CPPUNIT_ASSERT_MESSAGE(status.message(), status.ok());
       CPPUNIT_ASSERT_EQUAL(std::string("for Bearer one"), sink.body);
     }
@@ -104,11 +104,11 @@ class ApiClientTest : public CppUnit::TestFixture {
     config.token.file = folder_.write("token", "one");
     ApiClient client(config, {});
     KeepingSink refused;
-    CPPUNIT_ASSERT(client.get({"/list", {}, false}, refused).ok());
+    CPPUNIT_ASSERT(client.send({"/list", {}, false}, refused).ok());
     CPPUNIT_ASSERT(refused.heads == std::vector{401});
     folder_.write("token", "two");
     KeepingSink sink;
-    CPPUNIT_ASSERT(client.get({"/list", {}, false}, sink).ok());
+    CPPUNIT_ASSERT(client.send({"/list", {}, false}, sink).ok());
     CPPUNIT_ASSERT(sink.heads == std::vector{200});
     CPPUNIT_ASSERT_EQUAL(std::string("good"), sink.body);
   }
@@ -119,7 +119,7 @@ class ApiClientTest : public CppUnit::TestFixture {
     config.token.file = folder_.write("token", "one");
     ApiClient client(config, {});
     KeepingSink sink;
-    CPPUNIT_ASSERT(client.get({"/list", {}, false}, sink).ok());
+    CPPUNIT_ASSERT(client.send({"/list", {}, false}, sink).ok());
     CPPUNIT_ASSERT(sink.heads == std::vector{401});
     CPPUNIT_ASSERT_EQUAL(std::string("bad"), sink.body);
     CPPUNIT_ASSERT_EQUAL(std::size_t(1), server.seen().size());
@@ -135,13 +135,13 @@ class ApiClientTest : public CppUnit::TestFixture {
     ApiClient client(config, options);
     KeepingSink first;
     base::Status status;
-    std::thread watch([&] { status = client.get({"/watch", {}, true}, first); });
+    std::thread watch([&] { status = client.send({"/watch", {}, true}, first); });
     CPPUNIT_ASSERT(first.wait_for_head());
     write_certificate("two");
     watch.join();
     CPPUNIT_ASSERT(status.code() == base::StatusCode::unavailable && status.os_errno() != ECANCELED);
     KeepingSink second;
-    CPPUNIT_ASSERT(client.get({"/list", {}, false}, second).ok());
+    CPPUNIT_ASSERT(client.send({"/list", {}, false}, second).ok());
     CPPUNIT_ASSERT_EQUAL(std::string("one"), server.seen().front().client);
     CPPUNIT_ASSERT_EQUAL(std::string("two"), server.seen().back().client);
   }
@@ -153,13 +153,13 @@ class ApiClientTest : public CppUnit::TestFixture {
     write_certificate("one");
     ApiClient client(config, {});
     KeepingSink list;
-    CPPUNIT_ASSERT(client.get({"/list", {}, false}, list).ok());
+    CPPUNIT_ASSERT(client.send({"/list", {}, false}, list).ok());
     KeepingSink watched;
     base::Status status;
-    std::thread watch([&] { status = client.get({"/watch", {}, true}, watched); });
+    std::thread watch([&] { status = client.send({"/watch", {}, true}, watched); });
     CPPUNIT_ASSERT(watched.wait_for_head());
     write_certificate("two");
-    CPPUNIT_ASSERT(client.get({"/list", {}, false}, list).ok());
+    CPPUNIT_ASSERT(client.send({"/list", {}, false}, list).ok());
     watch.join();
     CPPUNIT_ASSERT(!status.ok());
     CPPUNIT_ASSERT_EQUAL(std::string("two"), server.seen().back().client);
@@ -171,7 +171,7 @@ class ApiClientTest : public CppUnit::TestFixture {
     config.impersonate = {"jane", "", {"a", "b, c"}, {}};
     ApiClient client(config, {});
     KeepingSink sink;
-    CPPUNIT_ASSERT(client.get({"/list", {}, false}, sink).ok());
+    CPPUNIT_ASSERT(client.send({"/list", {}, false}, sink).ok());
     const std::string head = server.seen().front().head;
     CPPUNIT_ASSERT_MESSAGE(head,
                            head.find("\r\nImpersonate-Group:a\r\nImpersonate-Group: b, c\r\n") != std::string::npos);
@@ -183,12 +183,12 @@ class ApiClientTest : public CppUnit::TestFixture {
     ApiClient client(config(server), {});
     KeepingSink sink;
     base::Status status;
-    std::thread watch([&] { status = client.get({"/watch", {}, true}, sink); });
+    std::thread watch([&] { status = client.send({"/watch", {}, true}, sink); });
     CPPUNIT_ASSERT(sink.wait_for_head());
     client.stop();
     watch.join();
     CPPUNIT_ASSERT_EQUAL(ECANCELED, status.os_errno());
-    CPPUNIT_ASSERT_EQUAL(ECANCELED, client.get({"/list", {}, false}, sink).os_errno());
+    CPPUNIT_ASSERT_EQUAL(ECANCELED, client.send({"/list", {}, false}, sink).os_errno());
   }
 
   test::TemporaryFolder folder_;

@@ -23,7 +23,7 @@ using namespace std::chrono_literals;
 class CountingTransport final : public Transport {
  public:
   explicit CountingTransport(std::atomic<int>& sent) : sent_(sent) {}
-  base::Status get(const Request&, ResponseSink&) override {
+  base::Status send(const Request&, ResponseSink&) override {
     ++sent_;
     return {};
   }
@@ -46,7 +46,7 @@ struct BudgetWorld {
 
   base::Status get() {
     NoSink sink;
-    return budget.get({"/api/v1/services", {}, false}, sink);
+    return budget.send({"/api/v1/services", {}, false}, sink);
   }
   // Until somebody has to wait for longer than a second.
   void await_log() const {

@@ -33,7 +33,7 @@ class ScriptTransport final : public kube::Transport {
   void expect(ScriptedAnswer answer) { answers_.push_back(std::move(answer)); }
   void expect_list(const std::string& body) { expect({.status = 200, .body = body}); }
 
-  base::Status get(const kube::Request& request, kube::ResponseSink& sink) override {
+  base::Status send(const kube::Request& request, kube::ResponseSink& sink) override {
     if (answers_.empty()) throw std::logic_error("the script has no answer for " + request.target());
     asked_.push_back(request.target());
     const ScriptedAnswer answer = answers_.front();

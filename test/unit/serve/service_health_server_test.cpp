@@ -5,20 +5,16 @@
 // has taken effect when it returns. Waits end with the event waited for.
 #include "core/serve/service_health_server.hpp"
 
-#include <arpa/inet.h>
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
 #include <poll.h>
-#include <sys/socket.h>
 
 #include <atomic>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 
-#include "core/base/fd.hpp"
 #include "test/unit/plugin/captured_log.hpp"
+#include "test/unit/serve/http_peer.hpp"
 
 namespace sluice::serve {
 namespace {
@@ -26,119 +22,14 @@ namespace {
 using base::Family;
 using base::IpAddress;
 using namespace std::chrono_literals;
-
-IpAddress address(const std::string& text) { return *IpAddress::parse(text); }
-
-struct SocketAddress {
-  SocketAddress(const IpAddress& ip, std::uint16_t port) {
-    if (ip.family() == Family::ipv4) {
-      auto* v4 = reinterpret_cast<sockaddr_in*>(&storage);
-      v4->sin_family = AF_INET;
-      v4->sin_port = htons(port);
-      std::memcpy(&v4->sin_addr, ip.bytes().data(), 4);
-      size = sizeof *v4;
-    } else {
-      auto* v6 = reinterpret_cast<sockaddr_in6*>(&storage);
-      v6->sin6_family = AF_INET6;
-      v6->sin6_port = htons(port);
-      std::memcpy(&v6->sin6_addr, ip.bytes().data(), 16);
-      size = sizeof *v6;
-    }
-  }
-  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
-  sockaddr_storage storage{};
-  socklen_t size = 0;
-};
-
-base::Fd tcp_socket(Family family) {
-  return base::Fd(::socket(family == Family::ipv4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
-}
-
-bool loopback_works(Family family) {
-  const SocketAddress at(IpAddress::loopback(family), 0);
-  return ::bind(tcp_socket(family).get(), at.get(), at.size) == 0;
-}
-
-// A port somebody else has until this is gone.
-struct HeldPort {
-  explicit HeldPort(const IpAddress& ip = address("127.0.0.1"), std::uint16_t wanted = 0) {
-    const SocketAddress at(ip, wanted);
-    const int on = 1;
-    ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    CPPUNIT_ASSERT_EQUAL(0, ::bind(fd.get(), at.get(), at.size));
-    CPPUNIT_ASSERT_EQUAL(0, ::listen(fd.get(), 1));
-    sockaddr_in bound{};
-    socklen_t size = sizeof bound;
-    ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&bound), &size);
-    port = ntohs(bound.sin_port);
-  }
-  base::Fd fd = tcp_socket(Family::ipv4);
-  std::uint16_t port = 0;
-};
-
-std::uint16_t free_port() { return HeldPort().port; }
-
-class Client {
- public:
-  explicit Client(std::uint16_t port, const IpAddress& ip = address("127.0.0.1")) : fd_(tcp_socket(ip.family())) {
-    const SocketAddress at(ip, port);
-    connected_ = ::connect(fd_.get(), at.get(), at.size) == 0;
-  }
-  bool connected() const { return connected_; }
-
-  void send(std::string_view text) {
-    while (!text.empty()) {
-      const ssize_t n = ::send(fd_.get(), text.data(), text.size(), MSG_NOSIGNAL);
-      if (n <= 0) return;
-      text.remove_prefix(static_cast<std::size_t>(n));
-    }
-  }
-
-  // One answer: header and as many bytes of body as it announces.
-  std::string answer(bool head = false) {
-    while (input_.find("\r\n\r\n") == std::string::npos) {
-      if (!receive()) return "closed";
-    }
-    const std::size_t header = input_.find("\r\n\r\n") + 4;
-    const std::size_t length = input_.find("Content-Length: ");
-    CPPUNIT_ASSERT(length < header);
-    const std::size_t size = header + (head ? 0 : std::stoul(input_.substr(length + 16)));
-    while (input_.size() < size) {
-      if (!receive()) return "closed";
-    }
-    const std::string out = input_.substr(0, size);
-    input_.erase(0, size);
-    return out;
-  }
-  std::string get() {
-    send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
-    return answer();
-  }
-  bool closed_by_server() { return !receive(); }
-
- private:
-  bool receive() {
-    pollfd waits{fd_.get(), POLLIN, 0};
-    CPPUNIT_ASSERT_MESSAGE("nothing happened", ::poll(&waits, 1, 20'000) == 1);
-    char buffer[4096];
-    const ssize_t n = ::recv(fd_.get(), buffer, sizeof buffer, 0);
-    if (n <= 0) return false;
-    input_.append(buffer, static_cast<std::size_t>(n));
-    return true;
-  }
-
-  base::Fd fd_;
-  bool connected_ = false;
-  std::string input_;
-};
-
-std::string ask(std::uint16_t port) {
-  Client client(port);
-  return client.connected() ? client.get() : "refused";
-}
-
-bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-std::string status(const std::string& answer) { return holds(answer, "HTTP/1.1 ") ? answer.substr(9, 3) : answer; }
+using test::address;
+using test::ask;
+using test::free_port;
+using test::HeldPort;
+using test::holds;
+using test::loopback_works;
+using test::status;
+using Client = test::HttpPeer;
 
 class ServiceHealthServerTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ServiceHealthServerTest);

@@ -28,12 +28,26 @@ class ResolveTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_range_of_length_zero_allows_everybody);
   CPPUNIT_TEST(ports_do_not_share_endpoints);
   CPPUNIT_TEST(endpoint_of_no_use_is_left_out_and_draining_ones_stay);
+  CPPUNIT_TEST(external_ips_can_be_switched_off);
   CPPUNIT_TEST_SUITE_END();
 
   SliceCache slices_;
 
   std::vector<ServicePort> resolved(const model::Service& service, Family family = Family::ipv4) {
     return resolve(service, family, slices_, {"N", "a"});
+  }
+
+  void external_ips_can_be_switched_off() {
+    auto service = test::service();
+    service.external_ips = {*IpAddress::parse("192.168.99.11")};
+    service.internal_local = true;
+    const auto off = resolve(service, Family::ipv4, slices_, {"N", "a", false});
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), off.at(0).frontends.size());
+    // Reachable from outside all the same, as with the raw list.
+    CPPUNIT_ASSERT(off[0].uses_cluster);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(2), resolved(service).at(0).frontends.size());
+    service.external_ips.clear();
+    CPPUNIT_ASSERT(!resolve(service, Family::ipv4, slices_, {"N", "a", false}).at(0).uses_cluster);
   }
 
   void headless_external_name_and_foreign_family_yield_nothing() {  // cases 79, 83

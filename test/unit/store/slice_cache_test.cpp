@@ -153,16 +153,16 @@ class SliceCacheTest : public CppUnit::TestFixture {
     cache.upsert(changed);
     changed.endpoints.push_back(test::endpoint({"10.0.1.2"}));
     cache.upsert(changed);
-    CPPUNIT_ASSERT_EQUAL(std::size_t(2), cache.take_trigger_times(object("ns1", "svc1")).size());
-    CPPUNIT_ASSERT(cache.take_trigger_times(object("ns1", "svc1")).empty());
+    CPPUNIT_ASSERT_EQUAL(std::size_t(2), cache.take_trigger_times(object("ns1", "svc1"), base::Family::ipv4).size());
+    CPPUNIT_ASSERT(cache.take_trigger_times(object("ns1", "svc1"), base::Family::ipv4).empty());
     auto old = slice("b", {{"10.0.1.3"}});
     old.trigger_time = std::chrono::system_clock::now() - std::chrono::hours(1);
     cache.upsert(old);
-    CPPUNIT_ASSERT(cache.take_trigger_times(object("ns1", "svc1")).empty());
+    CPPUNIT_ASSERT(cache.take_trigger_times(object("ns1", "svc1"), base::Family::ipv4).empty());
     changed.endpoints.pop_back();
     cache.upsert(changed);
     cache.remove(object("ns1", "b"));
-    CPPUNIT_ASSERT(cache.take_trigger_times(object("ns1", "svc1")).empty());
+    CPPUNIT_ASSERT(cache.take_trigger_times(object("ns1", "svc1"), base::Family::ipv4).empty());
   }
 
   void counts_endpoints() {

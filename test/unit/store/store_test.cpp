@@ -32,6 +32,8 @@ class StoreTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(service_that_turns_external_name_loses_its_ports);
   CPPUNIT_TEST(unusable_object_keeps_its_last_good_state);
   CPPUNIT_TEST(other_nodes_are_not_ours);
+  CPPUNIT_TEST(changes_are_counted_as_kube_proxy_does);
+  CPPUNIT_TEST(trigger_times_belong_to_a_family);
   CPPUNIT_TEST_SUITE_END();
 
   void synced_only_after_every_kind_is_listed() {  // case 94
@@ -64,6 +66,52 @@ class StoreTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!store.has_dirty(Family::ipv4));
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(5), store.counters().events);
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(3), store.counters().no_op);
+  }
+
+  void changes_are_counted_as_kube_proxy_does() {  // BEH 10.4
+    Store store("N");
+    store.apply(model::Upsert{test::service()});
+    store.apply(model::Upsert{test::service()});                    // nothing new, and an event all the same
+    store.apply(model::Upsert{test::slice("a", {{"10.0.1.1"}})});
+    store.apply(model::Upsert{test::slice("a", {{"10.0.1.1"}})});   // likewise
+    store.apply(model::Upsert{test::slice("b", {{"10.0.1.2"}})});
+    store.apply(model::Upsert{test::slice("six", {{"fd00::1"}})});  // of a Service without an address there
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(2), store.counters().service_events);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(3), store.counters().slice_events[0]);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), store.counters().slice_events[1]);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), store.pending_services(Family::ipv4));
+    CPPUNIT_ASSERT_EQUAL(std::size_t(0), store.pending_services(Family::ipv6));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(2), store.pending_slice_changes(Family::ipv4));
+    store.take_dirty(Family::ipv4);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(0), store.pending_services(Family::ipv4));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), store.pending_slice_changes(Family::ipv4));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), store.pending_slice_changes(Family::ipv6));
+
+    store.apply(model::Remove{ResourceKind::endpoint_slice, test::object("ns1", "a")});
+    store.apply(model::Remove{ResourceKind::endpoint_slice, test::object("ns1", "a")});  // gone already
+    list(store, ResourceKind::endpoint_slice, {});                                       // b and six are gone
+    list(store, ResourceKind::service, {});
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(5), store.counters().slice_events[0]);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(2), store.counters().slice_events[1]);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(3), store.counters().service_events);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(2), store.pending_slice_changes(Family::ipv4));
+  }
+
+  void trigger_times_belong_to_a_family() {  // case 92
+    Store store("N");
+    auto four = test::slice("four", {{"10.0.1.1"}});
+    auto six = test::slice("six", {{"fd00::1"}});
+    four.trigger_time = six.trigger_time = std::chrono::system_clock::now() + std::chrono::seconds(1);
+    store.apply(model::Upsert{four});
+    store.apply(model::Upsert{six});
+    const auto name = test::object("ns1", "svc1");
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), store.take_trigger_times(name, Family::ipv4).size());
+    four.endpoints.push_back(test::endpoint({"10.0.1.2"}));
+    store.apply(model::Upsert{four});
+    // A removal drops the times of its own family.
+    store.apply(model::Remove{ResourceKind::endpoint_slice, test::object("ns1", "four")});
+    CPPUNIT_ASSERT(store.take_trigger_times(name, Family::ipv4).empty());
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), store.take_trigger_times(name, Family::ipv6).size());
   }
 
   void slices_before_their_service_are_used_when_it_appears() {  // case 87

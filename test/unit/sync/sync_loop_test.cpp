@@ -97,7 +97,12 @@ class SyncLoopTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(failing_probe_fails_the_start);
   CPPUNIT_TEST(claims_are_reported_after_the_first_success);
   CPPUNIT_TEST(only_what_was_applied_is_passed_on);
-  CPPUNIT_TEST(behind_from_the_first_failure_to_the_next_success);
+  CPPUNIT_TEST(pending_from_the_request_to_the_next_success);
+  CPPUNIT_TEST(nothing_to_apply_is_up_to_date);
+  CPPUNIT_TEST(every_attempt_is_reported_with_its_parts);
+  CPPUNIT_TEST(trigger_times_wait_for_the_success);
+  CPPUNIT_TEST(nothing_is_reported_before_there_is_a_transaction);
+  CPPUNIT_TEST(figures_count_what_status_counts);
   CPPUNIT_TEST_SUITE_END();
 
   base::SteadyClock clock_;
@@ -106,6 +111,11 @@ class SyncLoopTest : public CppUnit::TestFixture {
   SyncLoop::Options options_{{0s, 1h, 2h}, 1h};
   std::atomic<std::uint64_t> generation_{0};  // of the last transaction taken
   std::atomic<bool> nothing_new_{false};
+  using TriggerTimes = std::vector<std::chrono::system_clock::time_point>;
+  static constexpr std::chrono::system_clock::time_point kTrigger{1h};
+  std::atomic<bool> not_listed_{false};
+  std::atomic<int> triggers_{0};  // the next transaction has one
+  std::vector<SyncReport> reports_;  // of the apply thread; read after stop()
   std::vector<std::string> claims_;
   std::vector<std::uint64_t> applied_;  // generations
   std::unique_ptr<SyncLoop> loop_;
@@ -122,7 +132,10 @@ class SyncLoopTest : public CppUnit::TestFixture {
     loop_ = std::make_unique<SyncLoop>(
         options_, clock_,
         SyncLoop::Callbacks{[this](bool full) {
-                              auto out = std::make_shared<snapshot::Transaction>();
+                              std::shared_ptr<snapshot::Transaction> out;
+                              if (not_listed_) return out;
+                              out = std::make_shared<snapshot::Transaction>();
+                              out->trigger_times = triggers_.exchange(0) ? TriggerTimes{kTrigger} : TriggerTimes{};
                               out->full = full;
                               out->base_generation = generation_;
                               out->generation = nothing_new_ ? generation_.load() : ++generation_;
@@ -130,7 +143,8 @@ class SyncLoopTest : public CppUnit::TestFixture {
                               return out;
                             },
                             [this](const std::vector<std::string>& claims) { claims_ = claims; },
-                            [this](const snapshot::Transaction& t) { applied_.push_back(t.generation); }});
+                            [this](const snapshot::Transaction& t) { applied_.push_back(t.generation); },
+                            [this](const SyncReport& report) { reports_.push_back(report); }});
     const auto make = [this](plugin::HostCallbacks callbacks) {
       abi::PluginEntry entry{};
       entry.magic = abi::kMagic;
@@ -277,24 +291,107 @@ class SyncLoopTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(applied_ == std::vector<std::uint64_t>({2, 3}));
   }
 
-  void behind_from_the_first_failure_to_the_next_success() {
+  void pending_from_the_request_to_the_next_success() {
     script_.apply_answers = {abi::Code::kKernel};
     CPPUNIT_ASSERT(start().ok());
-    CPPUNIT_ASSERT(!loop_->status().behind_since);
+    CPPUNIT_ASSERT(loop_->freshness().last_updated);
+    CPPUNIT_ASSERT(!loop_->freshness().pending_since);
     const auto before = clock_.now();
     loop_->request();
+    const auto pending_since = loop_->freshness().pending_since;
+    CPPUNIT_ASSERT(pending_since && *pending_since >= before);
     expect("full 1");
+    loop_->request();
     loop_->stop();
-    CPPUNIT_ASSERT(loop_->status().behind_since);
-    CPPUNIT_ASSERT(*loop_->status().behind_since >= before);
+    CPPUNIT_ASSERT(loop_->freshness().pending_since == pending_since);
+    CPPUNIT_ASSERT(loop_->status().pending_since == pending_since);
 
     script_.apply_answers = {abi::Code::kNeedFull};
     CPPUNIT_ASSERT(start().ok());
+    const auto started = loop_->freshness().last_updated;
     loop_->request();
     expect("full 2");
     expect("full 3");
     loop_->stop();
-    CPPUNIT_ASSERT(!loop_->status().behind_since);
+    CPPUNIT_ASSERT(!loop_->freshness().pending_since);
+    CPPUNIT_ASSERT(*loop_->freshness().last_updated >= *started);
+  }
+
+  void nothing_to_apply_is_up_to_date() {
+    CPPUNIT_ASSERT(start().ok());
+    loop_->request();
+    expect("full 1");
+    nothing_new_ = true;
+    loop_->request();
+    while (loop_->freshness().pending_since) std::this_thread::yield();
+  }
+
+  void every_attempt_is_reported_with_its_parts() {  // case 98, BEH 10.4
+    script_.apply_answers = {abi::Code::kOk, abi::Code::kKernel};
+    CPPUNIT_ASSERT(start().ok());
+    loop_->request();
+    expect("full 1");
+    loop_->request();
+    expect("delta 1-2");
+    expect("full 3");
+    loop_->stop();
+    CPPUNIT_ASSERT_EQUAL(std::size_t(3), reports_.size());
+    CPPUNIT_ASSERT(reports_[0].full && reports_[0].ok);
+    CPPUNIT_ASSERT(!reports_[1].full && !reports_[1].ok);
+    CPPUNIT_ASSERT(reports_[2].full && reports_[2].ok);
+    for (const SyncReport& one : reports_) {
+      CPPUNIT_ASSERT(one.select_seconds >= 0 && one.apply_seconds > 0);
+      CPPUNIT_ASSERT(one.seconds >= one.select_seconds + one.apply_seconds);
+      CPPUNIT_ASSERT(one.at > std::chrono::system_clock::time_point());
+    }
+  }
+
+  void trigger_times_wait_for_the_success() {  // case 92
+    script_.apply_answers = {abi::Code::kOk, abi::Code::kKernel};
+    CPPUNIT_ASSERT(start().ok());
+    loop_->request();
+    expect("full 1");
+    triggers_ = 1;
+    loop_->request();
+    expect("delta 1-2");
+    expect("full 3");
+    nothing_new_ = true;
+    triggers_ = 1;
+    loop_->request();
+    while (triggers_ != 0) std::this_thread::yield();
+    loop_->stop();
+    CPPUNIT_ASSERT_EQUAL(std::size_t(4), reports_.size());
+    CPPUNIT_ASSERT(reports_[0].trigger_times.empty());
+    CPPUNIT_ASSERT(reports_[1].trigger_times.empty());
+    CPPUNIT_ASSERT(reports_[2].trigger_times == TriggerTimes{kTrigger});
+    // Nothing to be written is a success, too, as kube-proxy sees it.
+    CPPUNIT_ASSERT(reports_[3].ok && !reports_[3].full);
+    CPPUNIT_ASSERT(reports_[3].trigger_times == TriggerTimes{kTrigger});
+  }
+
+  void nothing_is_reported_before_there_is_a_transaction() {
+    not_listed_ = true;
+    CPPUNIT_ASSERT(start().ok());
+    const auto at_start = loop_->figures().last_queued;
+    CPPUNIT_ASSERT(at_start);  // BEH 10.4: also set when the loop begins
+    loop_->request();
+    CPPUNIT_ASSERT(*loop_->figures().last_queued >= *at_start);
+    loop_->stop();
+    CPPUNIT_ASSERT(reports_.empty());
+  }
+
+  void figures_count_what_status_counts() {
+    script_.apply_answers = {abi::Code::kKernel};
+    CPPUNIT_ASSERT(start().ok());
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), loop_->figures().failures);
+    loop_->request();
+    expect("full 1");
+    script_.host->report_unwell({"bad", 3});
+    while (!loop_->figures().unwell) std::this_thread::yield();
+    loop_->stop();
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), loop_->figures().failures);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(7), loop_->figures().kernel_writes);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(0), loop_->figures().left_out);
   }
 };
 

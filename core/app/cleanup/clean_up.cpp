@@ -1,0 +1,127 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/app/cleanup/clean_up.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "core/app/cleanup/leftovers.hpp"
+#include "core/app/load_backend.hpp"
+#include "core/app/state_dir.hpp"
+#include "core/base/clock.hpp"
+#include "core/base/log.hpp"
+#include "core/plugin/backend_handle.hpp"
+#include "core/plugin/lookup.hpp"
+
+namespace sluice::app {
+namespace {
+
+class CleanUp {
+ public:
+  explicit CleanUp(const PluginSettings& plugins, const std::string& state_dir)
+      : plugins_(plugins), state_(state_dir) {}
+
+  bool run() {
+    if (const auto status = state_.open(); !status.ok()) {
+      fail(status.message());
+      return false;
+    }
+    const plugin::Folders folders(plugins_.folders.begin(), plugins_.folders.end());
+    for (const std::string& id : plugin::available_plugins(folders)) {
+      if (clean_up_backend(id)) clean_.insert(id);
+    }
+    take_from_ledger();
+    remove_the_rest();
+    return !failed_;
+  }
+
+ private:
+  void fail(const std::string& sentence) {
+    base::log_error("app", sentence);
+    failed_ = true;
+  }
+
+  bool clean_up_backend(const std::string& id) {
+    const auto loaded = load_backend(plugins_, id);
+    if (!loaded) {
+      fail(loaded.status().message());
+      return false;
+    }
+    const auto folder = state_.backend_folder(id);
+    if (!folder) {
+      fail(folder.status().message());
+      return false;
+    }
+    bool clean = true;
+    for (const auto family : {abi::Family::kIpv4, abi::Family::kIpv6}) {
+      if (!(*loaded)->has(family == abi::Family::kIpv4 ? abi::kFeatureIpv4 : abi::kFeatureIpv6)) continue;
+      if (const auto status = clean_up_family(*loaded, family, *folder); !status.ok()) {
+        fail(status.message());
+        clean = false;
+      }
+    }
+    if (!clean) return false;
+    base::log_info("app", "backend " + id + ": everything it made is removed");
+    for (const auto family : base::kFamilies) forget(id, family, {});
+    return true;
+  }
+
+  static base::Status clean_up_family(const std::shared_ptr<const plugin::Plugin>& loaded, abi::Family family,
+                                      const std::string& folder) {
+    const base::SteadyClock clock;
+    plugin::BackendSettings settings;
+    settings.family = family;
+    settings.state_dir = folder;
+    auto backend = plugin::BackendHandle::create(loaded, settings, {}, nullptr, clock);
+    if (!backend) return backend.status();
+    const plugin::Outcome outcome = (*backend)->cleanup();
+    return outcome.status((*backend)->name(), "cleanup");
+  }
+
+  // What a backend once owned and cannot remove itself.
+  void take_from_ledger() {
+    for (const auto& [owner, artifacts] : state_.ledger().all()) {
+      const auto& [id, family] = owner;
+      if (clean_.contains(id)) continue;
+      ClaimsLedger::Artifacts& kept = kept_[owner];
+      std::copy_if(artifacts.begin(), artifacts.end(), std::back_inserter(kept),
+                   [&, of = family](const std::string& artifact) { return !selection_.add(of, artifact); });
+      for (const std::string& artifact : kept) {
+        fail("backend " + id + " cannot be used, and without it " + artifact + " (" +
+             std::string(base::family_name(family)) + ") cannot be removed: install it again and repeat --cleanup");
+      }
+    }
+  }
+
+  void remove_the_rest() {
+    const Removal removed = remove_leftovers(selection_);
+    for (const auto& sentence : removed.notes) base::log_warning("app", sentence);
+    for (const auto& sentence : removed.failures) fail(sentence);
+    base::log_info("app", removed.nothing() ? "nothing else of a service proxy was left"
+                                            : "removed besides: " + removed.to_string());
+    if (!removed.failures.empty()) return;  // the ledger still says what to do
+    for (const auto& [owner, kept] : kept_) forget(owner.first, owner.second, kept);
+  }
+
+  void forget(const std::string& id, base::Family family, const ClaimsLedger::Artifacts& but) {
+    if (const auto status = state_.record_claims(id, family, but); !status.ok()) {
+      base::log_warning("app", status.message());
+    }
+  }
+
+  const PluginSettings& plugins_;
+  StateDir state_;
+  Selection selection_{kAllModes, 0};
+  std::set<std::string> clean_;
+  std::map<ClaimsLedger::Owner, ClaimsLedger::Artifacts> kept_;  // of backends that cannot be used
+  bool failed_ = false;
+};
+
+}  // namespace
+
+bool clean_up(const PluginSettings& plugins, const std::string& state_dir) { return CleanUp(plugins, state_dir).run(); }
+
+}  // namespace sluice::app

@@ -1,0 +1,85 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/app/init_only.hpp"
+
+#include <array>
+#include <memory>
+#include <string>
+
+#include "core/app/load_backend.hpp"
+#include "core/app/state_dir.hpp"
+#include "core/base/clock.hpp"
+#include "core/base/log.hpp"
+#include "core/node/family_support.hpp"
+#include "core/node/kernel_settings.hpp"
+#include "core/node/sysctl.hpp"
+#include "core/plugin/backend_handle.hpp"
+
+namespace sluice::app {
+namespace {
+
+base::Status probe(const std::shared_ptr<const plugin::Plugin>& loaded, const Settings& settings, base::Family family,
+                   const std::string& folder) {
+  const bool v4 = family == base::Family::ipv4;
+  if (!loaded->has(v4 ? abi::kFeatureIpv4 : abi::kFeatureIpv6)) {
+    return {base::StatusCode::unsupported, "backend " + settings.backend + " does not support it"};
+  }
+  const auto section = settings.section();
+  plugin::BackendSettings backend;
+  backend.family = v4 ? abi::Family::kIpv4 : abi::Family::kIpv6;
+  backend.config = section.yaml;
+  backend.options.assign(section.options.begin(), section.options.end());
+  backend.state_dir = folder;
+  const base::SteadyClock clock;
+  auto made = plugin::BackendHandle::create(loaded, backend, {}, nullptr, clock);
+  if (!made) return made.status();
+  const plugin::Outcome outcome = (*made)->probe();
+  return outcome.status((*made)->name(), "probe");
+}
+
+// Whether a node port is to answer on 127.0.0.1, which the kernel does not route unless told.
+bool serves_localhost(const Settings& settings) {
+  if (settings.backend != "iptables" || !settings.localhost_node_ports) return false;
+  const auto ports = node::choose_node_port_addresses(settings.node_ports, base::Family::ipv4, {}, {}, true);
+  return ports.on_localhost;
+}
+
+void set_kernel(const Settings& settings) {
+  const node::Sysctl sysctl;
+  for (const auto& sentence : node::apply_conntrack_settings(settings.conntrack, sysctl)) {
+    base::log_warning("node", sentence);
+  }
+  if (!serves_localhost(settings)) return;
+  if (const auto status = sysctl.ensure("net/ipv4/conf/all/route_localnet", "1"); !status.ok()) {
+    base::log_warning("node", status.message() + "; node ports do not answer on 127.0.0.1");
+  }
+}
+
+}  // namespace
+
+base::Status init_only(const Settings& settings) {
+  StateDir state(settings.state_dir);
+  if (auto status = state.open(); !status.ok()) return status;
+  const auto folder = state.backend_folder(settings.backend);
+  if (!folder) return folder.status();
+  const auto loaded = load_backend(settings.plugins, settings.backend);
+  if (!loaded) return loaded.status();
+  set_kernel(settings);
+
+  std::array<base::Status, 2> support;
+  for (const base::Family family : base::kFamilies) {
+    base::Status& status = support[base::family_index(family)];
+    if (family == base::Family::ipv6) status = node::check_ipv6();
+    if (status.ok()) status = probe(*loaded, settings, family, *folder);
+    if (!status.ok()) {
+      base::log_info("app", std::string(base::family_name(family)) + " is not used: " + status.message());
+    }
+  }
+  if (!support[0].ok() && !support[1].ok()) return support[0];
+  base::log_info("app",
+                 "the node is prepared for backend " + settings.backend + "; nothing else is done (--init-only)");
+  return {};
+}
+
+}  // namespace sluice::app

@@ -1,0 +1,18 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// --init-only: what needs every privilege, so that the daemon proper runs with
+// CAP_NET_ADMIN alone (BEH 11.5, step 10).
+#pragma once
+
+#include "core/app/config/settings.hpp"
+#include "core/base/status.hpp"
+
+namespace sluice::app {
+
+// Writes the settings of the kernel and lets the backend try what it needs, in each
+// family this node has. What cannot be written is a warning, as at a start; a backend that
+// works in no family is the failure. Blocks; needs no API server; makes no rule.
+base::Status init_only(const Settings& settings);
+
+}  // namespace sluice::app

@@ -1,0 +1,18 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The library of a backend by its id, found and checked as the settings say.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/app/config/settings.hpp"
+#include "core/base/status.hpp"
+#include "core/plugin/loader.hpp"
+
+namespace sluice::app {
+
+base::Result<std::shared_ptr<const plugin::Plugin>> load_backend(const PluginSettings& settings, const std::string& id);
+
+}  // namespace sluice::app

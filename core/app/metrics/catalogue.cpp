@@ -1,0 +1,163 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/app/metrics/catalogue.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace sluice::app {
+namespace {
+
+constexpr auto kCounter = prometheus::MetricType::Counter;
+constexpr auto kGauge = prometheus::MetricType::Gauge;
+constexpr auto kHistogram = prometheus::MetricType::Histogram;
+constexpr auto kDaemon = MetricOrigin::daemon;
+constexpr auto kBackend = MetricOrigin::backend;
+
+// BEH 10.4, and what Kubernetes' shared libraries add, with their help texts: dashboards
+// show them.
+constexpr auto kDefinitions = std::to_array<MetricDefinition>({
+    {"kubeproxy_conntrack_reconciler_deleted_entries_total", kCounter,
+     "[ALPHA] Cumulative conntrack flows deleted by conntrack reconciler"},
+    {"kubeproxy_conntrack_reconciler_sync_duration_seconds", kHistogram,
+     "[ALPHA] ReconcileConntrackFlowsLatency latency in seconds", kDaemon, Buckets::sync},
+    {"kubeproxy_iptables_ct_state_invalid_dropped_packets_total", kCounter,
+     "[ALPHA] packets dropped by iptables to work around conntrack problems", kBackend},
+    {"kubeproxy_iptables_localhost_nodeports_accepted_packets_total", kCounter,
+     "[ALPHA] Number of packets accepted on nodeports of loopback interface", kBackend},
+    {"kubeproxy_network_programming_duration_seconds", kHistogram,
+     "[ALPHA] In Cluster Network Programming Latency in seconds", kDaemon, Buckets::programming},
+    {"kubeproxy_proxy_healthz_total", kCounter, "[ALPHA] Cumulative proxy healthz HTTP status"},
+    {"kubeproxy_proxy_livez_total", kCounter, "[ALPHA] Cumulative proxy livez HTTP status"},
+    {"kubeproxy_sync_full_proxy_rules_duration_seconds", kHistogram,
+     "[ALPHA] SyncProxyRules latency in seconds for full resyncs", kDaemon, Buckets::sync},
+    {"kubeproxy_sync_partial_proxy_rules_duration_seconds", kHistogram,
+     "[ALPHA] SyncProxyRules latency in seconds for partial resyncs", kDaemon, Buckets::sync},
+    {"kubeproxy_sync_proxy_rules_duration_seconds", kHistogram, "[ALPHA] SyncProxyRules latency in seconds", kDaemon,
+     Buckets::sync},
+    {"kubeproxy_sync_proxy_rules_endpoint_changes_pending", kGauge, "[ALPHA] Pending proxy rules Endpoint changes"},
+    {"kubeproxy_sync_proxy_rules_endpoint_changes_total", kCounter, "[ALPHA] Cumulative proxy rules Endpoint changes"},
+    {"kubeproxy_sync_proxy_rules_iptables_last", kGauge,
+     "[ALPHA] Number of iptables rules written by kube-proxy in last sync", kBackend},
+    {"kubeproxy_sync_proxy_rules_iptables_partial_restore_failures_total", kCounter,
+     "[ALPHA] Cumulative proxy iptables partial restore failures", kBackend},
+    {"kubeproxy_sync_proxy_rules_iptables_restore_failures_total", kCounter,
+     "[ALPHA] Cumulative proxy iptables restore failures", kBackend},
+    {"kubeproxy_sync_proxy_rules_iptables_total", kGauge, "[ALPHA] Total number of iptables rules owned by kube-proxy",
+     kBackend},
+    {"kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds", kGauge,
+     "[ALPHA] The last time a sync of proxy rules was queued"},
+    {"kubeproxy_sync_proxy_rules_last_timestamp_seconds", kGauge,
+     "[ALPHA] The last time proxy rules were successfully synced"},
+    {"kubeproxy_sync_proxy_rules_nftables_cleanup_failures_total", kCounter,
+     "[ALPHA] Cumulative proxy nftables cleanup failures", kBackend},
+    {"kubeproxy_sync_proxy_rules_nftables_sync_failures_total", kCounter,
+     "[ALPHA] Cumulative proxy nftables sync failures", kBackend},
+    {"kubeproxy_sync_proxy_rules_no_local_endpoints_total", kGauge,
+     "[ALPHA] Number of services with a Local traffic policy and no endpoints", kBackend},
+    {"kubeproxy_sync_proxy_rules_service_changes_pending", kGauge, "[ALPHA] Pending proxy rules Service changes"},
+    {"kubeproxy_sync_proxy_rules_service_changes_total", kCounter, "[ALPHA] Cumulative proxy rules Service changes"},
+    {"kubernetes_build_info", kGauge,
+     "[ALPHA] A metric with a constant '1' value labeled by major, minor, git version, git commit, git tree state, "
+     "build date, Go version, and compiler from which Kubernetes was built, and platform on which it is running."},
+    {"kubernetes_feature_enabled", kGauge,
+     "[BETA] This metric records the data about the stage and enablement of a k8s feature."},
+    {"process_cpu_seconds_total", kCounter, "Total user and system CPU time spent in seconds."},
+    {"process_max_fds", kGauge, "Maximum number of open file descriptors."},
+    {"process_open_fds", kGauge, "Number of open file descriptors."},
+    {"process_resident_memory_bytes", kGauge, "Resident memory size in bytes."},
+    {"process_start_time_seconds", kGauge, "Start time of the process since unix epoch in seconds."},
+    {"process_virtual_memory_bytes", kGauge, "Virtual memory size in bytes."},
+    {"process_virtual_memory_max_bytes", kGauge, "Maximum amount of virtual memory available in bytes."},
+    {"rest_client_rate_limiter_duration_seconds", kHistogram,
+     "[ALPHA] Client side rate limiter latency in seconds. Broken down by verb, and host.", kDaemon, Buckets::request},
+    {"rest_client_request_duration_seconds", kHistogram,
+     "[ALPHA] Request latency in seconds. Broken down by verb, and host.", kDaemon, Buckets::request},
+    {"rest_client_requests_total", kCounter,
+     "[ALPHA] Number of HTTP requests, partitioned by status code, method, and host."},
+    {"sluice_backend_overdue", kGauge, "Whether a call of the backend has taken longer than its limit (1) or not (0)."},
+    {"sluice_backend_unwell", kGauge, "Whether the backend says that it cannot do its work (1) or not (0)."},
+    {"sluice_build_info", kGauge, "The version of the daemon and the compiler it was built with; always 1."},
+    {"sluice_endpoint_slices", kGauge, "EndpointSlices known."},
+    {"sluice_endpoints", kGauge, "Endpoints in all EndpointSlices known."},
+    {"sluice_events_total", kCounter, "Objects told by the source: added, changed, removed, or listed once more."},
+    {"sluice_iptables_lock_timeouts_total", kCounter, "Syncs given up because another program held the xtables lock.",
+     kBackend},
+    {"sluice_iptables_lock_wait_seconds_total", kCounter, "Seconds spent waiting for the xtables lock.", kBackend},
+    {"sluice_kernel_objects", kGauge, "Objects in the kernel that the backend owns, as it counts them."},
+    {"sluice_kernel_writes_total", kCounter, "Objects the backend wrote to the kernel, as it counts them."},
+    {"sluice_lists_total", kCounter, "Lists of a kind of object that were completed."},
+    {"sluice_log_lines_total", kCounter, "Lines logged, by severity."},
+    {"sluice_no_op_events_total", kCounter, "Events that changed nothing that decides about packets."},
+    {"sluice_oldest_pending_change_age_seconds", kGauge,
+     "Age of the oldest change that is not in the kernel yet; 0 when all are."},
+    {"sluice_plugin_info", kGauge, "A plugin in use, its version and the revision of the ABI; always 1."},
+    {"sluice_plugin_metrics_dropped_total", kCounter,
+     "Values a plugin reported that were dropped: a name, label or type that cannot be, or too many series."},
+    {"sluice_relists_total", kCounter, "Lists that had to follow a first one."},
+    {"sluice_service_ports", kGauge, "Service ports the backend is to serve."},
+    {"sluice_service_ports_left_out", kGauge, "Service ports the backend could not program."},
+    {"sluice_services", kGauge, "Services known, also those without service ports."},
+    {"sluice_source_connected", kGauge, "Whether changes of a kind of object are being received (1) or not (0)."},
+    {"sluice_source_errors_total", kCounter, "Failed lists and watches, or errors in files."},
+    {"sluice_store_queue_length", kGauge, "Events and requests waiting for the store thread."},
+    {"sluice_sync_apply_duration_seconds", kHistogram, "The part of a sync spent in the backend.", kDaemon,
+     Buckets::sync},
+    {"sluice_sync_failures_total", kCounter, "Syncs that failed."},
+    {"sluice_sync_kernel_duration_seconds", kHistogram,
+     "The part of a sync in which the backend waited for the kernel or its tools.", kBackend, Buckets::sync},
+    {"sluice_sync_repairs_total", kCounter, "Damage to kernel state that was found and repaired."},
+    {"sluice_sync_select_duration_seconds", kHistogram,
+     "The part of a sync spent waiting for the store thread to choose endpoints and make the transaction.", kDaemon,
+     Buckets::sync},
+    {"sluice_unusable_objects_total", kCounter, "Objects that could not be read; what was known of them stays."},
+    {"sluice_watch_restarts_total", kCounter, "Watches established after the first."},
+});
+static_assert(std::is_sorted(kDefinitions.begin(), kDefinitions.end(),
+                             [](const auto& a, const auto& b) { return a.name < b.name; }));
+
+// BEH 10.4: E15.
+std::vector<double> sync_bounds() {
+  std::vector<double> out;
+  for (double bound = 0.001; out.size() < 15; bound *= 2) out.push_back(bound);
+  return out;
+}
+
+std::vector<double> programming_bounds() {
+  std::vector<double> out{0.25, 0.5};
+  for (int bound = 1; bound < 60; ++bound) out.push_back(bound);
+  for (int bound = 60; bound < 120; bound += 5) out.push_back(bound);
+  for (int bound = 120; bound <= 300; bound += 30) out.push_back(bound);
+  return out;
+}
+
+}  // namespace
+
+std::span<const MetricDefinition> metric_catalogue() { return kDefinitions; }
+
+const MetricDefinition* find_metric(std::string_view name) {
+  const auto found = std::lower_bound(kDefinitions.begin(), kDefinitions.end(), name,
+                                      [](const MetricDefinition& one, std::string_view n) { return one.name < n; });
+  return found != kDefinitions.end() && found->name == name ? &*found : nullptr;
+}
+
+const std::vector<double>& bucket_bounds(Buckets buckets) {
+  static const std::vector<double> none;
+  static const std::vector<double> sync = sync_bounds();
+  static const std::vector<double> programming = programming_bounds();
+  static const std::vector<double> request{0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60};
+  switch (buckets) {
+    case Buckets::none:
+      break;
+    case Buckets::sync:
+      return sync;
+    case Buckets::programming:
+      return programming;
+    case Buckets::request:
+      return request;
+  }
+  return none;
+}
+
+}  // namespace sluice::app

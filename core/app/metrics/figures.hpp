@@ -1,0 +1,51 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What is looked up at the moment of a scrape, as plain values, and how it becomes metric
+// families. Pure.
+#pragma once
+
+#include <prometheus/metric_family.h>
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/app/source.hpp"
+#include "core/snapshot/store_figures.hpp"
+#include "core/sync/loop_figures.hpp"
+
+namespace sluice::app {
+
+struct Figures {
+  struct PerFamily {
+    base::Family family = base::Family::ipv4;
+    sync::LoopFigures loop;
+    double oldest_pending_seconds = 0;
+    bool overdue = false;
+  };
+  struct Plugin {
+    std::string id;
+    std::string version;
+    std::string abi;
+  };
+  struct Feature {
+    std::string name;
+    std::string stage;  // "ALPHA", "BETA", "DEPRECATED", or empty for one that is always there
+    bool enabled = false;
+  };
+  snapshot::StoreFigures store;
+  std::vector<PerFamily> families;
+  std::vector<ResourceStatus> resources;
+  std::vector<Plugin> plugins;
+  std::vector<Feature> features;
+};
+
+// The feature gates (BEH 11.10) as this daemon has them.
+std::vector<Figures::Feature> feature_figures(const Settings& settings);
+
+// With the process's own: build, memory, log lines.
+std::vector<prometheus::MetricFamily> to_families(const Figures& figures);
+
+}  // namespace sluice::app

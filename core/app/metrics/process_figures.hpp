@@ -1,0 +1,37 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What the kernel says about this process, and what the compiler said about the build.
+// Any thread.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace sluice::app {
+
+// Nothing where /proc does not tell.
+struct ProcessFigures {
+  std::optional<double> cpu_seconds;
+  std::optional<double> resident_bytes;
+  std::optional<double> virtual_bytes;
+  std::optional<double> max_virtual_bytes;
+  std::optional<double> open_fds;
+  std::optional<double> max_fds;
+  std::optional<double> start_time;  // since the epoch
+};
+
+ProcessFigures process_figures();
+
+struct BuildFigures {
+  std::string version;
+  std::string compiler;
+  std::string platform;            // "linux/amd64", as Kubernetes writes it
+  std::string kubernetes_version;  // of the kube-proxy whose behaviour this build has
+  std::string kubernetes_major;
+  std::string kubernetes_minor;
+};
+
+BuildFigures build_figures();
+
+}  // namespace sluice::app

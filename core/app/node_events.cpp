@@ -1,0 +1,54 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/app/node_events.hpp"
+
+namespace sluice::app {
+namespace {
+
+using kube::ClusterEvent;
+using kube::Regarding;
+
+constexpr const char* kStart = "StartKubeProxy";
+
+}  // namespace
+
+ClusterEvent starting_event(const std::string& node, const std::string& version) {
+  return {ClusterEvent::Type::normal, "Starting", kStart, "sluiced " + version, Regarding::node(node)};
+}
+
+ClusterEvent bind_failed_event(const std::string& node, const std::string& reason, const std::string& sentence) {
+  return {ClusterEvent::Type::warning, reason, kStart, sentence, Regarding::node(node)};
+}
+
+ClusterEvent kernel_settings_event(const std::string& node, const std::vector<std::string>& sentences) {
+  std::string note;
+  for (const auto& sentence : sentences) note += (note.empty() ? "" : "; ") + sentence;
+  return {ClusterEvent::Type::warning, "FailedToSetKernelSettings", kStart, note, Regarding::node(node)};
+}
+
+ClusterEvent service_health_event(const std::string& name_space, const std::string& name,
+                                  const std::string& sentence) {
+  return {ClusterEvent::Type::warning, "FailedToStartServiceHealthcheck", "Listen", sentence,
+          Regarding::service(name_space, name)};
+}
+
+ClusterEvent left_out_event(const std::string& backend, const plugin::FailedObject& failed) {
+  // "shop/cart:http"; names of Kubernetes hold neither of the two signs.
+  const std::string& object = failed.object;
+  const auto slash = object.find('/');
+  const std::string name_space = slash == std::string::npos ? "default" : object.substr(0, slash);
+  const std::string name = slash == std::string::npos ? object : object.substr(slash + 1);
+  return {ClusterEvent::Type::warning, "ServicePortLeftOut", "SyncProxyRules",
+          "backend " + backend + " left out " + object + ": " + failed.message,
+          Regarding::service(name_space, name.substr(0, name.find_first_of(": ")))};
+}
+
+ClusterEvent backend_event(const std::string& node, const std::string& backend, abi::Severity severity,
+                           const std::string& reason, const std::string& note) {
+  const bool bad = severity == abi::Severity::kError || severity == abi::Severity::kWarning;
+  return {bad ? ClusterEvent::Type::warning : ClusterEvent::Type::normal, reason.empty() ? "BackendEvent" : reason,
+          "RunBackend", "backend " + backend + ": " + note, Regarding::node(node)};
+}
+
+}  // namespace sluice::app

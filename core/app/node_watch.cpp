@@ -1,0 +1,73 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/app/node_watch.hpp"
+
+namespace sluice::app {
+namespace {
+
+std::vector<base::IpAddress> addresses_of(const model::Node& node) {
+  auto out = node.internal_ips;
+  out.insert(out.end(), node.external_ips.begin(), node.external_ips.end());
+  return out;
+}
+
+template <class Values>
+std::string list(const Values& values) {
+  std::string out;
+  for (const auto& value : values) out += (out.empty() ? "" : ", ") + value.to_string();
+  return out.empty() ? "none" : out;
+}
+
+}  // namespace
+
+std::vector<std::string> NodeWatch::look(const std::optional<model::Node>& node, const std::string& name,
+                                         const node::LocalDetectorSettings& detector,
+                                         const std::vector<base::Family>& families) {
+  std::vector<std::string> said;
+  if (!node || node == last_) return said;
+  const auto now = addresses_of(*node);
+  if (now.empty() && addresses_.empty()) {
+    if (!said_no_addresses_) said.push_back("node " + name + " has no addresses yet in status.addresses");
+    said_no_addresses_ = true;
+  } else if (addresses_.empty()) {
+    addresses_ = now;
+  } else if (now != addresses_ && now != addresses_of(*last_)) {
+    said.push_back("the addresses of node " + name + " are now " + list(now) + "; until a restart they count as " +
+                   list(addresses_));
+  }
+  look_at_ranges(*node, detector, families, said);
+  last_ = node;
+  return said;
+}
+
+void NodeWatch::look_at_ranges(const model::Node& node, const node::LocalDetectorSettings& detector,
+                               const std::vector<base::Family>& families, std::vector<std::string>& said) {
+  if (node.pod_cidrs.empty() || node.pod_cidrs == pod_cidrs_) return;
+  const bool needed = detector.mode == node::DetectLocalMode::node_cidr;
+  if (!pod_cidrs_.empty()) {
+    if (needed) {
+      give_up("spec.podCIDRs of node " + node.name + " changed from " + list(pod_cidrs_) + " to " +
+              list(node.pod_cidrs) + ", which detectLocalMode NodeCIDR was started with; start again");
+    }
+    return;
+  }
+  pod_cidrs_ = node.pod_cidrs;
+  node::LocalDetectorSettings ranges_alone = detector;
+  ranges_alone.cluster_cidrs.clear();  // checked at the start
+  const auto check = node::check_detector_families(ranges_alone, node.pod_cidrs, families);
+  said.insert(said.end(), check.warnings.begin(), check.warnings.end());
+  if (!check.fatal.ok()) give_up(check.fatal.message());
+}
+
+void NodeWatch::give_up(const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  if (fatal_.ok()) fatal_ = base::invalid(why);
+}
+
+base::Status NodeWatch::fatal() const {
+  const std::lock_guard lock(mutex_);
+  return fatal_;
+}
+
+}  // namespace sluice::app

@@ -1,0 +1,69 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/base/notify.hpp"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cstddef>
+
+namespace sluice::base {
+namespace {
+
+std::string taken(const char* name) {
+  const char* value = ::getenv(name);
+  const std::string out = value == nullptr ? "" : value;
+  ::unsetenv(name);
+  return out;
+}
+
+std::optional<long long> number(const std::string& text) {
+  long long out = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+  if (error != std::errc() || end != text.data() + text.size() || out <= 0) return std::nullopt;
+  return out;
+}
+
+// A path, or a name in the abstract namespace, written with "@" for its first byte, which is 0.
+std::vector<char> socket_address(const std::string& name) {
+  sockaddr_un address{};
+  const bool abstract = name.starts_with('@');
+  if (!(abstract || name.starts_with('/')) || name.size() < 2 || name.size() >= sizeof address.sun_path) return {};
+  address.sun_family = AF_UNIX;
+  memcpy(address.sun_path, name.data(), name.size());
+  if (abstract) address.sun_path[0] = '\0';
+  // A path ends with its 0, an abstract name has none.
+  const std::size_t length = offsetof(sockaddr_un, sun_path) + name.size() + (abstract ? 0 : 1);
+  const char* bytes = reinterpret_cast<const char*>(&address);
+  return {bytes, bytes + length};
+}
+
+}  // namespace
+
+Notifier Notifier::from_environment() {
+  const std::string socket = taken("NOTIFY_SOCKET");
+  const auto every = number(taken("WATCHDOG_USEC"));
+  const std::string watched = taken("WATCHDOG_PID");
+
+  Notifier out;
+  out.address_ = socket_address(socket);
+  if (out.address_.empty()) return out;
+  out.socket_ = Fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const bool meant_for_us = watched.empty() || number(watched) == ::getpid();
+  if (every && meant_for_us) out.watchdog_ = std::chrono::microseconds(*every);
+  return out;
+}
+
+void Notifier::say(std::string_view words) const {
+  if (!listened_to()) return;
+  const auto* address = reinterpret_cast<const sockaddr*>(address_.data());
+  [[maybe_unused]] const auto sent = ::sendto(socket_.get(), words.data(), words.size(), MSG_NOSIGNAL, address,
+                                              static_cast<socklen_t>(address_.size()));
+}
+
+}  // namespace sluice::base

@@ -1,0 +1,77 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/kube/events/event_writer.hpp"
+
+#include <algorithm>
+
+#include "core/kube/decode/decode.hpp"
+#include "core/kube/decode/text.hpp"
+#include "core/kube/events/event_document.hpp"
+
+namespace sluice::kube {
+namespace {
+
+// Keeps the beginning of the answer, which is all that says something.
+class AnswerSink final : public ResponseSink {
+ public:
+  base::Status on_head(const ResponseHead& head) override {
+    head_ = head;
+    return {};
+  }
+  base::Status on_body(std::string_view bytes) override {
+    body_ += bytes.substr(0, std::min(bytes.size(), kMost - body_.size()));
+    return {};
+  }
+  // Events can wait for the next try, their thread not for a minute.
+  std::optional<std::chrono::milliseconds> patience() const override { return std::chrono::seconds(10); }
+
+  const ResponseHead& head() const { return head_; }
+  const std::string& body() const { return body_; }
+
+ private:
+  static constexpr std::size_t kMost = 64u << 10;
+  ResponseHead head_;
+  std::string body_;
+};
+
+EventFate fate_of(int status, bool creates) {
+  if (status >= 200 && status < 300) return EventFate::written;
+  if (status == 409) return creates ? EventFate::written : EventFate::try_later;
+  if (status == 404 && !creates) return EventFate::gone;
+  // 401: somebody may be about to renew the credentials.
+  if (status == 401 || status == 408 || status == 429 || status >= 500) return EventFate::try_later;
+  return EventFate::refused;
+}
+
+std::string remedy(int status) {
+  if (status == 403) return "; grant create and patch on events.events.k8s.io, as ClusterRole system:node-proxier does";
+  if (status == 404) return "; check that the API server offers events.k8s.io/v1";
+  return {};
+}
+
+}  // namespace
+
+EventAnswer write_event(Transport& transport, const EventWrite& write, bool anew, const std::string& node_name) {
+  const bool creates = anew || write.count == 1;
+  AnswerSink sink;
+  const base::Status status =
+      transport.send(creates ? create_request(write, node_name) : series_request(write), sink);
+  EventAnswer out;
+  out.status = sink.head().status;
+  out.retry_after = sink.head().retry_after;
+  // The head decides: a body that is cut off does not unmake the event.
+  if (out.status != 0) {
+    out.fate = fate_of(out.status, creates);
+    Decoder decoder;
+    const ApiStatus said = decoder.status(sink.body()).value_or(ApiStatus());
+    out.sentence = "the API server " + transport.server() + " answers " + std::to_string(out.status);
+    if (!said.message.empty()) out.sentence += ": " + in_quotes(said.message, 200);
+    out.sentence += remedy(out.status);
+  } else {
+    out.sentence = status.ok() ? "the API server " + transport.server() + " gave no answer" : status.message();
+  }
+  return out;
+}
+
+}  // namespace sluice::kube

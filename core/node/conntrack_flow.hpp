@@ -1,0 +1,92 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What the reconciling of UDP flows speaks about: tracked flows, and the service ports
+// they may belong to. Values.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "core/base/ip.hpp"
+#include "core/model/object_name.hpp"
+
+namespace sluice::node {
+
+// One UDP entry of the kernel's table, in zone 0.
+struct Flow {
+  base::SocketAddress source;
+  base::SocketAddress destination;  // what the client sent to
+  base::SocketAddress reply_source;  // who answers: an endpoint, when a rule of ours was at work
+  base::SocketAddress reply_destination;
+  std::uint32_t id = 0;             // the kernel's number for the entry
+  bool translated() const { return reply_source != destination; }
+  bool operator==(const Flow&) const = default;
+};
+
+// Which flows to look at. Everything that is not set fits; a table may show more.
+struct FlowQuery {
+  std::optional<base::IpAddress> destination;
+  std::uint16_t destination_port = 0;  // 0: any
+  std::optional<base::IpAddress> reply_source;
+  std::uint16_t reply_source_port = 0;  // 0: any
+
+  bool fits(const Flow& flow) const {
+    return (!destination || *destination == flow.destination.address) &&
+           (destination_port == 0 || destination_port == flow.destination.port) &&
+           (!reply_source || *reply_source == flow.reply_source.address) &&
+           (reply_source_port == 0 || reply_source_port == flow.reply_source.port);
+  }
+  bool everything() const { return *this == FlowQuery(); }
+  bool operator==(const FlowQuery&) const = default;
+};
+
+struct UdpPortKey {
+  model::ObjectName service;
+  base::Symbol port_name;
+  bool operator==(const UdpPortKey&) const = default;
+};
+
+// One UDP service port. Both lists sorted, each entry once.
+struct UdpPort {
+  std::vector<base::SocketAddress> frontends;  // all but the node port
+  std::uint16_t node_port = 0;                 // 0 = none
+  std::vector<base::SocketAddress> serving;    // endpoints on any node, whatever policies say
+  bool operator==(const UdpPort&) const = default;
+};
+using UdpPortPtr = std::shared_ptr<const UdpPort>;
+
+// The addresses at which node ports are served.
+struct NodePortScope {
+  std::vector<base::IpAddress> addresses;  // sorted
+  bool loopback = false;                   // all of 127.0.0.0/8, too
+  bool operator==(const NodePortScope&) const = default;
+};
+
+// What a transaction means for UDP flows.
+struct UdpChange {
+  bool full = false;                                    // `ports` is everything there is
+  std::vector<std::pair<UdpPortKey, UdpPortPtr>> ports;  // null: gone
+  std::shared_ptr<const NodePortScope> node_ports;      // null: as before
+  bool empty() const { return !full && ports.empty() && !node_ports; }
+};
+
+}  // namespace sluice::node
+
+template <>
+struct std::hash<sluice::node::UdpPortKey> {
+  std::size_t operator()(const sluice::node::UdpPortKey& k) const noexcept {
+    return std::hash<sluice::model::ObjectName>()(k.service) * 31 + k.port_name.id();
+  }
+};
+
+template <>
+struct std::hash<sluice::base::SocketAddress> {
+  std::size_t operator()(const sluice::base::SocketAddress& a) const noexcept {
+    return std::hash<sluice::base::IpAddress>()(a.address) * 31 + a.port;
+  }
+};

@@ -1,0 +1,58 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/node/conntrack_pass.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <vector>
+
+namespace sluice::node {
+namespace {
+
+constexpr std::size_t kBatch = 512;
+
+}  // namespace
+
+base::Result<ConntrackPass> reconcile_conntrack(base::Family family, const ConntrackState& state,
+                                                const ConntrackWork& work, ConntrackTable& table,
+                                                const std::atomic<bool>& stop) {
+  ConntrackPass pass;
+  base::Status failed;
+  std::vector<Flow> batch;
+  const auto flush = [&] {
+    if (batch.empty()) return true;
+    const auto removed = table.remove(family, batch);
+    batch.clear();
+    if (removed) pass.deleted += *removed;
+    else failed = removed.status();
+    return removed.ok();
+  };
+  const auto visitor = [&](const Flow& flow) {
+    ++pass.seen;
+    if (state.stale(flow, work)) batch.push_back(flow);
+    return !stop && (batch.size() < kBatch || flush());
+  };
+  std::vector<FlowQuery> asked;
+  for (const FlowQuery& wanted : work.queries()) {
+    const FlowQuery query = table.askable(family, wanted);
+    if (std::find(asked.begin(), asked.end(), query) != asked.end()) continue;
+    asked.push_back(query);
+    base::Status status;
+    for (int attempt = 0; attempt < kConntrackAttempts; ++attempt) {
+      status = table.visit(family, query, visitor);
+      if (status.os_errno() != EINTR) break;
+    }
+    flush();
+    if (!failed.ok()) return failed;
+    if (status.os_errno() == EINTR) {
+      pass.partial = true;
+    } else if (!status.ok()) {
+      return status;
+    }
+    if (stop || query.everything()) break;
+  }
+  return pass;
+}
+
+}  // namespace sluice::node

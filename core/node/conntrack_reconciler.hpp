@@ -1,0 +1,85 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Keeps the UDP flows that the kernel tracks in step with the Services of one family: what
+// a rule of ours once led to an endpoint that no longer serves would go on going there for
+// as long as the client keeps sending. On a thread of its own; nobody waits for it.
+// TCP, SCTP, flows to other addresses and other zones are never touched.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "core/base/clock.hpp"
+#include "core/node/conntrack_mailbox.hpp"
+#include "core/node/conntrack_pass.hpp"
+
+namespace sluice::node {
+
+class ConntrackReconciler {
+ public:
+  struct Options {
+    base::Family family = base::Family::ipv4;
+    // Where the frontends are remembered for the next process; empty: nowhere.
+    std::string memory_file;
+    // [own thread] After each reconciling.
+    std::function<void(double seconds, std::uint64_t deleted)> reconciled{};
+    base::Clock::Duration retry = std::chrono::seconds(5);
+    // The same when it is privilege or the kernel's support that is missing.
+    base::Clock::Duration retry_unsupported = std::chrono::minutes(5);
+    // How often everything may be looked at because everything was sent.
+    base::Clock::Duration between_full = std::chrono::seconds(30);
+  };
+
+  ConntrackReconciler(Options options, std::unique_ptr<ConntrackTable> table)
+      : options_(std::move(options)), table_(std::move(table)) {}
+  ~ConntrackReconciler() { stop(); }
+  ConntrackReconciler(const ConntrackReconciler&) = delete;
+  ConntrackReconciler& operator=(const ConntrackReconciler&) = delete;
+
+  void start();
+  // Any thread but its own. What was not looked at yet is left; the next process will.
+  void stop();
+
+  // [any thread] The rules in the kernel say this now. Never waits for a reconciling; what
+  // arrives during one is joined, so that what waits is bounded by the UDP service ports.
+  void put(UdpChange change);
+
+ private:
+  void run();
+  ConntrackMailbox::Contents wait();
+  void take_over(ConntrackMailbox::Contents news);
+  void pass();
+  void failed(const base::Status& status);
+  void recall();
+  void remember();
+  std::string name() const;
+
+  const Options options_;
+  const std::unique_ptr<ConntrackTable> table_;
+  const base::SteadyClock clock_;
+  std::thread thread_;
+  std::atomic<bool> stopping_{false};
+
+  std::mutex mutex_;
+  std::condition_variable filled_;
+  ConntrackMailbox mailbox_;  // under mutex_
+
+  // Own thread.
+  ConntrackState state_;
+  ConntrackWork work_;
+  bool state_known_ = false;
+  std::optional<base::Clock::Time> last_everything_;
+  std::optional<base::Clock::Time> everything_at_;  // a look at everything that has to wait
+  base::Clock::Time not_before_;
+  bool failing_ = false;
+  std::optional<std::size_t> remembered_;  // hash of what the memory file says
+};
+
+}  // namespace sluice::node

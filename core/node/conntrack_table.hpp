@@ -1,0 +1,48 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The kernel's table of tracked flows, by netlink. An interface, so that the decisions
+// above it are tested against a table made up. One thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "core/base/status.hpp"
+#include "core/node/conntrack_flow.hpp"
+
+namespace sluice::node {
+
+class ConntrackTable {
+ public:
+  // False ends the visit.
+  using Visitor = std::function<bool(const Flow&)>;
+  virtual ~ConntrackTable() = default;
+
+  // Shows the UDP flows of zone 0 that fit, and perhaps others. Flows may come and go, and
+  // remove() may be called, meanwhile. A status with os_errno() EINTR: the table changed
+  // under the visit, and flows may have been passed over.
+  virtual base::Status visit(base::Family family, const FlowQuery& query, const Visitor& visitor) = 0;
+
+  // The narrowest question this table can answer rightly that includes the query: one
+  // visit for several queries is enough when that is the same.
+  virtual FlowQuery askable(base::Family family, const FlowQuery& query) const = 0;
+
+  // Removes exactly these entries; returns how many were still there.
+  virtual base::Result<std::size_t> remove(base::Family family, std::span<const Flow> flows) = 0;
+};
+
+class KernelConntrackTable final : public ConntrackTable {
+ public:
+  base::Status visit(base::Family family, const FlowQuery& query, const Visitor& visitor) override;
+  FlowQuery askable(base::Family family, const FlowQuery& query) const override;
+  base::Result<std::size_t> remove(base::Family family, std::span<const Flow> flows) override;
+
+ private:
+  // Kernels before 5.8 know no filter and show everything.
+  bool filters_ = true;
+  std::uint32_t sequence_ = 0;
+};
+
+}  // namespace sluice::node

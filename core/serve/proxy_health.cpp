@@ -1,0 +1,97 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/serve/proxy_health.hpp"
+
+#include <time.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <string_view>
+
+namespace sluice::serve {
+namespace {
+
+constexpr const char* kZeroTime = "0001-01-01T00:00:00Z";
+
+// What is written here by hand is in the order of kube-proxy, which a JSON library would sort.
+std::string quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
+const char* word(bool value) { return value ? "true" : "false"; }
+
+HttpResponse answer(int status, std::string body) {
+  return {status, "application/json", std::move(body), {{"X-Content-Type-Options", "nosniff"}}};
+}
+
+std::string newest_update(const ProxyHealth& health) {
+  std::optional<WallTime> newest;
+  for (const auto& family : health.families) newest = std::max(newest, family.last_updated);
+  return newest ? rfc3339_nano(*newest) : kZeroTime;
+}
+
+HttpResponse health_answer(const ProxyHealth& health, bool about_node) {
+  const bool healthy = proxy_healthy(health);
+  const bool ok = healthy && (!about_node || health.node_eligible);
+  const std::string now = rfc3339_nano(health.now);
+  std::string body = "{\"lastUpdated\":" + quoted(ok ? now : newest_update(health)) + ",\"currentTime\":" + quoted(now);
+  if (about_node) body += std::string(",\"nodeEligible\":") + word(health.node_eligible);
+  body += std::string(",\"healthy\":") + word(healthy) + ",\"status\":{";
+  bool first = true;
+  for (const auto& family : health.families) {
+    if (!family.last_updated) continue;
+    body += std::string(first ? "" : ",") + quoted(base::family_name(family.family)) +
+            ":{\"lastUpdated\":" + quoted(rfc3339_nano(*family.last_updated)) +
+            ",\"healthy\":" + word(family_healthy(family, health.late)) + "}";
+    first = false;
+  }
+  return answer(ok ? 200 : 503, body + "}}");
+}
+
+}  // namespace
+
+bool family_healthy(const FamilyHealth& family, base::Clock::Duration late) {
+  return !family.last_updated || !family.pending_for || *family.pending_for < late;
+}
+
+bool proxy_healthy(const ProxyHealth& health) {
+  return std::all_of(health.families.begin(), health.families.end(),
+                     [&](const FamilyHealth& family) { return family_healthy(family, health.late); });
+}
+
+HttpResponse healthz(const ProxyHealth& health) { return health_answer(health, true); }
+
+HttpResponse livez(const ProxyHealth& health) { return health_answer(health, false); }
+
+HttpResponse sync_ages(const ProxyHealth& health) {
+  std::string body = "{\"currentTime\":" + quoted(rfc3339_nano(health.now)) + ",\"families\":{";
+  bool first = true;
+  for (const auto& family : health.families) {
+    char age[32] = "0";
+    std::string since = "null";
+    if (family.pending_for) {
+      std::snprintf(age, sizeof age, "%.3f", std::chrono::duration<double>(*family.pending_for).count());
+      since = quoted(rfc3339_nano(health.now - std::chrono::duration_cast<WallTime::duration>(*family.pending_for)));
+    }
+    body += std::string(first ? "" : ",") + quoted(base::family_name(family.family)) +
+            ":{\"oldestPendingSeconds\":" + age + ",\"oldestPendingSince\":" + since +
+            ",\"lastUpdated\":" + (family.last_updated ? quoted(rfc3339_nano(*family.last_updated)) : "null") + "}";
+    first = false;
+  }
+  return answer(200, body + "}}\n");
+}
+
+std::string rfc3339_nano(WallTime time) {
+  const auto since = std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
+  const time_t seconds = static_cast<time_t>(since / 1'000'000'000);
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  char date[32];
+  std::strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &parts);
+  char fraction[16];
+  std::snprintf(fraction, sizeof fraction, ".%09d", static_cast<int>(since % 1'000'000'000));
+  std::string out = std::string(date) + fraction;
+  out.erase(out.find_last_not_of('0') + 1);
+  if (out.back() == '.') out.pop_back();
+  return out + "Z";
+}
+
+}  // namespace sluice::serve

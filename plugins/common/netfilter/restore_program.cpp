@@ -1,0 +1,62 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/common/netfilter/restore_program.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+
+namespace sluice::netfilter {
+namespace {
+
+// For a tool that hangs. An input of tens of thousands of lines takes its time, all the
+// more on a node that is busy: a second for each thousand on top.
+constexpr std::chrono::seconds kLimit(45);
+constexpr std::ptrdiff_t kLinesPerSecond = 1000;
+
+// Some complaints come on two lines, the first of which only names the program.
+std::string in_one_line(std::string_view complaint) {
+  std::string line;
+  bool blank = false;
+  for (const char c : complaint) {
+    if (c == '\n' || c == '\r' || c == ' ') {
+      blank = !line.empty();
+      continue;
+    }
+    if (blank) line.push_back(' ');
+    blank = false;
+    line.push_back(c);
+  }
+  const std::size_t hint = line.find(" Try `");
+  return line.substr(0, hint);
+}
+
+}  // namespace
+
+process::Command restore_command(const Tools& tools, std::string_view input) {
+  process::Command command;
+  command.arguments = {tools.restore};
+  switch (tools.wait) {
+    case RestoreWait::kSeconds:
+      command.arguments.insert(command.arguments.end(), {"-w", "5"});
+      break;
+    case RestoreWait::kForever: command.arguments.emplace_back("-w"); break;
+    case RestoreWait::kNot: break;
+  }
+  command.arguments.emplace_back("--noflush");
+  command.input = input;
+  command.limit = kLimit + std::chrono::seconds(std::count(input.begin(), input.end(), '\n') / kLinesPerSecond);
+  return command;
+}
+
+std::string explain(const std::string& program, const process::Outcome& outcome) {
+  const std::string name = program.substr(program.rfind('/') + 1);
+  if (outcome.timed_out) return name + " did not end in time and was killed";
+  if (outcome.signal != 0) return name + " was ended by signal " + std::to_string(outcome.signal);
+  const std::string complaint = in_one_line(outcome.complaint);
+  if (complaint.empty()) return name + " ended with status " + std::to_string(outcome.exit_code);
+  return complaint.starts_with(name) ? complaint : name + ": " + complaint;
+}
+
+}  // namespace sluice::netfilter

@@ -1,0 +1,159 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A clean Debian in a folder, and systemd booted in it: in namespaces and a control group of its own, without
+network. Nothing of it is left afterwards, and nothing of the host's own is changed."""
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+SOURCES = ("/etc/apt/sources.list", "/etc/apt/sources.list.d")
+SUITE = "bookworm"
+
+# These would look after the one kernel that is here, or only cost time.
+MASKED = ("systemd-sysctl.service", "systemd-modules-load.service", "systemd-remount-fs.service",
+          "systemd-update-utmp.service", "systemd-logind.service", "sys-kernel-debug.mount",
+          "sys-kernel-tracing.mount", "sys-fs-fuse-connections.mount", "dev-hugepages.mount", "apt-daily.timer",
+          "apt-daily-upgrade.timer", "dpkg-db-backup.timer", "e2scrub_all.timer", "fstrim.timer", "man-db.timer")
+
+# Becomes the parent of the first process of the container; gets the folder and the control group.
+BOOT = r"""
+set -e
+echo $$ >"$2/cgroup.procs"
+exec env -i container=other PATH=/usr/sbin:/usr/bin:/sbin:/bin \
+  unshare --mount --pid --net --uts --ipc --cgroup --fork --kill-child --propagation private sh -ec '
+    root=$1
+    mount --bind "$root" "$root"
+    mount -t proc proc "$root/proc"
+    mount -t sysfs sysfs "$root/sys"
+    mount -t cgroup2 cgroup2 "$root/sys/fs/cgroup"
+    mount -t tmpfs tmpfs "$root/run"
+    mount -t tmpfs tmpfs "$root/tmp"
+    mount -t tmpfs -o mode=755 tmpfs "$root/dev"
+    for device in null zero full random urandom tty; do
+      touch "$root/dev/$device"
+      mount --bind "/dev/$device" "$root/dev/$device"
+    done
+    mkdir "$root/dev/pts" "$root/dev/shm"
+    mount -t devpts -o newinstance,ptmxmode=666 devpts "$root/dev/pts"
+    ln -s pts/ptmx "$root/dev/ptmx"
+    hostname sluice-package-test
+    exec chroot "$root" /lib/systemd/systemd --show-status=no
+  ' sh "$1"
+"""
+
+
+class CannotRun(Exception):
+    """What this machine lacks."""
+
+
+def make_root(root, packages):
+    """A minimal Debian with these packages, from the mirror and with the settings of this machine's own apt."""
+    if not shutil.which("mmdebstrap"):
+        raise CannotRun("mmdebstrap is missing")
+    lists = [str(one) for one in (Path(SOURCES[0]), *sorted(Path(SOURCES[1]).glob("*")))
+             if one.is_file() and one.suffix in (".list", ".sources") and one.stat().st_size]
+    if not lists:
+        raise CannotRun("this machine's apt has no sources")
+    cached = 'mkdir -p "$1/var/cache/apt/archives" && find /var/cache/apt/archives -name "*.deb" ' \
+             '-exec cp -alt "$1/var/cache/apt/archives" {} + 2>/dev/null || true'
+    settings = [f"--aptopt={line}" for line in apt_settings()]
+    done = subprocess.run(
+        ["mmdebstrap", "--quiet", "--variant=minbase", f"--include={','.join(packages)}", f"--setup-hook={cached}",
+         "--skip=essential/unlink,download/empty,cleanup/apt", *settings, SUITE, str(root), *lists],
+        capture_output=True, text=True, timeout=400)
+    if done.returncode:
+        raise CannotRun("no clean Debian could be made: " + (done.stderr.strip().splitlines() or ["?"])[-1])
+
+
+def apt_settings():
+    """How this machine's apt reaches its mirror, and what it tolerates there."""
+    dump = subprocess.run(["apt-config", "dump"], capture_output=True, text=True, check=True).stdout
+    wanted = ("Acquire::http::", "Acquire::https::", "Acquire::Check-Valid-Until", "Acquire::Check-Date")
+    return [line for line in dump.splitlines() if line.startswith(wanted) and not line.endswith('"";')]
+
+
+class Container:
+    """systemd in `root`. Programs run in it with run(); stop() ends everything in it at once."""
+
+    def __init__(self, root):
+        self.root = Path(root)
+        self._group = self._make_group()
+        for unit in MASKED:
+            link = self.root / "etc/systemd/system" / unit
+            link.unlink(missing_ok=True)
+            link.symlink_to("/dev/null")
+        self._boot = subprocess.Popen(["sh", "-c", BOOT, "sh", str(self.root), str(self._group)],
+                                      stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self._first = None
+
+    @staticmethod
+    def _make_group():
+        for base in ("/sys/fs/cgroup/unified", "/sys/fs/cgroup"):
+            if Path(base, "cgroup.procs").exists() and Path(base, "cgroup.controllers").exists():
+                group = Path(base, f"sluice-package-{os.getpid()}")
+                try:
+                    group.mkdir()
+                except OSError as error:
+                    raise CannotRun(f"no control group can be made: {error}") from error
+                return group
+        raise CannotRun("there is no control group version 2")
+
+    def wait_until_up(self, seconds=120):
+        """Until systemd has started what there is; raises CannotRun when it does not come up."""
+        end = time.monotonic() + seconds
+        state = ""
+        while time.monotonic() < end:
+            if self._boot.poll() is not None:
+                raise CannotRun("systemd does not start here: " + self._boot.stderr.read().decode().strip())
+            self._first = self._first or self._find_first()
+            if self._first:
+                state = self.run("systemctl", "is-system-running").stdout.strip()
+                if state in ("running", "degraded"):
+                    return
+            time.sleep(0.2)
+        raise CannotRun(f"systemd does not come up here, it is '{state}'")
+
+    def _find_first(self):
+        children = Path(f"/proc/{self._boot.pid}/task/{self._boot.pid}/children").read_text(encoding="ascii").split()
+        if children and Path(f"/proc/{children[0]}/comm").read_text(encoding="ascii").strip() == "systemd":
+            return children[0]
+        return None
+
+    def run(self, *argv, timeout=120, stdin=None):
+        """A program in the container; never raises for its exit status."""
+        return subprocess.run(self.command(*argv), capture_output=True, text=True, timeout=timeout, input=stdin)
+
+    def start(self, *argv):
+        """A program that stays; it ends with the container."""
+        return subprocess.Popen(self.command(*argv), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                stderr=subprocess.DEVNULL)
+
+    def command(self, *argv):
+        clean = ("env", "-i", "PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C.UTF-8")
+        return ["nsenter", "--target", self._first, "--mount", "--pid", "--net", "--uts", "--ipc", "--cgroup", "--root",
+                "--wd", *clean, *argv]
+
+    def stop(self):
+        if self._boot.poll() is None:
+            self._boot.send_signal(signal.SIGKILL)  # with it goes the first process, with that all others
+        self._boot.wait()
+        self._remove_group()
+
+    def _remove_group(self):
+        end = time.monotonic() + 20
+        while self._group.exists() and time.monotonic() < end:
+            for folder in sorted((path for path in self._group.rglob("*") if path.is_dir()), reverse=True):
+                remove_empty(folder)
+            remove_empty(self._group)
+            time.sleep(0.1)
+
+
+def remove_empty(folder):
+    try:
+        folder.rmdir()
+    except OSError:
+        pass  # a process in it is still ending

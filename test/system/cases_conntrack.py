@@ -1,0 +1,257 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Cases 106–109: UDP flows that clients keep using while what served them goes away, and flows to be left alone."""
+
+import os
+import re
+
+from lib import addresses as a
+from lib import probe
+from lib.addresses import E1, E2, NODE_SECOND
+from lib.cases import EXT, POD, case, own_daemon
+from lib.episode import WATCHED
+from lib.objects import gone, ready, terminating
+
+UDP = ("udp",)
+# As many as fit a table of usual size.
+MANY = 200_000 if "SLUICE_LONG" in os.environ else 20_000
+OWN_PORTS = iter(range(20001, 29999))  # source ports of ours: probes use those below
+
+
+class Client:
+    """Sends from one port again and again, as a resolver does: the kernel sees one flow."""
+
+    def __init__(self, t, sender, front):
+        self._t = t
+        self._sender = sender
+        self._front = front
+        self.port = next(OWN_PORTS)
+
+    def ask(self, timeout_ms=1500):
+        """Who answered: a name, or what else happened."""
+        ip = probe.source_ip(self._sender, self._front.ip, self._t.family)
+        source = f"{ip}:{self.port}" if self._t.family == a.V4 else f"[{ip}]:{self.port}"
+        line = self._t.topology.run(
+            self._sender.place, self._t.topology.netecho, "ask", self._front.protocol, self._front.ip, str(self._front.port),
+            "--timeout", str(timeout_ms), "--source", source).stdout.strip()
+        return line.split()[1] if line.startswith("ok ") else line
+
+    def expect(self, host, occasion):
+        answer = self.ask()
+        self._t.require(answer == host.name, f"{occasion}: {self._sender.name} → {self._front.ip} port "
+                                             f"{self._front.port} was answered by {answer} and not by {host.name}")
+
+    def expect_soon(self, host, occasion):
+        self._t.wait_until(lambda: self.ask(200) == host.name, f"{occasion}: {host.name} answers {self._sender.name} at "
+                                                               f"{self._front.ip} port {self._front.port}")
+
+    def insert_lost(self):
+        """An entry as of a packet that no rule translated; as insert()."""
+        front = (self._front.ip, self._front.port)
+        return insert(self._t, (self._sender.ip(self._t.family), self.port), front, front)
+
+    def tracked(self):
+        """The kernel's entry for the flow, or an empty text."""
+        found = [line for line in entries(self._t, self._front.protocol) if f" sport={self.port} " in line]
+        return found[0] if found else ""
+
+    def expect_forgotten(self, occasion):
+        self._t.wait_until(lambda: not self.tracked(), f"{occasion}: the flow of port {self.port} is forgotten")
+
+
+def entries(t, protocol):
+    family = "ipv4" if t.family == a.V4 else "ipv6"
+    return t.topology.run("node", "conntrack", "-L", "-f", family, "-p", protocol, "-o", "id", check=False).stdout.splitlines()
+
+
+def number(line):
+    """The kernel's number of an entry: the same number, the same entry."""
+    found = re.search(r" id=(\d+)", line)
+    return found.group(1) if found else ""
+
+
+def insert(t, source, to, answers, protocol="udp", more=()):
+    """Makes an entry by hand, of (address, port) pairs, as a rule would have; returns a function that tells whether it
+    is still there."""
+    t.topology.run("node", "conntrack", "-I", "-t", "300", "-p", protocol, "--orig-src", source[0], "--orig-dst", to[0],
+                   "--reply-src", answers[0], "--reply-dst", source[0], "--sport", str(source[1]), "--dport", str(to[1]),
+                   "--reply-port-src", str(answers[1]), "--reply-port-dst", str(source[1]), *more)
+    return lambda: any(f" sport={source[1]} dport={to[1]} " in line for line in entries(t, protocol))
+
+
+def everywhere(t, service):
+    """A client at each kind of address."""
+    return [Client(t, POD, service.cluster()), *(Client(t, EXT, front) for front in service.externals()),
+            Client(t, EXT, service.node(NODE_SECOND))]
+
+
+@case((106, 108), "an endpoint goes: flows to it move at once, at every address, those to others stay; when the last one "
+      "goes its flows are forgotten", protocols=UDP, legacy=True)
+def endpoint_removed(t):
+    service = t.service([ready(E1)], type="LoadBalancer", external=True)
+    t.settle()
+    moving = everywhere(t, service)
+    for client in moving:
+        client.expect(E1, "while it is the only one")
+    service.set_endpoints([ready(E2)])
+    t.settle()
+    for client in moving:
+        client.expect_soon(E2, "after e1 was replaced")
+    service.set_endpoints([ready(E1), ready(E2)])
+    t.settle()
+    for client in moving:
+        client.expect(E2, "beside a new endpoint")
+    service.set_endpoints([])
+    t.settle()
+    for client in moving:
+        client.expect_forgotten("after the last endpoint went")
+
+
+@case(107, "a client that sent before anybody served is served as soon as somebody does", protocols=UDP, legacy=True)
+def first_endpoint(t):
+    service = t.service(type="LoadBalancer", external=True)
+    # What the world outside answers has gone there untranslated. The rules refuse it later; before, they had no say.
+    clients = [Client(t, POD, service.cluster()), Client(t, EXT, service.external()), Client(t, EXT, service.node())]
+    lost = [client.insert_lost() for client in clients]
+    t.settle()
+    t.require(all(there() for there in lost), "a flow that nobody serves was removed")
+    service.set_endpoints([ready(E1)])
+    t.settle()
+    for client in clients:
+        client.expect_soon(E1, "after e1 came")
+
+
+@case(108, "TCP flows, flows to other ports, somebody else's translations and other zones are left alone", protocols=UDP,
+      exclusive=True)
+def others_left_alone(t):
+    service = t.service([ready(E1), ready(E2)], type="LoadBalancer", external=True)
+    t.settle()
+    node, pod, vip = a.NODE.ip(t.family), (E1.ip(t.family), a.POD_PORT), service.cluster()
+    client = EXT.ip(t.family)
+    port = service.node_port
+    foreign = {
+        "a TCP flow to the node port": insert(t, (client, 30011), (node, port), pod, "tcp", ["--state", "ESTABLISHED"]),
+        "a UDP flow to another port": insert(t, (client, 30012), (node, 8053), (node, 8053)),
+        "the translation of a host port to the pod": insert(t, (client, 30013), (node, 8054), pod),
+        "the translation of an address that is no Service's": insert(t, (client, 30014), (a.NEIGHBOUR.ip(t.family), 53), pod),
+        "a flow through the node to the number of the node port": insert(
+            t, (client, 30015), (a.NEIGHBOUR.ip(t.family), port), (a.NEIGHBOUR.ip(t.family), port)),
+        "a flow of another zone": insert(t, (client, 30016), (vip.ip, vip.port), pod, more=["-w", "7"]),
+    }
+    stale = insert(t, (client, 30017), (node, port), pod)
+    service.set_endpoints([ready(E2)])
+    t.settle()
+    t.wait_until(lambda: not stale(), "the stale flow at the node port is forgotten")
+    service.delete()
+    t.settle()
+    for what, there in foreign.items():
+        t.require(there(), f"{what} was removed")
+    t.topology.run("node", "conntrack", "-D", "-s", client, check=False)
+
+
+@case(109, "an endpoint that is terminating and serves keeps its flows, one that serves no more loses them; policies and "
+      "hints take none", protocols=UDP, legacy=True)
+def terminating_endpoint(t):
+    service = t.service([ready(E2)], type="LoadBalancer", external=True)
+    t.settle()
+    clients = everywhere(t, service)
+    for client in clients:
+        client.expect(E2, "at first")
+    entries_then = [number(client.tracked()) for client in clients]
+    service.set_endpoints([ready(E1), terminating(E2)])
+    t.settle()
+    service.update(internal_policy="Local", external_policy="Local")
+    t.settle()
+    service.set_endpoints([ready(E1), ready(E2)])
+    t.settle()
+    service.update(internal_policy="Cluster", external_policy="Cluster")
+    service.set_endpoints([ready(E1, zones=(a.ZONE,)), ready(E2, zones=("elsewhere",))])
+    t.settle()
+    # Something that does go, so that a reconciling has been there since.
+    hinted = [ready(E1, zones=(a.ZONE,)), ready(E2, zones=("elsewhere",))]
+    service.set_endpoints([*hinted, ready(POD)])
+    t.settle()
+    witness = insert(t, (POD.ip(t.family), next(OWN_PORTS)), (service.cluster().ip, service.cluster().port),
+                     (POD.ip(t.family), a.POD_PORT))
+    service.set_endpoints(hinted)
+    t.settle()
+    t.wait_until(lambda: not witness(), "a flow to an endpoint that went is forgotten")
+    for client in clients:
+        client.expect(E2, "after all that")
+    t.require([number(client.tracked()) for client in clients] == entries_then, "a flow was made anew")
+    service.set_endpoints([ready(E1), gone(E2)])
+    t.settle()
+    for client in clients:
+        client.expect_soon(E1, "once e2 serves no more")
+
+
+@case(None, "a Service is deleted, or loses an address: what was translated there is forgotten, what is translated "
+      "elsewhere stays", protocols=UDP)
+def service_deleted(t):
+    service = t.service([ready(E1)], type="LoadBalancer", external=True)
+    other = t.service([ready(E1)])
+    t.settle()
+    steady = [Client(t, POD, service.cluster()), Client(t, POD, other.cluster())]
+    leaving = [Client(t, EXT, front) for front in (service.external(), service.vip(), service.node())]
+    for client in steady + leaving:
+        client.expect(E1, "at first")
+    service.update(external=False, type="ClusterIP")
+    t.settle()
+    for client in leaving:
+        client.expect_forgotten("after its address was taken from the Service")
+    for client in steady:
+        t.require(client.tracked() != "", "a flow to an address that stayed was removed")
+    service.delete_service()
+    t.settle()
+    steady[0].expect_forgotten("after its Service was deleted")
+    t.require(steady[1].tracked() != "", "a flow of another Service was removed")
+
+
+@own_daemon(None, "a restart with nothing changed removes no flow; what goes while no daemon runs is noticed at the "
+            "start, a deleted Service included", families=a.FAMILIES, protocols=UDP, sources=["manifests"])
+def restart(t):
+    services = [t.service([ready(E1)]) for _ in range(3)]
+    t.settle()
+    clients = [Client(t, POD, service.cluster()) for service in services]
+    for client in clients:
+        client.expect(E1, "before the restart")
+    before = [number(client.tracked()) for client in clients]
+    t.bench.daemon.stop()
+    t.bench.flags = [*t.bench.flags, "--v=4"]
+    t.bench.start_daemon()
+    name = "IPv4" if t.family == a.V4 else "IPv6"
+    t.require(t.bench.daemon.wait_logged("conntrack]", f"{name}: 0 of", "everything looked at") is not None, "no reconciling at the start")
+    t.require([number(client.tracked()) for client in clients] == before, "a flow was made anew")
+
+    t.bench.daemon.stop()
+    services[0].set_endpoints([ready(E2)])
+    services[1].delete()
+    t.bench.start_daemon()
+    clients[0].expect_soon(E2, "after its endpoint was replaced while no daemon ran")
+    clients[1].expect_forgotten("after its Service was deleted while no daemon ran")
+    t.require(number(clients[2].tracked()) == before[2], "the flow of a Service that stayed was removed")
+
+
+@own_daemon(None, f"{MANY} tracked flows: a start looks at all of them, and memory grows by less than 16 MiB", families=(a.V4,),
+            protocols=UDP, sources=["manifests"])
+def many_flows(t):
+    t.service([ready(E1)])
+    t.settle()
+    before = peak_kib(t)
+    filler = os.path.join(t.bench.programs.builddir, "test", "tools", "ctfill")
+    t.topology.run("node", filler, "--count", str(MANY), "--services", "100")
+    t.defer(lambda: t.topology.run("node", "conntrack", "-D", "-d", "172.31.0.0/16", check=False))
+    t.bench.daemon.stop()
+    t.bench.flags = [*t.bench.flags, "--v=4"]
+    t.bench.start_daemon()
+    line = t.bench.daemon.wait_logged("conntrack]", "IPv4: 0 of", "everything looked at", seconds=60) or " of 0 flows"
+    seen = int(re.search(r" of (\d+) flows", line).group(1))
+    t.require(seen >= MANY, f"{seen} flows looked at")
+    if not WATCHED:
+        grown = peak_kib(t) - before
+        t.require(grown < 16 << 10, f"the peak of memory grew by {grown} KiB")
+
+
+def peak_kib(t):
+    with open(f"/proc/{t.bench.daemon.pid}/status", encoding="ascii") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("VmHWM:"))

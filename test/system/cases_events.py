@@ -1,0 +1,132 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Events in the API server (BEH 11.8): what is told, and that telling never stands in anybody's way."""
+
+import time
+
+from lib import health
+from lib.addresses import E1, E2, NODE_NAME
+from lib.cases import POD, kept, own_daemon
+from lib.objects import ready
+
+EVENTS = "/apis/events.k8s.io/v1/namespaces/{}/events"
+
+
+def events(t, reason, namespace="default"):
+    """The events with that reason in the API server."""
+    items = t.bench.source.get(EVENTS.format(namespace))["items"]
+    return [one for one in items if one["reason"] == reason]
+
+
+def event(t, reason, namespace="default"):
+    t.wait_until(lambda: events(t, reason, namespace), f"an event {reason} in {namespace}")
+    found = events(t, reason, namespace)
+    return found[0] if found else {}
+
+
+def expect_serves(t):
+    service = t.service([ready(E1)])
+    t.expect_soon(POD, service.cluster(), kept(E1))
+    service.set_endpoints([ready(E2)])
+    t.expect_soon(POD, service.cluster(), kept(E2))
+
+
+@own_daemon(None, "a start is told once, as an event of the Node that a kube-proxy would have written")
+def starting(t):
+    told = event(t, "Starting")
+    wanted = {"type": "Normal", "action": "StartKubeProxy", "reportingController": "kube-proxy",
+              "reportingInstance": f"kube-proxy-{NODE_NAME}",
+              "regarding": {"kind": "Node", "name": NODE_NAME, "apiVersion": "v1"}}
+    seen = {name: told.get(name) for name in wanted}
+    t.require(seen == wanted, f"the event says {seen}")
+    # What a namespace may not set is one event for all settings.
+    settings = event(t, "FailedToSetKernelSettings")
+    t.require("nf_conntrack_max" in settings.get("note", ""), f"it says {settings.get('note')}")
+    t.bench.daemon.stop()
+    t.bench.start_daemon()
+    t.wait_until(lambda: len(events(t, "Starting")) == 2, "a second event for the second start")
+
+
+@own_daemon(None, "a health check node port that is taken is an event of the Service")
+def health_port_taken(t):
+    service = t.service([ready(E1)], type="LoadBalancer", external=True, external_policy="Local")
+    port = health.port_for(service)
+    t.listen("node", f"takes-{port}", port)
+    service.update(health_port=port)
+    told = event(t, "FailedToStartServiceHealthcheck", service.namespace)
+    wanted = {"kind": "Service", "namespace": service.namespace, "name": service.name, "apiVersion": "v1"}
+    t.require(told.get("action") == "Listen" and told.get("regarding") == wanted, f"the event says {told}")
+
+
+def refused_case(name, title, fault, words):
+    def run(t):
+        source, daemon = t.bench.source, t.bench.daemon
+        daemon.stop()
+        source.fault(match="create", resource="events", count=0, **fault)
+        t.defer(source.clear_faults)
+        t.bench.start_daemon()
+        t.wait_until(lambda: any(one["verb"] == "create" for one in source.requests()[0]), "an event was tried")
+        expect_serves(t)
+        if words:
+            t.require(daemon.wait_logged(*words) is not None, f"no line with {words}: {daemon.log_tail()}")
+        lines = [line for line in daemon.log().splitlines() if "event" in line and "WARN" in line]
+        t.require(len(lines) <= 2, f"{len(lines)} lines about events: {lines[:3]}")
+        begin = time.monotonic()
+        status = daemon.stop()
+        took = time.monotonic() - begin
+        # One second is the recorder's; who takes five is killed.
+        t.require(status == 0, f"the end took {took:.1f} s, exit status {status}")
+
+    run.__name__ = name
+    run.__module__ = __name__
+    own_daemon(None, title)(run)
+
+
+refused_case("forbidden", "an API server that forbids events changes nothing else, and is quoted once",
+             {"kind": "status", "code": 403}, ["is given up", "403", "system:node-proxier"])
+refused_case("stalled", "an API server that never answers about events holds up neither changes nor the end",
+             {"kind": "stall", "seconds": 60}, [])
+
+
+@own_daemon(None, "events that could not be written at once are written when the server is ready")
+def busy(t):
+    source = t.bench.source
+    t.bench.daemon.stop()
+    before = len(events(t, "Starting"))
+    source.fault(match="create", resource="events", kind="status", code=429, count=2)
+    t.defer(source.clear_faults)
+    t.bench.start_daemon()
+    t.wait_until(lambda: len(events(t, "Starting")) == before + 1, "the event", seconds=30)
+
+
+@own_daemon(None, "a Service that the backend leaves out is told of, once, as an event of the Service", backends=["iptables"])
+def left_out(t):
+    service = t.service()
+    title = f"{service.namespace}/{service.name}:p80"
+    with t.topology.tools.wrapped() as tools:
+        tools.refuse(f"^-[AI] .*{title}.*-j KUBE-", "line")
+        t.defer(tools.accept_all)
+        t.settle()
+        service.set_endpoints([ready(E1)])
+        told = event(t, "ServicePortLeftOut", service.namespace)
+        tools.accept_all()
+        # It is tried again as soon as it changes.
+        service.set_endpoints([ready(E2)])
+        t.settle()
+    t.require(title in told.get("note", "") and told.get("type") == "Warning", f"the event says {told}")
+    t.require(told.get("regarding", {}).get("name") == service.name, f"it is about {told.get('regarding')}")
+    t.require(len(events(t, "ServicePortLeftOut", service.namespace)) == 1, "there is more than one")
+    t.expect(POD, service.cluster(), kept(E2))
+
+
+@own_daemon(None, "a health address that is taken, with --bind-address-hard-fail: the event is written before the end")
+def health_address_taken(t):
+    daemon = t.bench.daemon
+    daemon.stop()
+    t.listen("node", "takes-10256", 10256)
+    daemon.start(t.bench.source.daemon_flags(), [*t.bench.flags, "--bind-address-hard-fail"])
+    line = daemon.wait_logged("10256", "bindAddressHardFail")
+    t.require(line is not None, f"it did not end: {daemon.log_tail()}")
+    t.require(daemon.stop() == 1, "the exit status is not 1")
+    found = events(t, "FailedToStartProxierHealthcheck")
+    t.require(found and found[0]["action"] == "StartKubeProxy", f"the events are {found}")

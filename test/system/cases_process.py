@@ -1,0 +1,213 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The daemon as a process: configuration files and command lines made for kube-proxy, and what becomes of them."""
+
+import os
+
+from lib import addresses as a
+from lib.addresses import E1, E2
+from lib.cases import POD, kept, own_daemon
+from lib.daemon import Daemon
+from lib.objects import ready
+
+PROXY = "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n"
+
+# What kubeadm writes when nobody has said anything: every field, mostly without a value.
+KUBEADM = """apiVersion: kubeproxy.config.k8s.io/v1alpha1
+bindAddress: 0.0.0.0
+bindAddressHardFail: false
+clientConnection:
+  acceptContentTypes: ""
+  burst: 0
+  contentType: ""
+  kubeconfig: KUBECONFIG
+  qps: 0
+clusterCIDR: CIDRS
+configSyncPeriod: 0s
+conntrack:
+  maxPerCore: null
+  min: null
+  tcpBeLiberal: false
+  tcpCloseWaitTimeout: null
+  tcpEstablishedTimeout: null
+  udpStreamTimeout: 0s
+  udpTimeout: 0s
+detectLocal:
+  bridgeInterface: ""
+  interfaceNamePrefix: ""
+detectLocalMode: ""
+enableProfiling: false
+healthzBindAddress: ""
+hostnameOverride: ""
+iptables:
+  localhostNodePorts: null
+  masqueradeAll: false
+  masqueradeBit: null
+  minSyncPeriod: 0s
+  syncPeriod: 0s
+ipvs:
+  excludeCIDRs: null
+  minSyncPeriod: 0s
+  scheduler: ""
+  strictARP: false
+  syncPeriod: 0s
+  tcpFinTimeout: 0s
+  tcpTimeout: 0s
+  udpTimeout: 0s
+kind: KubeProxyConfiguration
+logging:
+  flushFrequency: 0
+  options:
+    json:
+      infoBufferSize: "0"
+    text:
+      infoBufferSize: "0"
+  verbosity: 0
+metricsBindAddress: ""
+mode: ""
+nftables:
+  masqueradeAll: false
+  masqueradeBit: null
+  minSyncPeriod: 0s
+  syncPeriod: 0s
+nodePortAddresses: null
+oomScoreAdj: null
+portRange: ""
+showHiddenMetricsForVersion: ""
+winkernel:
+  enableDSR: false
+  forwardHealthCheckVip: false
+  networkName: ""
+  rootHnsEndpointName: ""
+  sourceVip: ""
+"""
+
+
+class Exact(Daemon):
+    """Started with exactly the flags it is given, but for the folders of this build."""
+
+    def command(self, source_flags, flags):
+        return [self._programs.sluiced, *source_flags, *flags, *folders(self, self._programs, self._topology)]
+
+
+def folders(daemon, programs, topology):
+    return ["--state-dir", daemon.state_dir, "--plugin-dir", programs.plugin_dir(topology.directory)]
+
+
+def write(t, name, text):
+    path = os.path.join(t.topology.directory, f"{t.bench.label}-{name}")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    return path
+
+
+def kubeconfig(t):
+    return t.bench.source.daemon_flags()[1]
+
+
+def restart(t, flags):
+    """The daemon of the bench is exchanged for one with these flags."""
+    t.bench.daemon.stop()
+    t.bench.daemon = Exact(t.topology, t.bench.programs, t.bench.backend, t.bench.label)
+    t.bench.daemon.start(flags)
+    t.bench.daemon.wait_synced()
+
+
+def serves(t):
+    t.expect_soon(POD, t.service([ready(E1), ready(E2)]).cluster(), kept(E1, E2))
+
+
+def told(t, *words):
+    line = t.bench.daemon.wait_logged(*words)
+    t.require(line is not None, f"no line says {' '.join(words)}: {t.bench.daemon.log_tail()}")
+
+
+def ends(t, flags, status, *words):
+    """A process with these flags ends so, and one line on standard error holds all the words."""
+    done = t.bench.daemon.run([*flags, *folders(t.bench.daemon, t.bench.programs, t.topology)])
+    t.require(done.returncode == status, f"{flags}: exit {done.returncode}: {done.stderr[-300:]}")
+    t.require(not words or any(all(word in line for word in words) for line in done.stderr.splitlines()),
+              f"{flags}: no line names {', '.join(words)}: {done.stderr[-600:]}")
+
+
+@own_daemon(None, "an unmodified configuration as kubeadm writes it starts the daemon, and so does what it stands for")
+def kubeadm(t):
+    text = KUBEADM.replace("KUBECONFIG", kubeconfig(t)).replace("CIDRS", ",".join(a.CLUSTER_CIDR.values()))
+    path = write(t, "kubeadm.conf", text)
+    name = ["--hostname-override", a.NODE_NAME]
+    ends(t, ["--check", "--config", path, *name], 0)
+    filled = os.path.join(t.topology.directory, f"{t.bench.label}-filled.conf")
+    ends(t, ["--config", path, *name, "--write-config-to", filled], 0)
+    restart(t, ["--config", path, *name])
+    serves(t)
+    about_fields = [line for line in t.bench.daemon.log().splitlines() if line.startswith("W") and path in line]
+    t.require(not about_fields, f"warnings about fields: {about_fields}")
+    with open(filled, encoding="utf-8") as file:
+        written = file.read()
+    for line in ("  syncPeriod: 30s", "  tcpEstablishedTimeout: 24h0m0s", "oomScoreAdj: -999",
+                 'healthzBindAddress: "0.0.0.0:10256"', 'mode: "iptables"'):
+        t.require(line in written, f"the filled configuration lacks {line}: {written}")
+    restart(t, ["--config", filled])  # the name of the node stands in it
+    serves(t)
+
+
+@own_daemon(None, "the command line of an old unit file starts the daemon, with one warning about its log flags")
+def old_command_line(t):
+    # The node's own name in place of its address, which this cluster does not know it by.
+    restart(t, [f"--kubeconfig={kubeconfig(t)}", f"--hostname-override={a.NODE_NAME}", f"--bind-address={a.NODE.v4}",
+                "--logtostderr=false", "--log-dir=/var/log/kubernetes/kube-proxy", "--v=4"])
+    serves(t)
+    told(t, "--logtostderr, --log-dir: retired and without effect")
+    told(t, 'FLAG: --oom-score-adj="-999"')
+    lines = [line for line in t.bench.daemon.log().splitlines() if "retired" in line]
+    t.require(len(lines) == 1, f"{len(lines)} lines about retired flags")
+
+
+@own_daemon(135, "an unknown field and a repeated one start with a line; another kind and broken YAML fail")
+def odd_fields(t):
+    access = f"clientConnection:\n  kubeconfig: {kubeconfig(t)}\nhostnameOverride: {a.NODE_NAME}\n"
+    path = write(t, "odd.conf", PROXY + access + "nonsense: 1\nmode: ipvs\nmode: iptables\n")
+    restart(t, ["--config", path])
+    told(t, f"{path}:6: nonsense: unknown field; it is ignored")
+    told(t, f"{path}:8: mode: is given a second time; the last one counts")
+    serves(t)
+    ends(t, ["--check", "--config", path], 1, f"{path}:6: nonsense")
+    ends(t, ["--config", write(t, "kind.conf", "apiVersion: v1\nkind: Pod\n")], 1, "kind 'Pod'")
+    broken = write(t, "broken.conf", PROXY + "bindAddress: ::\n")
+    ends(t, ["--config", broken], 1, f"{broken}:3", "not valid YAML")
+
+
+@own_daemon(136, "the flag for the node's name beats the file and is lowered; blanks are an error")
+def node_name(t):
+    path = write(t, "name.conf", PROXY + f"clientConnection:\n  kubeconfig: {kubeconfig(t)}\nhostnameOverride: other\n")
+    restart(t, ["--config", path, "--hostname-override", f" {a.NODE_NAME.upper()} "])
+    node = t.status()["node"]
+    t.require(node["name"] == a.NODE_NAME and node["seen"], f"the node is {node}")
+    ends(t, ["--config", path, "--hostname-override", "  "], 1, "--hostname-override: is only blanks")
+
+
+@own_daemon(138, "a configuration file that is rewritten ends the daemon with status 1, a removed one does not")
+def file_rewritten(t):
+    text = PROXY + f"clientConnection:\n  kubeconfig: {kubeconfig(t)}\nhostnameOverride: {a.NODE_NAME}\n"
+    path = write(t, "watched.conf", text)
+    restart(t, ["--config", path])
+    daemon = t.bench.daemon
+    os.chmod(path, 0o600)
+    os.rename(write(t, "new.conf", text + "configSyncPeriod: 1h\n"), path)
+    os.remove(path)
+    serves(t)  # whatever the removal had set off is over
+    daemon.check_alive()
+    write(t, "watched.conf", text)
+    restart(t, ["--config", path])
+    write(t, "watched.conf", text)
+    status = t.bench.daemon.wait_ended()
+    t.require(status == 1, f"the daemon ended with {status}")
+    told(t, path, "has changed")
+    t.bench.daemon.start(["--config", path])
+    t.bench.daemon.wait_synced()
+
+
+@own_daemon(141, "mode userspace without its backend is an error that names what is there", sources=["manifests"])
+def userspace(t):
+    ends(t, ["--proxy-mode", "userspace", "--manifests", t.topology.directory], 1,
+         "backend 'userspace' is not installed", "iptables")

@@ -1,0 +1,47 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""One scrape of the daemon's metrics, as a scraper sees it."""
+
+import re
+
+from . import observed
+from .addresses import V4, V6
+
+FAMILY = {V4: "IPv4", V6: "IPv6"}
+_LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+
+
+class Figures:
+    def __init__(self, text):
+        self.text = text
+        self.types = {}  # by name
+        self._samples = {}  # by name and labels
+        for line in text.splitlines():
+            if line.startswith("# TYPE "):
+                _, _, name, kind = line.split()
+                self.types[name] = kind
+            elif line and not line.startswith("#"):
+                sample, _, value = line.rpartition(" ")
+                name, _, labels = sample.partition("{")
+                self._samples[(name, frozenset(_LABEL.findall(labels)))] = float(value)
+
+    def get(self, name, **labels):
+        """The sum of the series that have these labels, perhaps among others; None where there is none."""
+        found = [value for (other, theirs), value in self._samples.items()
+                 if other == name and set(labels.items()) <= theirs]
+        return sum(found) if found else None
+
+    def count(self, name, **labels):
+        """As get, but nothing counts as 0: a series with labels is not there before it is touched."""
+        return self.get(name, **labels) or 0
+
+    def families(self):
+        return sorted(self.types)
+
+
+def scrape(trial):
+    answer = observed.metrics(trial)
+    trial.require(answer.status == 200, f"/metrics answers {answer.status}: {answer.body[:200]}")
+    trial.require(answer.headers.get("content-type") == "text/plain; version=0.0.4; charset=utf-8",
+                  f"/metrics is {answer.headers.get('content-type')}")
+    return Figures(answer.body)

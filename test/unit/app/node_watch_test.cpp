@@ -1,0 +1,98 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What changes of our Node object mean: BEH 1.4, 11.7 and case 139.
+#include "core/app/node_watch.hpp"
+
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+
+#include "core/app/node_events.hpp"
+
+namespace sluice::app {
+namespace {
+
+using base::Family;
+
+class NodeWatchTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(NodeWatchTest);
+  CPPUNIT_TEST(addresses_count_as_they_were_first_known);
+  CPPUNIT_TEST(case_139_changed_pod_ranges_end_node_cidr);
+  CPPUNIT_TEST(case_139_other_modes_ignore_pod_ranges);
+  CPPUNIT_TEST(pod_ranges_of_the_wrong_family);
+  CPPUNIT_TEST(a_left_out_port_is_told_of_its_service);
+  CPPUNIT_TEST_SUITE_END();
+
+  static model::Node node(const std::vector<const char*>& ips, const std::vector<const char*>& cidrs = {}) {
+    model::Node out;
+    out.name = "n";
+    for (const char* ip : ips) out.internal_ips.push_back(*base::IpAddress::parse(ip));
+    for (const char* cidr : cidrs) out.pod_cidrs.push_back(*base::IpPrefix::parse(cidr));
+    return out;
+  }
+  std::vector<std::string> look(const std::optional<model::Node>& node) {
+    node::LocalDetectorSettings settings;
+    settings.mode = mode_;
+    return watch_.look(node, "n", settings, {Family::ipv4, Family::ipv6});
+  }
+  std::string only(const std::vector<std::string>& said) {
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, said.size());
+    return said.front();
+  }
+
+  node::DetectLocalMode mode_ = node::DetectLocalMode::cluster_cidr;
+  NodeWatch watch_;
+
+ public:
+  void addresses_count_as_they_were_first_known() {
+    CPPUNIT_ASSERT(look(std::nullopt).empty());
+    CPPUNIT_ASSERT_EQUAL(std::string("node n has no addresses yet in status.addresses"), only(look(node({}))));
+    CPPUNIT_ASSERT(watch_.addresses().empty());
+    CPPUNIT_ASSERT(look(node({"192.168.0.2"})).empty());
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("the addresses of node n are now 192.168.0.9; until a restart they count as 192.168.0.2"),
+        only(look(node({"192.168.0.9"}))));
+    CPPUNIT_ASSERT(look(node({"192.168.0.9"})).empty());
+    CPPUNIT_ASSERT_EQUAL(std::string("192.168.0.2"), watch_.addresses().front().to_string());
+  }
+
+  void case_139_changed_pod_ranges_end_node_cidr() {
+    mode_ = node::DetectLocalMode::node_cidr;
+    look(node({}));
+    look(node({}, {"10.0.0.0/24"}));
+    CPPUNIT_ASSERT(watch_.fatal().ok());
+    look(node({}));  // gone for a moment
+    CPPUNIT_ASSERT(watch_.fatal().ok());
+    look(node({}, {"10.0.1.0/24"}));
+    CPPUNIT_ASSERT(watch_.fatal().message().find("changed from 10.0.0.0/24 to 10.0.1.0/24") != std::string::npos);
+  }
+
+  void case_139_other_modes_ignore_pod_ranges() {
+    look(node({}, {"10.0.0.0/24"}));
+    look(node({}, {"10.0.1.0/24"}));
+    CPPUNIT_ASSERT(watch_.fatal().ok());
+  }
+
+  void pod_ranges_of_the_wrong_family() {
+    CPPUNIT_ASSERT(only(look(node({"192.168.0.2"}, {"fd00::/64"}))).find("spec.podCIDRs") != std::string::npos);
+    CPPUNIT_ASSERT(watch_.fatal().ok());
+    NodeWatch other;
+    node::LocalDetectorSettings settings;
+    settings.mode = node::DetectLocalMode::node_cidr;
+    other.look(node({}, {"fd00::/64"}), "n", settings, {Family::ipv4});
+    CPPUNIT_ASSERT(!other.fatal().ok());
+  }
+
+  void a_left_out_port_is_told_of_its_service() {
+    const auto event = left_out_event("iptables", {"shop/cart:http", "too long", 0});
+    CPPUNIT_ASSERT((event.regarding == kube::Regarding::service("shop", "cart")));
+    CPPUNIT_ASSERT_EQUAL(std::string("backend iptables left out shop/cart:http: too long"), event.note);
+    CPPUNIT_ASSERT((left_out_event("b", {"shop/cart", "m", 0}).regarding == kube::Regarding::service("shop", "cart")));
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(NodeWatchTest);
+
+}  // namespace
+}  // namespace sluice::app

@@ -1,0 +1,243 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "test/unit/app/option_table.hpp"
+
+#include "core/app/config/values.hpp"
+
+namespace sluice::test {
+namespace {
+
+using app::Duration;
+using app::go_duration;
+using app::LogFormat;
+using enum app::FlagKind;
+using S = const app::Settings&;
+
+std::string show(bool value) { return value ? "true" : "false"; }
+std::string show(int value) { return std::to_string(value); }
+std::string show(Duration value) { return go_duration(value); }
+std::string show(const std::optional<base::SocketAddress>& value) { return value ? value->to_string() : ""; }
+
+const std::string kNegative = " is negative; allowed: 0 or more";
+const std::string kNoAddress =
+    "' is no address to listen on; allowed: an IP address, or IP:port (IPv6 as [IP]:port) with a port from 1 to 65535";
+const std::string kNoCidr = "' is not a CIDR; allowed: CIDRs such as 10.0.0.0/8 or fd00::/8";
+const std::string kNoBit = " is no bit of a packet mark; allowed: 0 to 31";
+const std::string kTooShort = " is too short; allowed: more than 0";
+const std::string kNoSize = "' is no size; allowed: bytes, such as 65536, 64Ki or 1M";
+const std::string kGates =
+    "AllAlpha, AllBeta, AllowServiceExternalIPs, ComponentFlagz, ComponentStatusz, ContextualLogging, "
+    "LoggingAlphaOptions, LoggingBetaOptions, MultiCIDRServiceAllocator, PreferSameTrafficDistribution, "
+    "WatchListClient";
+const std::string kLongerThanSync = "is longer than the sync period, 30s; allowed: at most the sync period";
+const std::vector<Refused> kNotNegativeNumber{{"-1", "-1" + kNegative}};
+const std::vector<Refused> kNotNegativeTime{{"-1s", "-1s" + kNegative}};
+const std::vector<Refused> kPositiveTime{{"-1s", "-1s" + kTooShort}};
+const std::vector<Refused> kListen{{"eth0", "'eth0" + kNoAddress},
+                                   {"10.0.0.1:0", "'10.0.0.1:0" + kNoAddress},
+                                   {"10.0.0.1:65536", "'10.0.0.1:65536" + kNoAddress},
+                                   {"::1:80:x", "'::1:80:x" + kNoAddress, "\"::1:80:x\""}};
+std::vector<Refused> least_period() {
+  return {{"-1s", "-1s" + kNegative}, {"31s", "the least time between two syncs, 31s, " + kLongerThanSync}};
+}
+
+std::vector<Option> process_options() {
+  return {
+      {"config", "", text, "", ""},
+      {"write-config-to", "", text, "", ""},
+      {"check", "", boolean, "", ""},
+      {"init-only", "", boolean, "", ""},
+      {"cleanup", "", boolean, "", ""},
+      {"version", "", text, "", ""},
+      {"help", "", boolean, "", ""},
+      {"state-dir", "", text, "/run/sluice", "/s", "", "",
+       {{"run", "'run' cannot be the state directory; allowed: an absolute path of at most 90 letters, so that a "
+                "socket fits in it"}},
+       {}, "", [](S s) { return s.state_dir; }},
+      {"feature-gates", "featureGates", list, "", "AllowServiceExternalIPs=false",
+       R"({"AllowServiceExternalIPs":false})", "{AllowServiceExternalIPs: false}",
+       {{"Nope=true", "'Nope' is no feature gate; allowed: " + kGates, "{Nope: true}"}}, {}, "",
+       [](S s) { return "{\"AllowServiceExternalIPs\":" + show(s.allow_external_ips) + "}"; }},
+      {"master", "", text, "", "https://m", "", "", {}, {}, "", [](S s) { return s.source.master; }},
+      {"manifests", "", text, "", "/m", "", "", {}, {}, "", [](S s) { return s.source.manifests; }},
+      {"replay", "", text, "", "/r", "", "", {}, {}, "", [](S s) { return s.source.replay; }},
+      {"replay-speed", "", decimal, "1", "3", "", "",
+       {{"-1", "is negative; allowed: 0 (without waiting), or a factor such as 1, 0.5 or 10"}},
+       {"--replay=/r"}, "", [](S s) { return show(static_cast<int>(s.source.replay_speed)); }},
+      {"record", "", text, "", "/r", "", "", {}, {}, "", [](S s) { return s.source.record; }},
+      {"plugin-dir", "", repeated, "/lib/plugins", "/p", "", "",
+       {{"here", "'here' is not an absolute path; allowed: a path that begins with /"}}, {}, "",
+       [](S s) { return s.plugins.folders.at(0); }},
+      {"kubeconfig", "clientConnection.kubeconfig", text, "", "/k", "", "", {}, {}, "",
+       [](S s) { return s.source.kubeconfig; }},
+      {"kube-api-qps", "clientConnection.qps", decimal, "5", "7", "", "", {}, {}, "",
+       [](S s) { return show(static_cast<int>(s.source.client.qps)); }},
+      {"kube-api-burst", "clientConnection.burst", number, "10", "7", "", "", kNotNegativeNumber, {}, "",
+       [](S s) { return show(s.source.client.burst); }},
+      {"kube-api-content-type", "clientConnection.contentType", text, "application/vnd.kubernetes.protobuf",
+       "application/json"},
+      {"", "clientConnection.acceptContentTypes", text, "", "application/json"},
+      {"config-sync-period", "configSyncPeriod", duration, "15m0s", "1h", "1h0m0s", "", kPositiveTime},
+      {"hostname-override", "hostnameOverride", text, "", "Node-2", "node-2", "",
+       {{"  ", "is only blanks; allowed: the name of the Node object", "'  '"}}, {}, "",
+       [](S s) { return s.node_name == "host-1" ? "" : s.node_name; }},
+      {"bind-address", "bindAddress", text, "0.0.0.0", "10.0.0.1", "", "",
+       {{"eth0", "'eth0' is not an IP address; allowed: an address of this node, or 0.0.0.0 or ::"}}, {}, "",
+       [](S s) { return s.bind_address.to_string(); }},
+      {"nodeport-addresses", "nodePortAddresses", list, "null", "10.0.0.0/8,fd00::/8",
+       R"(["10.0.0.0/8","fd00::/8"])", "[10.0.0.0/8, 'fd00::/8']",
+       {{"10.0.0.1", "'10.0.0.1" + kNoCidr + ", or the single word primary", "[10.0.0.1]"},
+        {"primary,10.0.0.0/8", "primary stands beside other entries; allowed: the single word primary, or CIDRs",
+         "[primary, 10.0.0.0/8]"}}},
+      {"oom-score-adj", "oomScoreAdj", number, "-999", "1000", "", "",
+       {{"-1001", "-1001 is no such score; allowed: -1000 to 1000"},
+        {"1001", "1001 is no such score; allowed: -1000 to 1000"}},
+       {}, "", [](S s) { return show(s.oom_score_adj); }},
+      {"boot-id-file", "", text, "/b", "/b"},
+      {"machine-id-file", "", text, "/m", "/m"},
+      {"healthz-bind-address", "healthzBindAddress", text, "0.0.0.0:10256", "10.0.0.1:99", "", "", kListen, {}, "",
+       [](S s) { return show(s.serve.healthz); }},
+      {"metrics-bind-address", "metricsBindAddress", text, "127.0.0.1:10249", "10.0.0.1", "10.0.0.1:10249", "",
+       kListen, {}, "", [](S s) { return show(s.serve.metrics); }},
+      {"healthz-port", "", number, "0.0.0.0:10256", "99", "10.0.0.1:99", "",
+       {{"65536", "'10.0.0.1:65536" + kNoAddress}, {"-1", "'10.0.0.1:-1" + kNoAddress}},
+       {"--healthz-bind-address=10.0.0.1"}, "", [](S s) { return show(s.serve.healthz); }},
+      {"metrics-port", "", number, "127.0.0.1:10249", "99", "[fd00::1]:99", "",
+       {{"0", "turns the metrics server off, which kube-proxy does not allow; allowed: 1 to 65535"}},
+       {"--metrics-bind-address=fd00::1"}, "", [](S s) { return show(s.serve.metrics); }},
+      {"bind-address-hard-fail", "bindAddressHardFail", boolean, "false", "true", "", "", {}, {}, "",
+       [](S s) { return show(s.serve.bind_address_hard_fail); }},
+      {"profiling", "enableProfiling", boolean, "false", "true", "", "", {}, {}, "",
+       [](S s) { return show(s.serve.profiling); }},
+      {"show-hidden-metrics-for-version", "showHiddenMetricsForVersion", text, "", "1.35", "", "",
+       {{"1.30", "'1.30' is not the release before this one; allowed: 1.35, or nothing"}}},
+      {"", "portRange", text, "", "1-2"},
+      {"", "windowsRunAsService", boolean, "", "true"},
+      {"", "winkernel.networkName", text, "", "n"},
+      {"", "winkernel.sourceVip", text, "", "v"},
+      {"", "winkernel.enableDSR", boolean, "false", "true"},
+      {"", "winkernel.rootHnsEndpointName", text, "", "r"},
+      {"", "winkernel.forwardHealthCheckVip", boolean, "false", "true"},
+  };
+}
+
+std::vector<Option> mode_options() {
+  const std::vector<std::string> ipvs{"--proxy-mode=ipvs"};
+  const std::string ipvs_file = "mode: ipvs\n";
+  const std::string nftables = "mode: nftables\n";
+  const std::vector<std::string> userspace{"--proxy-mode=userspace"};
+  const auto sync = [](S s) { return show(s.sync_period); };
+  const auto least = [](S s) { return show(s.min_sync_period); };
+  const auto mark = [](S s) { return show(s.masquerade_bit); };
+  const auto all = [](S s) { return show(s.masquerade_all); };
+  const std::vector<Refused> bits{{"-1", "-1" + kNoBit}, {"32", "32" + kNoBit}};
+  return {
+      {"proxy-mode", "mode", text, "iptables", "ipvs", "", "",
+       {{"kernelspace", "backend 'kernelspace' is not installed in /lib/plugins; installed: com.example.dpu, iptables, "
+                        "ipvs, nftables, userspace; install it or set --plugin-dir"},
+        {"auto", "the backend cannot be chosen here; allowed: the id of an installed one"}},
+       {}, "", [](S s) { return s.backend; }},
+      {"masquerade-all", "iptables.masqueradeAll", boolean, "false", "true", "", "", {}, {}, "", all},
+      {"iptables-masquerade-bit", "iptables.masqueradeBit", number, "14", "31", "", "", bits, {}, "", mark},
+      {"iptables-localhost-nodeports", "iptables.localhostNodePorts", boolean, "true", "false", "", "", {}, {}, "",
+       [](S s) { return show(s.localhost_node_ports); }},
+      {"iptables-sync-period", "iptables.syncPeriod", duration, "30s", "1m", "1m0s", "",
+       {{"-1s", "-1s" + kTooShort}}, {}, "", sync},
+      {"iptables-min-sync-period", "iptables.minSyncPeriod", duration, "1s", "2s", "", "", least_period(), {}, "",
+       least},
+      {"ipvs-sync-period", "ipvs.syncPeriod", duration, "30s", "1m", "1m0s", "", {{"-1s", "-1s" + kTooShort}}, ipvs,
+       ipvs_file, sync},
+      {"ipvs-min-sync-period", "ipvs.minSyncPeriod", duration, "1s", "2s", "", "", least_period(), ipvs, ipvs_file,
+       least, "0s"},
+      {"ipvs-scheduler", "ipvs.scheduler", text, "", "wlc", "", "", {}, ipvs, ipvs_file,
+       [](S s) { return s.mode_options.at("ipvs.scheduler"); }},
+      {"ipvs-exclude-cidrs", "ipvs.excludeCIDRs", list, "null", "10.0.0.0/8", R"(["10.0.0.0/8"])", "[10.0.0.0/8]",
+       {{"x", "'x" + kNoCidr, "[x]"}}, ipvs, ipvs_file,
+       [](S s) { return "[\"" + s.mode_options.at("ipvs.excludeCIDRs") + "\"]"; }},
+      {"ipvs-strict-arp", "ipvs.strictARP", boolean, "false", "true", "", "", {}, ipvs, ipvs_file,
+       [](S s) { return s.mode_options.at("ipvs.strictARP"); }},
+      {"ipvs-tcp-timeout", "ipvs.tcpTimeout", duration, "0s", "5s", "", "", kNotNegativeTime, ipvs, ipvs_file,
+       [](S s) { return s.mode_options.at("ipvs.tcpTimeout"); }},
+      {"ipvs-tcpfin-timeout", "ipvs.tcpFinTimeout", duration, "0s", "5s", "", "", kNotNegativeTime, ipvs, ipvs_file,
+       [](S s) { return s.mode_options.at("ipvs.tcpFinTimeout"); }},
+      {"ipvs-udp-timeout", "ipvs.udpTimeout", duration, "0s", "5s", "", "", kNotNegativeTime, ipvs, ipvs_file,
+       [](S s) { return s.mode_options.at("ipvs.udpTimeout"); }},
+      {"", "nftables.masqueradeAll", boolean, "false", "true", "", "", {}, {}, nftables, all},
+      {"", "nftables.masqueradeBit", number, "14", "3", "", "", bits, {}, nftables, mark},
+      {"", "nftables.syncPeriod", duration, "30s", "1m", "1m0s", "", {{"-1s", "-1s" + kTooShort}}, {}, nftables, sync},
+      {"", "nftables.minSyncPeriod", duration, "1s", "2s", "", "", least_period(), {}, nftables, least},
+      {"proxy-port-range", "", text, "", "1000-2000", "", "",
+       {{"2000-1000", "'2000-1000' is no range of ports; allowed: such as 30000-32767 or 30000+500"}}, userspace, "",
+       [](S s) { return s.mode_options.at("userspace.portRange"); }},
+      {"udp-timeout", "", duration, "250ms", "5s", "", "", {{"0", "0s" + kTooShort}}, userspace, "",
+       [](S s) { return s.mode_options.at("userspace.udpTimeout"); }},
+      {"detect-local-mode", "detectLocalMode", text, "ClusterCIDR", "NodeCIDR", "", "",
+       {{"bridge", "'bridge' is no such mode; allowed: ClusterCIDR, NodeCIDR, BridgeInterface, InterfaceNamePrefix"},
+        {"BridgeInterface", "BridgeInterface needs --pod-bridge-interface or detectLocal.bridgeInterface"}}},
+      {"pod-bridge-interface", "detectLocal.bridgeInterface", text, "", "br0", "", "",
+       {{"a b", "'a b' cannot name an interface; allowed: 1 to 15 letters, no blank, slash or colon"}},
+       {"--detect-local-mode=BridgeInterface"}, "detectLocalMode: BridgeInterface\n",
+       [](S s) { return s.local_detector.bridge_interface; }},
+      {"pod-interface-name-prefix", "detectLocal.interfaceNamePrefix", text, "", "veth", "", "",
+       {{"a/b", "'a/b' cannot name an interface; allowed: 1 to 14 letters, no blank, slash or colon"}},
+       {"--detect-local-mode=InterfaceNamePrefix"}, "detectLocalMode: InterfaceNamePrefix\n",
+       [](S s) { return s.local_detector.interface_name_prefix; }},
+      {"cluster-cidr", "clusterCIDR", text, "", "10.0.0.0/8,fd00::/8", "", "",
+       {{"10.0.0.0/33", "'10.0.0.0/33' is not a CIDR; allowed: one CIDR, or one of each family with a comma between"},
+        {"10.0.0.0/8,11.0.0.0/8", "'10.0.0.0/8,11.0.0.0/8' has two CIDRs of one family; allowed: one CIDR, or one of "
+                                  "each family with a comma between"}}},
+  };
+}
+
+std::vector<Option> node_options() {
+  return {
+      {"conntrack-max-per-core", "conntrack.maxPerCore", number, "32768", "0", "", "", kNotNegativeNumber, {}, "",
+       [](S s) { return show(s.conntrack.max_per_core); }},
+      {"conntrack-min", "conntrack.min", number, "131072", "0", "", "", kNotNegativeNumber, {}, "",
+       [](S s) { return show(s.conntrack.min); }},
+      {"conntrack-tcp-timeout-established", "conntrack.tcpEstablishedTimeout", duration, "24h0m0s", "0s", "", "",
+       kNotNegativeTime, {}, "", [](S s) { return show(s.conntrack.tcp_established_timeout); }},
+      {"conntrack-tcp-timeout-close-wait", "conntrack.tcpCloseWaitTimeout", duration, "1h0m0s", "0s", "", "",
+       kNotNegativeTime, {}, "", [](S s) { return show(s.conntrack.tcp_close_wait_timeout); }},
+      {"conntrack-tcp-be-liberal", "conntrack.tcpBeLiberal", boolean, "false", "true", "", "", {}, {}, "",
+       [](S s) { return show(s.conntrack.tcp_be_liberal); }},
+      {"conntrack-udp-timeout", "conntrack.udpTimeout", duration, "0s", "5s", "", "", kNotNegativeTime, {}, "",
+       [](S s) { return show(s.conntrack.udp_timeout); }},
+      {"conntrack-udp-timeout-stream", "conntrack.udpStreamTimeout", duration, "0s", "5s", "", "", kNotNegativeTime,
+       {}, "", [](S s) { return show(s.conntrack.udp_stream_timeout); }},
+      {"v", "logging.verbosity", number, "0", "4", "", "", {{"-1", "-1 is no verbosity; allowed: 0 or more"}}, {}, "",
+       [](S s) { return show(s.log.verbosity); }},
+      {"vmodule", "logging.vmodule", list, "", "sync=4", R"([{"filePattern":"sync","verbosity":4}])",
+       "[{filePattern: sync, verbosity: 4}]",
+       {{"sync=-1", "'sync=-1' is no pattern with a verbosity; allowed: PATTERN=LEVEL, such as sync=4",
+         "[{filePattern: sync, verbosity: -1}]"}}},
+      {"logging-format", "logging.format", text, "text", "json", "", "",
+       {{"xml", "'xml' is no log format; allowed: text, json"}}, {}, "",
+       [](S s) -> std::string { return s.log.format == LogFormat::json ? "json" : "text"; }},
+      {"log-flush-frequency", "logging.flushFrequency", duration, "5s", "7s", "", "", kPositiveTime, {}, "",
+       [](S s) { return show(s.log.flush_frequency); }},
+      {"log-text-split-stream", "logging.options.text.splitStream", boolean, "", "true", "", "", {}, {}, "",
+       [](S s) -> std::string { return s.log.split_stream ? "true" : ""; }},
+      {"log-text-info-buffer-size", "logging.options.text.infoBufferSize", text, "0", "64Ki", "", "",
+       {{"much", "'much" + kNoSize}, {"-1", "'-1" + kNoSize}}, {"--log-text-split-stream"},
+       ""},
+      {"log-json-split-stream", "logging.options.json.splitStream", boolean, "", "true", "", "", {},
+       {"--logging-format=json"}, ""},
+      {"log-json-info-buffer-size", "logging.options.json.infoBufferSize", text, "0", "64Ki", "", "",
+       {{"much", "'much" + kNoSize}}},
+  };
+}
+
+}  // namespace
+
+const std::vector<Option>& option_table() {
+  static const std::vector<Option> table = [] {
+    std::vector<Option> out = process_options();
+    for (auto part : {mode_options(), node_options()}) out.insert(out.end(), part.begin(), part.end());
+    return out;
+  }();
+  return table;
+}
+
+}  // namespace sluice::test

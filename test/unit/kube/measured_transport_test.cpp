@@ -1,0 +1,119 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What is told of requests: the figures behind rest_client_*.
+#include "core/kube/http/measured_transport.hpp"
+
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+
+#include <sstream>
+
+#include "core/kube/http/request_budget.hpp"
+#include "test/unit/sync/fake_clock.hpp"
+
+namespace sluice::kube {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Answers after a second, if at all, with a body that takes two more.
+class SlowTransport final : public Transport {
+ public:
+  SlowTransport(test::FakeClock& clock, int status) : clock_(clock), status_(status) {}
+  base::Status send(const Request&, ResponseSink& sink) override {
+    clock_.advance(1s);
+    if (status_ == 0) return {base::StatusCode::unavailable, "no connection"};
+    if (auto status = sink.on_head({status_, "application/json", std::nullopt}); !status.ok()) return status;
+    clock_.advance(2s);
+    return sink.on_body("{}");
+  }
+  void stop() override {}
+  std::string server() const override { return "https://api"; }
+
+ private:
+  test::FakeClock& clock_;
+  const int status_;
+};
+
+class Noted final : public RequestObserver {
+ public:
+  void answered(std::string_view host, std::string_view method, int status, double seconds) override {
+    text << host << " " << method << " " << status << " " << seconds << "\n";
+  }
+  void waited(std::string_view host, std::string_view method, double seconds) override {
+    text << host << " " << method << " waited " << seconds << "\n";
+  }
+  std::ostringstream text;
+};
+
+class PickySink final : public ResponseSink {
+ public:
+  explicit PickySink(const Noted& noted) : noted_(noted) {}
+  base::Status on_head(const ResponseHead& head) override {
+    if (head.status != 200) return {base::StatusCode::denied, "refused by the sink"};
+    return {};
+  }
+  base::Status on_body(std::string_view bytes) override {
+    told_before_body = static_cast<std::size_t>(noted_.text.str().find('\n') != std::string::npos);
+    body += bytes;
+    return {};
+  }
+  std::string body;
+  std::size_t told_before_body = 0;
+
+ private:
+  const Noted& noted_;
+};
+
+class MeasuredTransportTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(MeasuredTransportTest);
+  CPPUNIT_TEST(an_answer_is_timed_to_its_end_and_a_watch_to_its_beginning);
+  CPPUNIT_TEST(no_answer_has_no_status);
+  CPPUNIT_TEST(waiting_for_the_budget_is_told);
+  CPPUNIT_TEST_SUITE_END();
+
+  test::FakeClock clock_;
+  Noted noted_;
+
+  std::string get(int status, const Request& request) {
+    MeasuredTransport transport(std::make_unique<SlowTransport>(clock_, status), "api:443", noted_, clock_);
+    PickySink sink(noted_);
+    const auto outcome = transport.send(request, sink);
+    CPPUNIT_ASSERT_EQUAL(status == 200, outcome.ok());
+    CPPUNIT_ASSERT_EQUAL(std::string(status == 200 ? "{}" : ""), sink.body);
+    // A watch may last for ever: it is told of before its first byte.
+    if (status == 200) CPPUNIT_ASSERT_EQUAL(request.watch ? std::size_t(1) : std::size_t(0), sink.told_before_body);
+    return noted_.text.str();
+  }
+
+  void an_answer_is_timed_to_its_end_and_a_watch_to_its_beginning() {
+    Request request;
+    CPPUNIT_ASSERT_EQUAL(std::string("api:443 GET 200 3\n"), get(200, request));
+    noted_.text.str("");
+    request.watch = true;
+    CPPUNIT_ASSERT_EQUAL(std::string("api:443 GET 200 1\n"), get(200, request));
+    noted_.text.str("");
+    CPPUNIT_ASSERT_EQUAL(std::string("api:443 GET 410 1\n"), get(410, request));
+  }
+
+  void no_answer_has_no_status() {
+    Request request;
+    request.method = "POST";
+    CPPUNIT_ASSERT_EQUAL(std::string("api:443 POST 0 1\n"), get(0, request));
+  }
+
+  void waiting_for_the_budget_is_told() {
+    RequestBudget budget(std::make_unique<SlowTransport>(clock_, 200),
+                         {.qps = 5, .burst = 10, .observer = &noted_, .host = "api:443"}, clock_);
+    PickySink sink(noted_);
+    CPPUNIT_ASSERT(budget.send({}, sink).ok());
+    CPPUNIT_ASSERT_EQUAL(std::string("api:443 GET waited 0\n"), noted_.text.str());
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(MeasuredTransportTest);
+
+}  // namespace
+}  // namespace sluice::kube

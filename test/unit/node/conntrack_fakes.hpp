@@ -1,0 +1,75 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A table of tracked flows made up, and short ways to write down flows and ports.
+#pragma once
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/node/conntrack_table.hpp"
+
+namespace sluice::test {
+
+inline base::SocketAddress at(std::string_view text, std::uint16_t port) {
+  return {*base::IpAddress::parse(text), port};
+}
+
+inline node::UdpPortKey udp_key(const std::string& name) {
+  return {{base::Symbol("ns1"), name}, base::Symbol("dns")};
+}
+
+inline node::UdpPortPtr udp_port(std::vector<base::SocketAddress> frontends, std::uint16_t node_port,
+                                 std::vector<base::SocketAddress> serving) {
+  std::sort(frontends.begin(), frontends.end());
+  std::sort(serving.begin(), serving.end());
+  return std::make_shared<const node::UdpPort>(node::UdpPort{std::move(frontends), node_port, std::move(serving)});
+}
+
+// Shows exactly what fits, as a kernel with filters does.
+class FakeConntrackTable : public node::ConntrackTable {
+ public:
+  std::vector<node::Flow> flows;
+  std::size_t visits = 0;
+  std::size_t visits_of_everything = 0;
+  int interruptions = 0;  // of the next visits: each ends half way
+  base::Status failure;   // of each visit, when not ok
+
+  // A client sends; `answered_by` is whom the rules chose, or where it sent to.
+  node::Flow& add(const base::SocketAddress& client, const base::SocketAddress& to,
+                  const base::SocketAddress& answered_by) {
+    flows.push_back({client, to, answered_by, client, ++last_id_});
+    return flows.back();
+  }
+  bool has(std::uint32_t id) const {
+    return std::any_of(flows.begin(), flows.end(), [&](const node::Flow& flow) { return flow.id == id; });
+  }
+
+  base::Status visit(base::Family, const node::FlowQuery& query, const Visitor& visitor) override {
+    ++visits;
+    if (query.everything()) ++visits_of_everything;
+    if (!failure.ok()) return failure;
+    const bool cut = interruptions > 0 && interruptions-- > 0;
+    const std::vector<node::Flow> now = flows;
+    for (std::size_t i = 0; i < (cut ? now.size() / 2 : now.size()); ++i) {
+      if (query.fits(now[i]) && !visitor(now[i])) return {};
+    }
+    return cut ? base::errno_status("reading", EINTR) : base::Status();
+  }
+
+  node::FlowQuery askable(base::Family, const node::FlowQuery& query) const override { return query; }
+
+  base::Result<std::size_t> remove(base::Family, std::span<const node::Flow> gone) override {
+    return std::erase_if(flows, [&](const node::Flow& flow) {
+      return std::any_of(gone.begin(), gone.end(), [&](const node::Flow& one) { return one.id == flow.id; });
+    });
+  }
+
+ private:
+  std::uint32_t last_id_ = 0;
+};
+
+}  // namespace sluice::test

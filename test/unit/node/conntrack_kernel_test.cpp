@@ -1,0 +1,195 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Connection tracking of the real kernel, in a network namespace of the test's own:
+// needs root, and conntrack(8) to make entries.
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <exception>
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "core/node/conntrack_pass.hpp"
+#include "test/unit/node/conntrack_fakes.hpp"
+#include "test/unit/skip.hpp"
+
+namespace sluice::node {
+namespace {
+
+using base::Family;
+using base::SocketAddress;
+using test::at;
+
+struct Addresses {
+  Family family;
+  SocketAddress vip, other_vip, e1, e2, client;
+};
+const Addresses kV4{Family::ipv4, at("172.30.0.10", 53), at("172.30.0.11", 53), at("10.180.0.1", 5353),
+                    at("10.180.0.2", 5353), at("10.0.0.2", 40000)};
+const Addresses kV6{Family::ipv6, at("fd00:172::10", 53), at("fd00:172::11", 53), at("fd00:10::1", 5353),
+                    at("fd00:10::2", 5353), at("fd00:10::99", 40000)};
+
+bool insert(const std::string& protocol, const SocketAddress& source, const SocketAddress& destination,
+            const SocketAddress& reply_source, const std::string& more = "") {
+  const auto port = [](const SocketAddress& address) { return " " + std::to_string(address.port); };
+  const std::string command = "conntrack -I -t 300 -p " + protocol + " --orig-src " + source.address.to_string() +
+                              " --orig-dst " + destination.address.to_string() + " --reply-src " +
+                              reply_source.address.to_string() + " --reply-dst " + source.address.to_string() +
+                              " --sport" + port(source) + " --dport" + port(destination) + " --reply-port-src" +
+                              port(reply_source) + " --reply-port-dst" + port(source) + " " + more +
+                              " >/dev/null 2>&1";
+  return std::system(command.c_str()) == 0;
+}
+
+std::vector<Flow> flows(ConntrackTable& table, Family family, const FlowQuery& query) {
+  std::vector<Flow> out;
+  const auto status = table.visit(family, query, [&](const Flow& flow) {
+    out.push_back(flow);
+    return true;
+  });
+  CPPUNIT_ASSERT_EQUAL(std::string(), status.message());
+  return out;
+}
+
+class ConntrackKernelTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(ConntrackKernelTest);
+  CPPUNIT_TEST(entries_are_read_and_filtered_by_the_kernel);
+  CPPUNIT_TEST(exactly_the_entry_is_removed);
+  CPPUNIT_TEST(a_pass_removes_what_is_stale_and_nothing_else);
+  CPPUNIT_TEST(many_entries_are_removed_in_batches);
+  CPPUNIT_TEST_SUITE_END();
+
+  // The namespace belongs to a thread and ends with it.
+  static void isolated(const std::function<void(const Addresses&)>& body) {
+    if (::geteuid() != 0) return test::skip("needs root");
+    std::exception_ptr failure;
+    bool possible = true;
+    std::thread([&] {
+      try {
+        if (::unshare(CLONE_NEWNET) != 0 || std::system("conntrack -L >/dev/null 2>&1") != 0) {
+          possible = false;
+          return;
+        }
+        body(kV4);
+        body(kV6);
+      } catch (...) {
+        failure = std::current_exception();
+      }
+    }).join();
+    if (failure) std::rethrow_exception(failure);
+    if (!possible) test::skip("needs network namespaces, connection tracking and conntrack(8)");
+  }
+  static SocketAddress client(const Addresses& a, std::uint16_t number) {
+    return {a.client.address, static_cast<std::uint16_t>(a.client.port + number)};
+  }
+
+ public:
+  void entries_are_read_and_filtered_by_the_kernel() {
+    isolated([](const Addresses& a) {
+      CPPUNIT_ASSERT(insert("udp", client(a, 1), a.vip, a.e1));
+      CPPUNIT_ASSERT(insert("udp", client(a, 2), a.vip, a.e2));
+      CPPUNIT_ASSERT(insert("udp", client(a, 3), a.other_vip, a.other_vip));
+      CPPUNIT_ASSERT(insert("tcp", client(a, 4), a.vip, a.e2, "--state ESTABLISHED"));
+      CPPUNIT_ASSERT(insert("udp", client(a, 5), a.vip, a.e2, "-w 7"));
+      KernelConntrackTable table;
+      const auto all = flows(table, a.family, {});
+      CPPUNIT_ASSERT_EQUAL(std::size_t(3), all.size());
+      const auto fitting = [&](const FlowQuery& query) {
+        // What else is shown is judged as well; what fits must be there.
+        auto out = flows(table, a.family, table.askable(a.family, query));
+        std::erase_if(out, [&](const Flow& flow) { return !query.fits(flow); });
+        return out;
+      };
+      const auto to_e2 = fitting({std::nullopt, 0, a.e2.address, a.e2.port});
+      CPPUNIT_ASSERT_EQUAL(std::size_t(1), to_e2.size());
+      const Flow expected{client(a, 2), a.vip, a.e2, client(a, 2), to_e2[0].id};
+      CPPUNIT_ASSERT(expected == to_e2[0]);
+      CPPUNIT_ASSERT_EQUAL(std::size_t(2), fitting({a.vip.address, a.vip.port, std::nullopt, 0}).size());
+      CPPUNIT_ASSERT_EQUAL(std::size_t(1), fitting({a.other_vip.address, 53, std::nullopt, 0}).size());
+      // Chosen by the kernel.
+      const auto shown = [&](const FlowQuery& query) {
+        return flows(table, a.family, table.askable(a.family, query)).size();
+      };
+      const bool ipv4 = a.family == Family::ipv4;
+      CPPUNIT_ASSERT_EQUAL(std::size_t(3), shown({std::nullopt, 53, std::nullopt, 0}));
+      CPPUNIT_ASSERT_EQUAL(std::size_t(0), shown({std::nullopt, 54, std::nullopt, 0}));
+      CPPUNIT_ASSERT_EQUAL(std::size_t(1), shown({std::nullopt, 0, a.other_vip.address, 53}));
+      CPPUNIT_ASSERT_EQUAL(std::size_t(ipv4 ? 1 : 2), shown({std::nullopt, 0, a.e1.address, a.e1.port}));
+      CPPUNIT_ASSERT_EQUAL(std::size_t(ipv4 ? 1 : 3), shown({a.other_vip.address, 53, std::nullopt, 0}));
+      std::system("conntrack -F >/dev/null 2>&1");
+    });
+  }
+
+  void exactly_the_entry_is_removed() {
+    isolated([](const Addresses& a) {
+      CPPUNIT_ASSERT(insert("udp", client(a, 1), a.vip, a.e1));
+      KernelConntrackTable table;
+      const auto before = flows(table, a.family, {});
+      CPPUNIT_ASSERT_EQUAL(std::size_t(1), before.size());
+      CPPUNIT_ASSERT_EQUAL(std::size_t(1), *table.remove(a.family, before));
+      CPPUNIT_ASSERT_EQUAL(std::size_t(0), *table.remove(a.family, before));
+      // The same addresses under another number are another entry.
+      CPPUNIT_ASSERT(insert("udp", client(a, 1), a.vip, a.e2));
+      auto other = flows(table, a.family, {});
+      ++other[0].id;
+      CPPUNIT_ASSERT_EQUAL(std::size_t(0), *table.remove(a.family, other));
+      CPPUNIT_ASSERT_EQUAL(std::size_t(1), flows(table, a.family, {}).size());
+      std::system("conntrack -F >/dev/null 2>&1");
+    });
+  }
+
+  void a_pass_removes_what_is_stale_and_nothing_else() {
+    isolated([](const Addresses& a) {
+      CPPUNIT_ASSERT(insert("udp", client(a, 1), a.vip, a.e1));
+      CPPUNIT_ASSERT(insert("udp", client(a, 2), a.vip, a.e2));
+      CPPUNIT_ASSERT(insert("udp", client(a, 3), a.vip, a.vip));
+      CPPUNIT_ASSERT(insert("tcp", client(a, 4), a.vip, a.e2, "--state ESTABLISHED"));
+      CPPUNIT_ASSERT(insert("udp", client(a, 5), a.vip, a.e2, "-w 7"));
+      CPPUNIT_ASSERT(insert("udp", client(a, 6), a.other_vip, a.e2));
+      KernelConntrackTable table;
+      for (const bool filtered : {true, false}) {
+        ConntrackState state;
+        ConntrackWork work;
+        UdpChange change;
+        change.ports.emplace_back(test::udp_key("svc1"), test::udp_port({a.vip}, 0, {a.e1}));
+        state.apply(change, work);
+        if (!filtered) work.note_everything();
+        const auto pass = reconcile_conntrack(a.family, state, work, table, std::atomic<bool>(false));
+        CPPUNIT_ASSERT_EQUAL(std::string(), pass.status().message());
+        CPPUNIT_ASSERT_EQUAL(std::uint64_t(filtered ? 2 : 0), pass->deleted);
+      }
+      const auto left = flows(table, a.family, {});
+      CPPUNIT_ASSERT_EQUAL(std::size_t(2), left.size());
+      CPPUNIT_ASSERT(std::system("test $(conntrack -L -f ipv4 2>/dev/null | wc -l) = 4 || "
+                                 "test $(conntrack -L -f ipv6 2>/dev/null | wc -l) = 4") == 0);
+      std::system("conntrack -F >/dev/null 2>&1");
+    });
+  }
+
+  void many_entries_are_removed_in_batches() {
+    isolated([](const Addresses& a) {
+      for (std::uint16_t i = 0; i < 200; ++i) CPPUNIT_ASSERT(insert("udp", client(a, i), a.vip, a.e1));
+      KernelConntrackTable table;
+      auto all = flows(table, a.family, {});
+      CPPUNIT_ASSERT_EQUAL(std::size_t(200), all.size());
+      // Every other one is gone before.
+      std::vector<Flow> first;
+      for (std::size_t i = 0; i < all.size(); i += 2) first.push_back(all[i]);
+      CPPUNIT_ASSERT_EQUAL(std::size_t(100), *table.remove(a.family, first));
+      CPPUNIT_ASSERT_EQUAL(std::size_t(100), *table.remove(a.family, all));
+      CPPUNIT_ASSERT_EQUAL(std::size_t(0), flows(table, a.family, {}).size());
+    });
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(ConntrackKernelTest);
+
+}  // namespace
+}  // namespace sluice::node

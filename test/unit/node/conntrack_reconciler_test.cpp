@@ -1,0 +1,210 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The thread: when it looks, what it remembers, and what it does when it cannot look.
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+
+#include "core/node/conntrack_reconciler.hpp"
+#include "test/unit/app/temporary_folder.hpp"
+#include "test/unit/node/conntrack_fakes.hpp"
+
+namespace sluice::node {
+namespace {
+
+using namespace std::chrono_literals;
+using test::at;
+using test::udp_key;
+using test::udp_port;
+
+// Counts visits and shows flows; the test looks on from another thread.
+class WatchedTable : public ConntrackTable {
+ public:
+  struct Shared {
+    std::mutex mutex;
+    std::condition_variable moved;
+    test::FakeConntrackTable table;
+    bool blocked = false;
+    std::size_t entered = 0;
+
+    template <class Condition>
+    bool wait(Condition condition) {
+      std::unique_lock lock(mutex);
+      return moved.wait_for(lock, 30s, [&] { return condition(*this); });
+    }
+    template <class Action>
+    void with(Action action) {
+      const std::lock_guard lock(mutex);
+      action(*this);
+      moved.notify_all();
+    }
+  };
+
+  explicit WatchedTable(Shared& shared) : shared_(shared) {}
+  base::Status visit(base::Family family, const FlowQuery& query, const Visitor& visitor) override {
+    std::unique_lock lock(shared_.mutex);
+    ++shared_.entered;
+    shared_.moved.notify_all();
+    shared_.moved.wait(lock, [&] { return !shared_.blocked; });
+    return shared_.table.visit(family, query, visitor);
+  }
+  FlowQuery askable(base::Family, const FlowQuery& query) const override { return query; }
+  base::Result<std::size_t> remove(base::Family family, std::span<const Flow> flows) override {
+    return shared_.table.remove(family, flows);  // from within visit(): locked
+  }
+
+ private:
+  Shared& shared_;
+};
+
+class ConntrackReconcilerTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(ConntrackReconcilerTest);
+  CPPUNIT_TEST(it_looks_at_everything_once_at_the_start_and_then_at_little);
+  CPPUNIT_TEST(without_udp_services_it_never_looks);
+  CPPUNIT_TEST(putting_does_not_wait_for_a_look);
+  CPPUNIT_TEST(a_second_full_state_looks_again_later);
+  CPPUNIT_TEST(a_failure_is_tried_again);
+  CPPUNIT_TEST(missing_privilege_is_no_storm);
+  CPPUNIT_TEST(a_service_deleted_between_two_processes_is_noticed);
+  CPPUNIT_TEST_SUITE_END();
+
+  const base::SocketAddress vip_ = at("172.30.0.10", 53);
+  const base::SocketAddress e1_ = at("10.180.0.1", 53);
+  const base::SocketAddress e2_ = at("10.180.0.2", 53);
+  std::optional<test::TemporaryFolder> folder_;
+  std::optional<WatchedTable::Shared> shared_;
+  std::size_t done_ = 0;  // under the mutex of shared_
+
+  ConntrackReconciler::Options options() {
+    ConntrackReconciler::Options out;
+    out.memory_file = folder_->path("frontends");
+    out.retry = 1ms;
+    out.reconciled = [this](double, std::uint64_t) { shared_->with([&](auto&) { ++done_; }); };
+    return out;
+  }
+  std::unique_ptr<ConntrackReconciler> start(ConntrackReconciler::Options with) {
+    auto out = std::make_unique<ConntrackReconciler>(std::move(with), std::make_unique<WatchedTable>(*shared_));
+    out->start();
+    return out;
+  }
+  static UdpChange change(bool full, UdpPortPtr port) {
+    UdpChange out;
+    out.full = full;
+    out.ports.emplace_back(udp_key("svc1"), std::move(port));
+    return out;
+  }
+  bool reached(std::size_t passes) {
+    return shared_->wait([&](auto&) { return done_ >= passes; });
+  }
+
+ public:
+  void setUp() override {
+    folder_.emplace();
+    shared_.emplace();
+    done_ = 0;
+  }
+  void tearDown() override {
+    shared_.reset();
+    folder_.reset();
+  }
+
+  void it_looks_at_everything_once_at_the_start_and_then_at_little() {
+    const auto stale = shared_->table.add(at("10.0.0.2", 1), vip_, e2_).id;
+    const auto kept = shared_->table.add(at("10.0.0.2", 2), vip_, e1_).id;
+    const auto reconciler = start(options());
+    reconciler->put(change(false, udp_port({vip_}, 0, {})));  // before everything is known: no look
+    reconciler->put(change(true, udp_port({vip_}, 0, {e1_})));
+    CPPUNIT_ASSERT(reached(1));
+    shared_->with([&](auto& s) { CPPUNIT_ASSERT(!s.table.has(stale) && s.table.has(kept)); });
+    reconciler->put(change(false, udp_port({vip_}, 0, {e1_, e2_})));  // nothing can be stale
+    reconciler->put(change(false, udp_port({vip_}, 0, {e2_})));
+    CPPUNIT_ASSERT(reached(2));
+    shared_->with([&](auto& s) {
+      CPPUNIT_ASSERT(!s.table.has(kept));
+      CPPUNIT_ASSERT_EQUAL(std::size_t(1), s.table.visits_of_everything);
+      CPPUNIT_ASSERT_EQUAL(std::size_t(2), s.table.visits);
+    });
+  }
+
+  void without_udp_services_it_never_looks() {
+    {
+      const auto reconciler = start(options());
+      UdpChange nothing;
+      nothing.full = true;
+      reconciler->put(std::move(nothing));
+    }
+    CPPUNIT_ASSERT_EQUAL(std::size_t(0), shared_->entered);
+  }
+
+  void putting_does_not_wait_for_a_look() {
+    shared_->blocked = true;
+    const auto reconciler = start(options());
+    reconciler->put(change(true, udp_port({vip_}, 0, {e1_})));
+    CPPUNIT_ASSERT(shared_->wait([](auto& s) { return s.entered == 1; }));
+    for (int i = 0; i < 1000; ++i) reconciler->put(change(false, udp_port({vip_}, 0, {i % 2 == 0 ? e2_ : e1_})));
+    shared_->with([](auto& s) { s.blocked = false; });
+    CPPUNIT_ASSERT(reached(2));
+    shared_->with([](auto& s) { CPPUNIT_ASSERT(s.entered <= 1 + 4); });
+  }
+
+  void a_second_full_state_looks_again_later() {
+    auto with = options();
+    with.between_full = 50ms;
+    const auto reconciler = start(std::move(with));
+    reconciler->put(change(true, udp_port({vip_}, 0, {e1_})));
+    CPPUNIT_ASSERT(reached(1));
+    reconciler->put(change(true, udp_port({vip_}, 0, {e1_})));
+    CPPUNIT_ASSERT(reached(2));
+    shared_->with([](auto& s) { CPPUNIT_ASSERT_EQUAL(std::size_t(2), s.table.visits_of_everything); });
+  }
+
+  void a_failure_is_tried_again() {
+    const auto stale = shared_->table.add(at("10.0.0.2", 1), vip_, e2_).id;
+    shared_->table.failure = base::errno_status("reading", ENOBUFS);
+    const auto reconciler = start(options());
+    reconciler->put(change(true, udp_port({vip_}, 0, {e1_})));
+    CPPUNIT_ASSERT(shared_->wait([](auto& s) { return s.entered >= 3; }));
+    shared_->with([](auto& s) { s.table.failure = {}; });
+    CPPUNIT_ASSERT(reached(1));
+    shared_->with([&](auto& s) { CPPUNIT_ASSERT(!s.table.has(stale)); });
+  }
+
+  void missing_privilege_is_no_storm() {
+    shared_->table.failure = base::errno_status("reading", EPERM);
+    const auto reconciler = start(options());
+    reconciler->put(change(true, udp_port({vip_}, 0, {e1_})));
+    CPPUNIT_ASSERT(shared_->wait([](auto& s) { return s.entered == 1; }));
+    for (int i = 0; i < 100; ++i) reconciler->put(change(false, udp_port({vip_}, 0, {i % 2 == 0 ? e2_ : e1_})));
+    reconciler->stop();
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), shared_->entered);
+  }
+
+  void a_service_deleted_between_two_processes_is_noticed() {
+    const auto flow = shared_->table.add(at("10.0.0.2", 1), vip_, e1_).id;
+    const auto other = shared_->table.add(at("10.0.0.2", 1), at("172.30.0.11", 53), e1_).id;
+    {
+      const auto reconciler = start(options());
+      reconciler->put(change(true, udp_port({vip_}, 0, {e1_})));
+      CPPUNIT_ASSERT(reached(1));
+    }
+    CPPUNIT_ASSERT_EQUAL(std::string("sluice-udp-frontends 1\n172.30.0.10 53\n"), folder_->read("frontends"));
+    const auto reconciler = start(options());
+    UdpChange nothing;
+    nothing.full = true;
+    reconciler->put(std::move(nothing));
+    CPPUNIT_ASSERT(reached(2));
+    shared_->with([&](auto& s) { CPPUNIT_ASSERT(!s.table.has(flow) && s.table.has(other)); });
+    reconciler->stop();
+    CPPUNIT_ASSERT_EQUAL(std::string("sluice-udp-frontends 1\n"), folder_->read("frontends"));
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(ConntrackReconcilerTest);
+
+}  // namespace
+}  // namespace sluice::node

@@ -1,0 +1,81 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/sync/freshness.hpp"
+
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+
+namespace sluice::sync {
+namespace {
+
+using namespace std::chrono_literals;
+
+base::Clock::Time at(int second) { return base::Clock::Time(std::chrono::seconds(second)); }
+std::chrono::system_clock::time_point wall(int second) {
+  return std::chrono::system_clock::time_point(std::chrono::seconds(second));
+}
+
+class FreshnessTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(FreshnessTest);
+  CPPUNIT_TEST(nothing_before_the_loop_begins);
+  CPPUNIT_TEST(oldest_request_counts);
+  CPPUNIT_TEST(failure_keeps_the_age);
+  CPPUNIT_TEST(success_is_about_what_was_taken);
+  CPPUNIT_TEST(run_nobody_asked_for);
+  CPPUNIT_TEST_SUITE_END();
+
+  Freshness fresh_;
+  void expect_pending(std::optional<base::Clock::Time> since) { CPPUNIT_ASSERT(fresh_.value().pending_since == since); }
+
+  void nothing_before_the_loop_begins() {
+    CPPUNIT_ASSERT(!fresh_.value().last_updated);
+    expect_pending({});
+    fresh_.updated(wall(7));
+    CPPUNIT_ASSERT(fresh_.value().last_updated == wall(7));
+  }
+
+  void oldest_request_counts() {
+    fresh_.requested(at(10));
+    fresh_.requested(at(20));
+    expect_pending(at(10));
+    fresh_.taken(at(21));
+    expect_pending(at(10));
+    fresh_.updated(wall(22));
+    expect_pending({});
+    CPPUNIT_ASSERT(fresh_.value().last_updated == wall(22));
+  }
+
+  void failure_keeps_the_age() {
+    fresh_.requested(at(10));
+    fresh_.taken(at(11));
+    fresh_.requested(at(12));
+    fresh_.taken(at(13));  // without updated(): the first run failed
+    expect_pending(at(10));
+    fresh_.updated(wall(14));
+    expect_pending({});
+  }
+
+  void success_is_about_what_was_taken() {
+    fresh_.requested(at(10));
+    fresh_.taken(at(11));
+    fresh_.requested(at(12));
+    fresh_.requested(at(13));
+    expect_pending(at(10));
+    fresh_.updated(wall(14));
+    expect_pending(at(12));
+  }
+
+  void run_nobody_asked_for() {
+    fresh_.taken(at(30));
+    expect_pending(at(30));
+    fresh_.updated(wall(31));
+    expect_pending({});
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(FreshnessTest);
+
+}  // namespace
+}  // namespace sluice::sync
