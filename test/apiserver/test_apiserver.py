@@ -385,6 +385,17 @@ def writes():
         shown = server.get("/apis/events.k8s.io/v1/namespaces/default/events/e.1").json
         equal((shown["note"], shown["regarding"]["name"]), ("text", "n"))
         equal(server.get("/api/v1/events").json["items"][0]["message"], "text")
+        events = "/apis/events.k8s.io/v1/namespaces/default/events"
+        event = {"apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"name": "e.2"}, "type": "Normal",
+                 "eventTime": "2026-01-02T03:04:05.000006Z", "reportingController": "c", "reportingInstance": "c-n",
+                 "action": "Act", "reason": "Why", "regarding": {"kind": "Node", "name": "n"}}
+        for lacking in ("eventTime", "reportingController", "reportingInstance", "action", "reason", "type"):
+            incomplete = {name: value for name, value in event.items() if name != lacking}
+            equal(server.ask("POST", events, incomplete).code, 422, lacking)
+        elsewhere = {**event, "regarding": {"kind": "Service", "name": "s", "namespace": "demo"}}
+        equal(server.ask("POST", events, elsewhere).code, 422, "regarding an object of another namespace")
+        equal(server.ask("POST", events, {**event, "note": "x" * 1025}).code, 422, "a long note")
+        equal(server.ask("POST", events, event).code, 201)
     with Server("--validate") as server:
         equal(server.ask("POST", path, broken).code, 422)
 

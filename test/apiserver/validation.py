@@ -39,7 +39,7 @@ def check(resource, obj, strict):
     if strict and resource.kind == "EndpointSlice":
         causes += slice_causes(obj)
     # core/v1 shares the collection, but asks for less.
-    if resource.group == "events.k8s.io" and "regarding" in obj:
+    if resource.plural == "events" and obj.get("apiVersion") != "v1":
         causes += event_causes(obj)
     if causes:
         # The recorded answer names the event type without its group.
