@@ -193,7 +193,7 @@ part_demo() { one "the demo answers as it says" 300 "$src/packaging/demo/demo.sh
 
 part_bench() {
   if [ "$long" = 0 ]; then tap smoke 180 python3 "$src/test/bench/bench.py" --builddir "$build" --smoke
-  else one "the benchmark" 3000 python3 "$src/test/bench/bench.py" --builddir "$build" --json "$logs/bench.json"; fi
+  else one "the benchmark" 3600 python3 "$src/test/bench/bench.py" --builddir "$build" --json "$logs/bench.json"; fi
 }
 
 # skip_part WHY: the part as one test that could not run.
@@ -223,22 +223,30 @@ has_libfuzzer() {
 # the parts they are for look at.
 build_ahead() {
   case " $chosen " in *" asan "* | *" fuzz "* | *" tsan "* | *" package "*) ;; *) return ;; esac
+  rm -f "$logs"/ahead-*
   (
     trap interrupted INT TERM HUP
     case " $chosen " in *" asan "* | *" fuzz "*) ! has_libfuzzer || build_clang limited 2400 nice -n 10 ;; esac
+    : >"$logs/ahead-clang"
     case " $chosen " in *" tsan "*) build_thread limited 2400 nice -n 10 ;; esac
+    : >"$logs/ahead-thread"
     case " $chosen " in *" package "*) build_packages limited 2400 nice -n 10 ;; esac
+    : >"$logs/ahead-packages"
   ) >"$logs/ahead.log" 2>&1 &
   ahead=$!
 }
-wait_for_builds() {
-  [ -z "$ahead" ] || wait "$ahead"
-  ahead=
+# wait_for_build NAME: those after it go on.
+wait_for_build() {
+  waited=0
+  while [ -n "$ahead" ] && [ ! -e "$logs/ahead-$1" ] && [ "$waited" -lt 7200 ]; do
+    sleep 1
+    waited=$((waited + 1))
+  done
 }
 
 # instrumented NAME TITLE: that build, of which parts of tests are made.
 instrumented() {
-  wait_for_builds
+  wait_for_build "$1"
   instrumented=$build/$1
   "build_$1" one "$2" 1800
 }
@@ -311,7 +319,7 @@ part_tsan() {
 
 # The Debian packages, in a clean Debian with a systemd of its own.
 part_package() {
-  wait_for_builds
+  wait_for_build packages
   build_packages one "the Debian packages are built" 2400 || return
   tap install 900 python3 "$src/test/package/package_test.py" --builddir "$build" --debs "$build/packages"
 }

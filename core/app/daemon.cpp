@@ -167,7 +167,10 @@ base::Status Daemon::start_backend() {
 base::Status Daemon::check_families(const std::vector<base::Family>& usable) {
   for (const auto& warning : node::check_node_port_families(settings_.node_ports, usable)) warn_once(warning);
   const auto check = node::check_detector_families(settings_.local_detector, {}, usable);
-  for (const auto& warning : check.warnings) warn_once(warning);
+  // Of two families the Node object has to say which is the primary one; node_watch_ looks then.
+  if (usable.size() < 2 || !settings_.bind_address.is_unspecified()) {
+    for (const auto& warning : check.warnings) warn_once(warning);
+  }
   return check.fatal;
 }
 
@@ -424,6 +427,7 @@ Supervised Daemon::supervised() {
 Figures Daemon::figures() const {
   Figures out;
   out.store = store_->figures();
+  out.events = events_.figures();
   out.resources = source_->status();
   const auto now = clock_.now();
   for (const auto& run : families_) {

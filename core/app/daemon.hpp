@@ -90,7 +90,7 @@ class Daemon {
 
   Metrics metrics_;  // before everybody who tells it something
   kube::EventRecorder events_{{.node_name = settings_.node_name}, clock_};  // likewise
-  NodeWatch node_watch_;  // store thread only, but for fatal()
+  NodeWatch node_watch_{settings_.bind_address};  // store thread only, but for fatal()
   std::vector<base::Family> usable_families_;  // the primary one first; before the store begins
 
   std::mutex mutex_;

@@ -13,6 +13,8 @@
 #include "core/base/log.hpp"
 #include "core/node/family_support.hpp"
 #include "core/node/kernel_settings.hpp"
+#include "core/node/local_detector.hpp"
+#include "core/node/node_ips.hpp"
 #include "core/node/sysctl.hpp"
 #include "core/plugin/backend_handle.hpp"
 
@@ -30,6 +32,7 @@ base::Status probe(const std::shared_ptr<const plugin::Plugin>& loaded, const Se
   backend.family = v4 ? abi::Family::kIpv4 : abi::Family::kIpv6;
   backend.config = section.yaml;
   backend.options.assign(section.options.begin(), section.options.end());
+  backend.options.insert(backend.options.end(), settings.mode_options.begin(), settings.mode_options.end());
   backend.state_dir = folder;
   const base::SteadyClock clock;
   auto made = plugin::BackendHandle::create(loaded, backend, {}, nullptr, clock);
@@ -76,7 +79,12 @@ base::Status init_only(const Settings& settings) {
       base::log_info("app", std::string(base::family_name(family)) + " is not used: " + status.message());
     }
   }
-  if (!support[0].ok() && !support[1].ok()) return support[0];
+  // As a start would: what fails there must not look prepared here.
+  const auto usable = node::choose_families(node::choose_node_ips({}, settings.bind_address).primary, support);
+  if (!usable) return usable.status();
+  if (const auto check = node::check_detector_families(settings.local_detector, {}, *usable); !check.fatal.ok()) {
+    return check.fatal;
+  }
   base::log_info("app",
                  "the node is prepared for backend " + settings.backend + "; nothing else is done (--init-only)");
   return {};

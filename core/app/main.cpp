@@ -168,6 +168,7 @@ int start(const std::vector<std::string>& arguments) {
   }
   if (problems.has_errors()) return tell(problems);
   if (action == app::Action::write_config) {
+    app::tell_not_written(draft, settings, problems);
     tell(problems);
     return write_configuration(flags.text("write-config-to"), app::configuration_yaml(draft, settings));
   }

@@ -3,6 +3,10 @@
 
 #include "core/app/node_watch.hpp"
 
+#include <utility>
+
+#include "core/node/node_ips.hpp"
+
 namespace sluice::app {
 namespace {
 
@@ -43,21 +47,40 @@ std::vector<std::string> NodeWatch::look(const std::optional<model::Node>& node,
 
 void NodeWatch::look_at_ranges(const model::Node& node, const node::LocalDetectorSettings& detector,
                                const std::vector<base::Family>& families, std::vector<std::string>& said) {
-  if (node.pod_cidrs.empty() || node.pod_cidrs == pod_cidrs_) return;
-  const bool needed = detector.mode == node::DetectLocalMode::node_cidr;
-  if (!pod_cidrs_.empty()) {
-    if (needed) {
-      give_up("spec.podCIDRs of node " + node.name + " changed from " + list(pod_cidrs_) + " to " +
-              list(node.pod_cidrs) + ", which detectLocalMode NodeCIDR was started with; start again");
-    }
-    return;
+  if (pod_cidrs_.empty()) {
+    pod_cidrs_ = node.pod_cidrs;
+  } else if (!node.pod_cidrs.empty() && node.pod_cidrs != pod_cidrs_ &&
+             detector.mode == node::DetectLocalMode::node_cidr) {
+    give_up("spec.podCIDRs of node " + node.name + " changed from " + list(pod_cidrs_) + " to " + list(node.pod_cidrs) +
+            ", which detectLocalMode NodeCIDR was started with; start again");
   }
-  pod_cidrs_ = node.pod_cidrs;
-  node::LocalDetectorSettings ranges_alone = detector;
-  ranges_alone.cluster_cidrs.clear();  // checked at the start
-  const auto check = node::check_detector_families(ranges_alone, node.pod_cidrs, families);
-  said.insert(said.end(), check.warnings.begin(), check.warnings.end());
-  if (!check.fatal.ok()) give_up(check.fatal.message());
+  check_families(detector, families, said);
+}
+
+void NodeWatch::check_families(const node::LocalDetectorSettings& detector, std::vector<base::Family> families,
+                               std::vector<std::string>& said) {
+  const bool known_at_start = families.size() < 2 || !bind_address_.is_unspecified();
+  if (!known_at_start) {
+    if (addresses_.empty()) return;
+    // Both are there, so one turn puts either first.
+    if (node::choose_node_ips(addresses_, bind_address_).primary != families.front()) {
+      std::swap(families.front(), families.back());
+    }
+  }
+  const auto take = [&](const node::FamilyCheck& check) {
+    said.insert(said.end(), check.warnings.begin(), check.warnings.end());
+    if (!check.fatal.ok()) give_up(check.fatal.message());
+  };
+  if (!known_at_start && !cluster_cidrs_checked_) {
+    cluster_cidrs_checked_ = true;
+    take(node::check_detector_families(detector, {}, families));
+  }
+  if (!pod_cidrs_checked_ && !pod_cidrs_.empty()) {
+    pod_cidrs_checked_ = true;
+    node::LocalDetectorSettings ranges_alone = detector;
+    ranges_alone.cluster_cidrs.clear();
+    take(node::check_detector_families(ranges_alone, pod_cidrs_, families));
+  }
 }
 
 void NodeWatch::give_up(const std::string& why) {

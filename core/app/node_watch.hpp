@@ -20,8 +20,12 @@ namespace sluice::app {
 
 class NodeWatch {
  public:
+  // `bind_address` says which family is the primary one, unless it is unspecified.
+  explicit NodeWatch(const base::IpAddress& bind_address = {}) : bind_address_(bind_address) {}
+
   // Takes note of the Node as it is now; nothing for one that was not there yet. Sentences
-  // to be logged, the same ones never twice in a row.
+  // to be logged, the same ones never twice in a row. `families` are those in use; of two
+  // the first one is the primary one only until addresses say otherwise.
   std::vector<std::string> look(const std::optional<model::Node>& node, const std::string& name,
                                 const node::LocalDetectorSettings& detector, const std::vector<base::Family>& families);
 
@@ -34,11 +38,16 @@ class NodeWatch {
   void give_up(const std::string& why);
   void look_at_ranges(const model::Node& node, const node::LocalDetectorSettings& detector,
                       const std::vector<base::Family>& families, std::vector<std::string>& said);
+  void check_families(const node::LocalDetectorSettings& detector, std::vector<base::Family> families,
+                      std::vector<std::string>& said);
 
+  const base::IpAddress bind_address_;
   bool said_no_addresses_ = false;
   std::optional<model::Node> last_;
   std::vector<base::IpAddress> addresses_;
   std::vector<base::IpPrefix> pod_cidrs_;  // the first ones
+  bool cluster_cidrs_checked_ = false;
+  bool pod_cidrs_checked_ = false;
   mutable std::mutex mutex_;
   base::Status fatal_;  // under mutex_
 };

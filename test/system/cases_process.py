@@ -7,8 +7,8 @@ import os
 from lib import addresses as a
 from lib.addresses import E1, E2
 from lib.cases import POD, kept, own_daemon
-from lib.daemon import Daemon
 from lib.objects import ready
+from lib.own_flags import ends, restart, told, write
 
 PROXY = "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n"
 
@@ -83,51 +83,12 @@ winkernel:
 """
 
 
-class Exact(Daemon):
-    """Started with exactly the flags it is given, but for the folders of this build."""
-
-    def command(self, source_flags, flags):
-        return [self._programs.sluiced, *source_flags, *flags, *folders(self, self._programs, self._topology)]
-
-
-def folders(daemon, programs, topology):
-    return ["--state-dir", daemon.state_dir, "--plugin-dir", programs.plugin_dir(topology.directory)]
-
-
-def write(t, name, text):
-    path = os.path.join(t.topology.directory, f"{t.bench.label}-{name}")
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
-    return path
-
-
 def kubeconfig(t):
     return t.bench.source.daemon_flags()[1]
 
 
-def restart(t, flags):
-    """The daemon of the bench is exchanged for one with these flags."""
-    t.bench.daemon.stop()
-    t.bench.daemon = Exact(t.topology, t.bench.programs, t.bench.backend, t.bench.label)
-    t.bench.daemon.start(flags)
-    t.bench.daemon.wait_synced()
-
-
 def serves(t):
     t.expect_soon(POD, t.service([ready(E1), ready(E2)]).cluster(), kept(E1, E2))
-
-
-def told(t, *words):
-    line = t.bench.daemon.wait_logged(*words)
-    t.require(line is not None, f"no line says {' '.join(words)}: {t.bench.daemon.log_tail()}")
-
-
-def ends(t, flags, status, *words):
-    """A process with these flags ends so, and one line on standard error holds all the words."""
-    done = t.bench.daemon.run([*flags, *folders(t.bench.daemon, t.bench.programs, t.topology)])
-    t.require(done.returncode == status, f"{flags}: exit {done.returncode}: {done.stderr[-300:]}")
-    t.require(not words or any(all(word in line for word in words) for line in done.stderr.splitlines()),
-              f"{flags}: no line names {', '.join(words)}: {done.stderr[-600:]}")
 
 
 @own_daemon(None, "an unmodified configuration as kubeadm writes it starts the daemon, and so does what it stands for")

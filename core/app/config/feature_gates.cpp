@@ -13,8 +13,8 @@ constexpr std::string_view kLogging = "logging options are always available";
 constexpr std::string_view kAlways = "what it stands for is always on";
 
 constexpr std::array kGates = std::to_array<FeatureGate>({
-    {"AllAlpha", false, "no gate here is in that state"},
-    {"AllBeta", false, "no gate here is in that state"},
+    {"AllAlpha", false, "no gate that has one is in that state"},
+    {"AllBeta", false, ""},
     {"AllowServiceExternalIPs", true, ""},
     {"ComponentFlagz", true, ""},
     {"ComponentStatusz", true, ""},

@@ -117,7 +117,7 @@ constexpr std::array kFlags = std::to_array<FlagSpec>({
     {"ipvs-sync-period", duration, ipvs, false, "DURATION", "30s", "As --iptables-sync-period."},
     {"ipvs-min-sync-period", duration, ipvs, false, "DURATION", "1s", "As --iptables-min-sync-period."},
     {"ipvs-scheduler", text, ipvs, false, "NAME", "", "Scheduler of virtual servers; rr when empty."},
-    {"ipvs-exclude-cidrs", list, ipvs, false, "CIDR,...", "", "Virtual servers that clean-up leaves alone."},
+    {"ipvs-exclude-cidrs", list, ipvs, false, "CIDR,...", "", "Ranges of virtual servers that the backend leaves alone."},
     {"ipvs-strict-arp", boolean, ipvs, false, "", "false", "Answer ARP for an address on its own interface only."},
     {"ipvs-tcp-timeout", duration, ipvs, false, "DURATION", "0s", "For idle TCP connections; 0 leaves it as it is."},
     {"ipvs-tcpfin-timeout", duration, ipvs, false, "DURATION", "0s", "After a FIN; 0 leaves it as it is."},

@@ -216,6 +216,16 @@ bool says_anything(const Draft& draft) {
 
 std::string kube_proxy_json(const Draft& draft, const Settings& settings) { return dump(kube_proxy(draft, settings)); }
 
+void tell_not_written(const Draft& draft, const Settings& settings, Problems& problems) {
+  if (!settings.serve.healthz) {
+    problems.warning(draft.healthz_port.where, "0 is not in the written file: no field of it turns health off");
+  }
+  if (settings.backend != "ipvs" && settings.min_sync_period.count() == 0) {
+    problems.warning(draft.iptables.min_sync_period.where,
+                     "0 is not in effect with the written file, where it means 1s; write 1ms there");
+  }
+}
+
 std::string configuration_yaml(const Draft& draft, const Settings& settings) {
   YAML::Emitter out;
   // Through text, so that what is no UTF-8 is replaced as in the JSON.

@@ -100,6 +100,9 @@ void validate_conntrack(const Draft& draft, Settings& out, Problems& problems) {
 }
 
 void validate_feature_gates(const Draft& draft, Settings& out, Problems& problems) {
+  std::optional<bool> all_beta;
+  std::optional<bool> flagz;
+  std::optional<bool> statusz;
   for (const auto& entry : draft.feature_gates) {
     const auto equals = entry.value.find('=');
     const std::string name(trimmed(entry.value.substr(0, equals)));
@@ -117,12 +120,19 @@ void validate_feature_gates(const Draft& draft, Settings& out, Problems& problem
       if (gate_on != gate->default_on) {
         problems.warning(entry.where, "gate " + name + " has no effect: " + std::string(gate->instead));
       }
+    } else if (name == "AllBeta") {
+      all_beta = gate_on;
+    } else if (name == "ComponentFlagz") {
+      flagz = gate_on;
+    } else if (name == "ComponentStatusz") {
+      statusz = gate_on;
     } else {
-      (name == "ComponentFlagz"     ? out.serve.flagz
-       : name == "ComponentStatusz" ? out.serve.statusz
-                                    : out.allow_external_ips) = gate_on;
+      out.allow_external_ips = gate_on;
     }
   }
+  // A gate that is named itself beats all of its state.
+  out.serve.flagz = flagz.value_or(all_beta.value_or(out.serve.flagz));
+  out.serve.statusz = statusz.value_or(all_beta.value_or(out.serve.statusz));
 }
 
 void validate_logging(const Draft& draft, Settings& out, Problems& problems) {

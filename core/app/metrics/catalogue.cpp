@@ -79,6 +79,8 @@ constexpr auto kDefinitions = std::to_array<MetricDefinition>({
     {"sluice_backend_overdue", kGauge, "Whether a call of the backend has taken longer than its limit (1) or not (0)."},
     {"sluice_backend_unwell", kGauge, "Whether the backend says that it cannot do its work (1) or not (0)."},
     {"sluice_build_info", kGauge, "The version of the daemon and the compiler it was built with; always 1."},
+    {"sluice_cluster_events_total", kCounter,
+     "Events for the API server: written, failed for good, or dropped because too many waited."},
     {"sluice_endpoint_slices", kGauge, "EndpointSlices known."},
     {"sluice_endpoints", kGauge, "Endpoints in all EndpointSlices known."},
     {"sluice_events_total", kCounter, "Objects told by the source: added, changed, removed, or listed once more."},

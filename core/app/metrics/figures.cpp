@@ -75,6 +75,13 @@ void add_store(const snapshot::StoreFigures& store, Families& out) {
   out.add("sluice_unusable_objects_total", number(store.unusable));
 }
 
+void add_events(const kube::EventFigures& events, Families& out) {
+  for (const auto& [count, result] :
+       {std::pair(events.dropped, "dropped"), std::pair(events.failed, "failed"), std::pair(events.written, "written")}) {
+    out.add("sluice_cluster_events_total", number(count), {{"result", result}});
+  }
+}
+
 void add_families(const Figures& in, Families& out) {
   const auto each = [&](std::string_view name, auto value) {
     for (const auto& family : in.families) {
@@ -181,6 +188,7 @@ std::vector<prometheus::MetricFamily> to_families(const Figures& figures) {
   Families out;
   add_changes(figures, out);
   add_store(figures.store, out);
+  add_events(figures.events, out);
   add_families(figures, out);
   add_source(figures.resources, out);
   add_identity(figures, out);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/app/source.hpp"
+#include "core/kube/events/event_recorder.hpp"
 #include "core/snapshot/store_figures.hpp"
 #include "core/sync/loop_figures.hpp"
 
@@ -36,6 +37,7 @@ struct Figures {
     bool enabled = false;
   };
   snapshot::StoreFigures store;
+  kube::EventFigures events;
   std::vector<PerFamily> families;
   std::vector<ResourceStatus> resources;
   std::vector<Plugin> plugins;

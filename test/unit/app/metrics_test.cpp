@@ -227,6 +227,7 @@ class MetricsTest : public CppUnit::TestFixture {
     figures.families[0].oldest_pending_seconds = 1.5;
     figures.families[1].loop.unwell = true;
     figures.store.service_ports[1] = 9;
+    figures.events.dropped = 4;
     ResourceStatus resource;
     resource.kind = "Service";
     resource.watches = 3;
@@ -237,6 +238,7 @@ class MetricsTest : public CppUnit::TestFixture {
     settings.allow_external_ips = false;
     figures.features = feature_figures(settings);
     metrics_.set_figures([figures] { return figures; });
+    expect("4", "sluice_cluster_events_total{result=\"dropped\"}");
     expect("2", "sluice_sync_failures_total{ip_family=\"IPv4\"}");
     expect("0", "sluice_sync_failures_total{ip_family=\"IPv6\"}");
     expect("5", "kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds{ip_family=\"IPv4\"}");

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What changes of our Node object mean: BEH 1.4, 11.7 and case 139.
+// What changes of our Node object mean: BEH 1.4, 11.7 and cases 134, 139, 140.
 #include "core/app/node_watch.hpp"
 
 #include <cppunit/TestAssert.h>
@@ -21,6 +21,9 @@ class NodeWatchTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(case_139_changed_pod_ranges_end_node_cidr);
   CPPUNIT_TEST(case_139_other_modes_ignore_pod_ranges);
   CPPUNIT_TEST(pod_ranges_of_the_wrong_family);
+  CPPUNIT_TEST(case_134_the_first_address_says_which_family_is_the_primary_one);
+  CPPUNIT_TEST(case_134_the_bind_address_says_it_before);
+  CPPUNIT_TEST(case_140_cluster_ranges_wait_for_the_primary_family);
   CPPUNIT_TEST(a_left_out_port_is_told_of_its_service);
   CPPUNIT_TEST_SUITE_END();
 
@@ -82,6 +85,46 @@ class NodeWatchTest : public CppUnit::TestFixture {
     settings.mode = node::DetectLocalMode::node_cidr;
     other.look(node({}, {"fd00::/64"}), "n", settings, {Family::ipv4});
     CPPUNIT_ASSERT(!other.fatal().ok());
+  }
+
+  void case_134_the_first_address_says_which_family_is_the_primary_one() {
+    mode_ = node::DetectLocalMode::node_cidr;
+    look(node({}, {"fd00::/64"}));  // who knows
+    CPPUNIT_ASSERT(watch_.fatal().ok());
+    CPPUNIT_ASSERT(look(node({"fd00::2", "192.168.0.2"}, {"fd00::/64"})).empty());
+    CPPUNIT_ASSERT(watch_.fatal().ok());
+    NodeWatch other;
+    node::LocalDetectorSettings settings;
+    settings.mode = mode_;
+    const std::vector<Family> both{Family::ipv4, Family::ipv6};
+    other.look(node({"192.168.0.2", "fd00::2"}, {"fd00::/64"}), "n", settings, both);
+    CPPUNIT_ASSERT(other.fatal().message().find("primary family is IPv4") != std::string::npos);
+    NodeWatch third;
+    third.look(node({"fd00::2"}, {"10.0.0.0/24"}), "n", settings, both);
+    CPPUNIT_ASSERT(third.fatal().message().find("primary family is IPv6") != std::string::npos);
+  }
+
+  void case_134_the_bind_address_says_it_before() {
+    node::LocalDetectorSettings settings;
+    settings.mode = node::DetectLocalMode::node_cidr;
+    NodeWatch watch(*base::IpAddress::parse("fd00::5"));
+    watch.look(node({}, {"fd00::/64"}), "n", settings, {Family::ipv6, Family::ipv4});
+    CPPUNIT_ASSERT(watch.fatal().ok());
+    NodeWatch other(*base::IpAddress::parse("fd00::5"));
+    other.look(node({"192.168.0.2"}, {"10.0.0.0/24"}), "n", settings, {Family::ipv6, Family::ipv4});
+    CPPUNIT_ASSERT(!other.fatal().ok());
+  }
+
+  void case_140_cluster_ranges_wait_for_the_primary_family() {
+    node::LocalDetectorSettings settings;
+    settings.cluster_cidrs.push_back(*base::IpPrefix::parse("fd00:10::/48"));
+    const std::vector<Family> both{Family::ipv4, Family::ipv6};
+    CPPUNIT_ASSERT(watch_.look(node({"fd00::2"}), "n", settings, both).empty());
+    NodeWatch other;
+    CPPUNIT_ASSERT(only(other.look(node({"192.168.0.2"}), "n", settings, both)).find("cluster CIDR") !=
+                   std::string::npos);
+    CPPUNIT_ASSERT(other.look(node({"192.168.0.2"}, {"10.0.0.0/24"}), "n", settings, both).empty());  // once
+    CPPUNIT_ASSERT(other.fatal().ok());
   }
 
   void a_left_out_port_is_told_of_its_service() {

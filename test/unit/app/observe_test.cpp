@@ -50,8 +50,12 @@ class ObserveTest : public CppUnit::TestFixture {
  public:
   void setUp() override {
     log_ = std::make_unique<test::CapturedLog>();
-    health_ = test::free_port();
-    metrics_ = test::free_port();
+    {
+      const test::HeldPort health;  // both held at once, or the kernel may give one port twice
+      const test::HeldPort metrics;
+      health_ = health.port;
+      metrics_ = metrics.port;
+    }
     settings_.backend = "iptables";
     settings_.serve.healthz = base::SocketAddress{address("127.0.0.1"), health_};
     settings_.serve.metrics = base::SocketAddress{address("127.0.0.1"), metrics_};

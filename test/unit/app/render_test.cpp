@@ -36,6 +36,7 @@ class RenderTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(every_option_can_be_read_back);
   CPPUNIT_TEST(odd_texts_can_be_read_back);
   CPPUNIT_TEST(the_second_document_is_written_when_it_says_anything);
+  CPPUNIT_TEST(what_no_field_can_say_is_told);
   CPPUNIT_TEST_SUITE_END();
 
   test::TemporaryFolder folder_;
@@ -117,6 +118,25 @@ class RenderTest : public CppUnit::TestFixture {
         "pluginDirs: [/a, /b]\nrelaxPluginOwnership: true\nudpTimeout: 3s\nstateDir: /s\n"
         "backends: {iptables: {a: [1, two, {b: 'true'}]}, com.example: ~, more: {}}\n");
     require_same({"--config=" + file});
+  }
+
+  void what_no_field_can_say_is_told() {
+    const auto told = [](const std::vector<std::string>& words) {
+      const Read read = read_words(words);
+      Problems problems;
+      tell_not_written(read.draft, read.settings, problems);
+      return test::problem_text(problems);
+    };
+    CPPUNIT_ASSERT_EQUAL(std::string(), told({}));
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("W --healthz-port: 0 is not in the written file: no field of it turns health off\n"),
+        told({"--healthz-port=0"}));
+    const std::string least =
+        "W --iptables-min-sync-period: 0 is not in effect with the written file, where it means 1s; write 1ms there\n";
+    CPPUNIT_ASSERT_EQUAL(least, told({"--iptables-min-sync-period=0s"}));
+    CPPUNIT_ASSERT_EQUAL(least, told({"--iptables-min-sync-period=0s", "--proxy-mode=nftables"}));
+    // There 0 is 0, and is the default.
+    CPPUNIT_ASSERT_EQUAL(std::string(), told({"--ipvs-min-sync-period=0s", "--proxy-mode=ipvs"}));
   }
 };
 

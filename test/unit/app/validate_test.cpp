@@ -346,6 +346,13 @@ class ValidateTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(empty == ServeSettings(serve({})));
     const ServeSettings gates = serve({"--feature-gates=ComponentFlagz=false,ComponentStatusz=false"});
     CPPUNIT_ASSERT(!gates.flagz && !gates.statusz);
+    // All of that state that are not named themselves, wherever they stand.
+    const ServeSettings no_beta = serve({"--feature-gates=ComponentFlagz=true,AllBeta=false"});
+    CPPUNIT_ASSERT(no_beta.flagz && !no_beta.statusz);
+    const ServeSettings beta = serve({"--feature-gates=AllBeta=true,ComponentFlagz=false"});
+    CPPUNIT_ASSERT(!beta.flagz && beta.statusz);
+    CPPUNIT_ASSERT_EQUAL(std::string(), validate_words({"--feature-gates=AllBeta=false"}).problems);
+    CPPUNIT_ASSERT(validate_words({"--feature-gates=AllBeta=false"}).settings.allow_external_ips);
   }
 
   void the_mode_auto_is_a_choice() {
@@ -433,6 +440,16 @@ class ValidateTest : public CppUnit::TestFixture {
     const Settings ipvs_flags =
         validate_words({"--proxy-mode=ipvs", "--iptables-sync-period=9s", "--masquerade-all"}).settings;
     CPPUNIT_ASSERT(ipvs_flags.sync_period == 30s && ipvs_flags.min_sync_period == 1s && ipvs_flags.masquerade_all);
+    // And those named ipvs of that mode alone.
+    const std::vector<std::string> of_ipvs{"--ipvs-sync-period=9s", "--ipvs-min-sync-period=2s"};
+    for (const char* mode : {"ipvs", "iptables", "nftables"}) {
+      std::vector<std::string> words = of_ipvs;
+      words.push_back(std::string("--proxy-mode=") + mode);
+      const Settings periods = validate_words(words).settings;
+      const bool honoured = words.back() == "--proxy-mode=ipvs";
+      CPPUNIT_ASSERT_MESSAGE(mode, periods.sync_period == (honoured ? 9s : 30s));
+      CPPUNIT_ASSERT_MESSAGE(mode, periods.min_sync_period == (honoured ? 2s : 1s));
+    }
   }
 
   void periods_are_checked_for_the_mode_in_use() {
