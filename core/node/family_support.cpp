@@ -5,6 +5,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "core/node/sysctl.hpp"
 
 namespace sluice::node {
@@ -32,6 +34,14 @@ base::Result<std::vector<base::Family>> choose_families(base::Family primary,
   const base::Family other = primary == base::Family::ipv4 ? base::Family::ipv6 : base::Family::ipv4;
   if (support[base::family_index(other)].ok()) out.push_back(other);
   return out;
+}
+
+std::string check_address_family(const std::string& what, const base::SocketAddress& where,
+                                 const std::vector<base::Family>& usable) {
+  const base::Family family = where.address.family();
+  if (where.address.is_unspecified() || std::find(usable.begin(), usable.end(), family) != usable.end()) return {};
+  return what + " " + where.to_string() + " is an " + std::string(family_name(family)) +
+         " address, and this node serves no " + std::string(family_name(family)) + "; name one of the other family";
 }
 
 }  // namespace sluice::node

@@ -22,4 +22,9 @@ base::Status check_ipv6(const std::string& proc = "/proc");
 base::Result<std::vector<base::Family>> choose_families(base::Family primary,
                                                         const std::array<base::Status, 2>& support);
 
+// A sentence when an address to listen on is of a family this node does not use, else
+// empty (BEH 11.7). `what` names the setting. Unspecified addresses listen in every family.
+std::string check_address_family(const std::string& what, const base::SocketAddress& where,
+                                 const std::vector<base::Family>& usable);
+
 }  // namespace sluice::node

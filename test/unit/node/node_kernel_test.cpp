@@ -34,6 +34,7 @@ class NodeKernelTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(debounce_waits_for_quiet_but_not_for_ever);
   CPPUNIT_TEST(debounce_retries_after_a_delay);
   CPPUNIT_TEST(the_loopback_address_of_this_machine_is_found);
+  CPPUNIT_TEST(listening_in_a_family_that_is_not_served);
   CPPUNIT_TEST(the_monitor_starts_with_the_addresses_of_now_and_stops);
   CPPUNIT_TEST(a_monitor_that_cannot_read_does_not_start);
   CPPUNIT_TEST_SUITE_END();
@@ -96,6 +97,16 @@ class NodeKernelTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT((*choose_families(Family::ipv4, {base::Status(), no}) == std::vector{Family::ipv4}));
     CPPUNIT_ASSERT_EQUAL(std::string("the primary family of this node, IPv6, cannot be served: no such tool"),
                          choose_families(Family::ipv6, {base::Status(), no}).status().message());
+  }
+
+  void listening_in_a_family_that_is_not_served() {
+    const base::SocketAddress v6{*base::IpAddress::parse("fd00::1"), 10256};
+    CPPUNIT_ASSERT_EQUAL(std::string("healthzBindAddress [fd00::1]:10256 is an IPv6 address, and this node serves no "
+                                     "IPv6; name one of the other family"),
+                         check_address_family("healthzBindAddress", v6, {Family::ipv4}));
+    CPPUNIT_ASSERT_EQUAL(std::string(), check_address_family("x", v6, {Family::ipv4, Family::ipv6}));
+    CPPUNIT_ASSERT_EQUAL(std::string(),
+                         check_address_family("x", {base::IpAddress::any(Family::ipv6), 10256}, {Family::ipv4}));
   }
 
   void debounce_waits_for_quiet_but_not_for_ever() {
