@@ -14,6 +14,7 @@
 #include <charconv>
 #include <condition_variable>
 #include <mutex>
+#include <vector>
 
 #include "core/kube/http/system_roots.hpp"
 
@@ -347,7 +348,11 @@ class HttpSession::Impl {
     message.set_response_stream(
         concurrency::streams::streambuf<uint8_t>(std::make_shared<ExchangeBuffer>(exchange)).create_ostream());
     message.set_request_uri(web::uri(route_.server.base_path + wanted.target));
-    if (!wanted.body.empty()) message.set_body(wanted.body, wanted.content_type);
+    if (!wanted.body.empty()) {
+      message.headers().set_content_type(wanted.content_type);
+      // As bytes: given text, the library reads a buffer of char through one of another type.
+      message.set_body(std::vector<unsigned char>(wanted.body.begin(), wanted.body.end()));
+    }
     // A connection is set up in this call. (Through a tunnel it is so later, elsewhere.)
     const SystemRootsNotWanted we_set_up_trust;
     client_->request(message, exchange->cancel.get_token())
