@@ -106,7 +106,10 @@ bool read_tuple(const nlattr* attribute, base::Family family, base::SocketAddres
 nlmsghdr* put_conntrack_dump(void* buffer, base::Family family, const FlowQuery& query, bool filtered,
                              std::uint32_t sequence) {
   nlmsghdr* message = put_header(buffer, IPCTNL_MSG_CT_GET, NLM_F_DUMP, family, sequence);
-  if (!filtered) return message;
+  if (!filtered) {
+    static_cast<nfgenmsg*>(mnl_nlmsg_get_payload(message))->nfgen_family = AF_UNSPEC;
+    return message;
+  }
   const TupleAttributes addresses = address_attributes(family);
   std::uint32_t original = kFilterProtocol;
   std::uint32_t reply = 0;

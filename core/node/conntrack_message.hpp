@@ -17,7 +17,8 @@ namespace sluice::node {
 inline constexpr std::size_t kConntrackRequestRoom = 512;
 
 // Asks for the UDP entries of the family that fit. `filtered`: lets the kernel choose;
-// without it, and with kernels before 5.8, everything comes.
+// without it every entry comes, of whatever family and protocol, and with kernels before 5.8
+// every one of the family.
 nlmsghdr* put_conntrack_dump(void* buffer, base::Family family, const FlowQuery& query, bool filtered,
                              std::uint32_t sequence);
 

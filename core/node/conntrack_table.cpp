@@ -7,10 +7,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <string>
 #include <vector>
 
 #include "core/node/conntrack_message.hpp"
+#include "core/node/sysctl.hpp"
 
 namespace sluice::node {
 namespace {
@@ -107,16 +109,26 @@ int dump(base::Family family, const FlowQuery& query, bool filtered, std::uint32
       if (at->nlmsg_type == NLMSG_DONE) return interrupted ? EINTR : 0;
       if (at->nlmsg_type == NLMSG_ERROR) return told_error(at);
       const auto flow = read_conntrack_entry(at);
-      if (flow && !fits_ports(query, *flow)) filter_ignored = true;
-      if (flow && !visitor(*flow)) return 0;
+      if (!flow || flow->source.address.family() != family) continue;
+      if (filtered && !fits_ports(query, *flow)) filter_ignored = true;
+      if (!visitor(*flow)) return 0;
     }
   }
 }
 
 }  // namespace
 
+// Whether the table is small enough. Entries of other namespaces, which the kernel walks as well, it tells nobody.
+bool KernelConntrackTable::filtering() const {
+  if (!filters_) return false;
+  const auto text = Sysctl().read("net/netfilter/nf_conntrack_count");
+  std::uint64_t count = 0;
+  return text && std::from_chars(text->data(), text->data() + text->size(), count).ec == std::errc() &&
+         count <= most_filtered_;
+}
+
 FlowQuery KernelConntrackTable::askable(base::Family family, const FlowQuery& query) const {
-  if (!filters_) return {};
+  if (!filtering()) return {};
   if (family == base::Family::ipv4) return query;
   // The kernel compares IPv6 addresses of a filter the wrong way round, seen up to 6.18: it
   // shows all but the address asked for. Ports are compared rightly.
@@ -125,8 +137,9 @@ FlowQuery KernelConntrackTable::askable(base::Family family, const FlowQuery& qu
 
 base::Status KernelConntrackTable::visit(base::Family family, const FlowQuery& query, const Visitor& visitor) {
   bool filter_ignored = false;
-  int error = dump(family, query, filters_, ++sequence_, filter_ignored, visitor);
-  if (filters_ && (error == EOPNOTSUPP || error == EINVAL)) {
+  const bool filtered = filtering();
+  int error = dump(family, query, filtered, ++sequence_, filter_ignored, visitor);
+  if (filtered && (error == EOPNOTSUPP || error == EINVAL)) {
     // A filter this kernel cannot apply; if it is connection tracking that is missing,
     // the second attempt says so as well.
     error = dump(family, query, false, ++sequence_, filter_ignored, visitor);

@@ -18,26 +18,33 @@ import environment  # noqa: E402
 import report  # noqa: E402
 import smoke  # noqa: E402
 from cluster import Cluster  # noqa: E402
+from conntrack_measurement import FLAGS as CONNTRACK_FLAGS, ConntrackMeasurement  # noqa: E402
 from core_measurement import FLAGS as CORE_FLAGS, CoreMeasurement  # noqa: E402
 from measurement import Measurement  # noqa: E402
 from network import BenchError, Network  # noqa: E402
 from subjects import KubeProxy, Sluiced  # noqa: E402
+from tracking import Room  # noqa: E402
 
-PARTS = ("core", "nft", "legacy")
+PARTS = ("core", "nft", "legacy", "conntrack")
 
 
 def options():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--builddir", default=".", help="where make was run (default: here)")
     parser.add_argument("--parts", type=_words(PARTS), default=list(PARTS), metavar="PART,...",
-                        help="core: no kernel; nft, legacy: with packets, variants of iptables (default: all three)")
+                        help="core: no kernel; nft, legacy: with packets, variants of iptables; conntrack: "
+                             "beside many tracked flows (default: all four)")
     parser.add_argument("--services", type=_numbers, default=[100, 1000, 5000, 10000], metavar="N,...",
                         help="numbers of Services (default 100,1000,5000,10000)")
     parser.add_argument("--core-services", type=_numbers, default=[100, 1000, 10000], metavar="N,...",
                         help="the same for the core (default 100,1000,10000)")
+    parser.add_argument("--entries", type=_numbers, default=[1_000_000], metavar="N,...",
+                        help="numbers of tracked UDP flows; nf_conntrack_max is raised for the time (default 1000000)")
     parser.add_argument("--endpoints", type=int, default=10, help="endpoints of each (default %(default)s)")
     parser.add_argument("--changes", type=int, default=20, help="single changes of each kind (default %(default)s)")
     parser.add_argument("--core-changes", type=int, default=50, help="the same for the core (default %(default)s)")
+    parser.add_argument("--conntrack-changes", type=int, default=300,
+                        help="the same beside tracked flows, each way (default %(default)s)")
     parser.add_argument("--connects", type=int, default=200, help="connects to time (default %(default)s)")
     parser.add_argument("--churn-seconds", type=float, default=30, help="length of the churn (default %(default)s)")
     parser.add_argument("--mode", default="iptables", help="backend, --proxy-mode of both (default %(default)s)")
@@ -77,19 +84,25 @@ def _read(path):
         return json.load(file)
 
 
-def measure(kind, place, part, services, wanted, until):
-    """One row: what identifies it, its figures, and under `gave_up` why there are no more."""
+def measure(kind, place, part, number, wanted, until):
+    """One row: what identifies it, its figures, and under `gave_up` why there are no more.
+
+    `number` is that of Services, or of entries.
+    """
     directory = tempfile.mkdtemp(prefix="sluice-bench-")
     os.chmod(directory, 0o755)
-    iptables = None if part == "core" else part
+    iptables = {"core": None, "conntrack": "nft"}.get(part, part)
+    services, endpoints = (1, 1) if part == "conntrack" else (number, wanted.endpoints)
     row = {"program": kind.name, "mode": "print" if part == "core" else wanted.mode,
            "iptables": iptables if wanted.mode == "iptables" else None, "services": services,
-           "endpoints": wanted.endpoints}
+           "endpoints": endpoints}
+    if part == "conntrack":
+        row["entries"] = number
     cluster = subject = measurement = None
     try:
-        with Network(os.path.join(wanted.builddir, "test", "tools", "netecho")) as network:
+        with Room(row.get("entries", 0)), Network(os.path.join(wanted.builddir, "test", "tools", "netecho")) as network:
             try:
-                cluster = Cluster(directory, services, wanted.endpoints)
+                cluster = Cluster(directory, services, endpoints)
                 subject = kind(place, network, directory, cluster.kubeconfig, row["mode"])
                 row["version"] = subject.version()
                 if part == "core":
@@ -97,6 +110,10 @@ def measure(kind, place, part, services, wanted, until):
                     subject.flags += CORE_FLAGS
                     subject.environment["SLUICE_PRINT_PATH"] = printed
                     measurement = CoreMeasurement(subject, cluster, printed, wanted)
+                elif part == "conntrack":
+                    subject.use_iptables(iptables)
+                    subject.flags += CONNTRACK_FLAGS
+                    measurement = ConntrackMeasurement(subject, cluster, wanted, number)
                 else:
                     subject.use_iptables(iptables)
                     measurement = Measurement(subject, cluster, network, wanted, row["iptables"])
@@ -117,19 +134,20 @@ def measure(kind, place, part, services, wanted, until):
 def kinds(part, wanted):
     """The programs to measure, and where each is."""
     found = [(Sluiced, wanted.builddir)]
-    if wanted.kube_proxy and part != "core":
+    if wanted.kube_proxy and part not in ("core", "conntrack"):
         found.append((KubeProxy, os.path.abspath(wanted.kube_proxy)))
     return found
 
 
 def rows(wanted):
     for part in wanted.parts:
-        sizes = wanted.core_services if part == "core" else wanted.services
+        sizes = {"core": wanted.core_services, "conntrack": wanted.entries}.get(part, wanted.services)
         for kind, place in kinds(part, wanted):
             until = time.monotonic() + wanted.part_minutes * 60
-            for services in sizes:
-                print(f"bench: {kind.name} {part}, {services:,} Services", file=sys.stderr, flush=True)
-                yield measure(kind, place, part, services, wanted, until)
+            for number in sizes:
+                unit = "tracked flows" if part == "conntrack" else "Services"
+                print(f"bench: {kind.name} {part}, {number:,} {unit}", file=sys.stderr, flush=True)
+                yield measure(kind, place, part, number, wanted, until)
 
 
 def main():

@@ -53,15 +53,16 @@ class Changes:
 
     def move_all(self):
         self.turn_all()
-        return self._move(self._expected())
+        return self._move(self.expected())
 
     def turn_all(self):
         """What `move_all` changes, without waiting for it: the endpoints that are to answer."""
         place = AFTER if self._places[0] == BEFORE else BEFORE
         self._places = [place] * self._cluster.endpoints
-        return self._cluster.slice(self._number, self._places), self._expected()
+        return self._cluster.slice(self._number, self._places), self.expected()
 
-    def _expected(self):
+    def expected(self):
+        """The endpoints that answer once everything sent so far has arrived."""
         number = self._number * self._cluster.endpoints
         return {address(place, number + index) for index, place in enumerate(self._places)}
 

@@ -131,6 +131,23 @@ def _service(name, cluster_ip):
                                                          "targetPort": POD_PORT}]}}
 
 
+def udp_service(name, addresses):
+    """A name server at these addresses."""
+    made = _service(name, addresses[0])
+    made["spec"]["ports"] = [{"name": "dns", "protocol": "UDP", "port": 53, "targetPort": 53}]
+    if addresses[1:]:
+        made["spec"]["externalIPs"] = addresses[1:]
+    return made
+
+
+def udp_slice(service, addresses):
+    made = _slice(service, [])
+    made["ports"] = [{"name": "dns", "protocol": "UDP", "port": 53}]
+    made["endpoints"] = [{"addresses": [one], "conditions": {"ready": True, "serving": True, "terminating": False}}
+                         for one in addresses]
+    return made
+
+
 def _slice(service, endpoints):
     return {"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4",
             "metadata": {"namespace": NAMESPACE, "name": service + "-0",

@@ -53,7 +53,7 @@ class Network:
 
     def __enter__(self):
         remove_leftovers()
-        signal.signal(signal.SIGTERM, _end)
+        end_at_signals()
         self._home = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
         try:
             self._build()
@@ -144,6 +144,12 @@ def _remove(namespace):
         except ProcessLookupError:
             continue
     run("ip", "netns", "del", namespace, check=False)
+
+
+def end_at_signals():
+    """Whatever has been begun is ended in order."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _end)
 
 
 def _end(number, _frame):

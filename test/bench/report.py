@@ -64,10 +64,29 @@ CORE = [
                               ("service_added", "Service added"))
         for key, heading in (("ms_p50", "ms p50"), ("ms_p99", "p99"), ("own_cpu_ms_p50", "own CPU p50"))]),
 ]
+# Changes of a TCP Service, with the table of tracked flows …
+CONNTRACK_TIMES = [("empty", "empty"), ("full", "full"), ("churn_empty", "empty, UDP churn"),
+                   ("churn_full", "full, UDP churn"), ("looking", "full, during looks"),
+                   ("removing", "during a removal")]
+CONNTRACK = [
+    ("Tracked UDP flows: looks, and anonymous memory in MiB", [
+        ("memory_empty_mib", "peak, table empty"), ("memory_full_mib", "peak, full"), ("memory_growth_mib", "growth"),
+        ("look_endpoint_seconds", "look for one endpoint s"), ("look_everything_seconds", "look at everything s"),
+        ("empty_look_everything_seconds", "the same, table empty"), ("removal_seconds", "all removed s"),
+        ("removed_entries", "removed"), ("left_entries", "left")]),
+    ("Tracked UDP flows: one change of a TCP Service (ms)", [
+        (f"{one}_ms_{rank}", f"{title} {rank}" if rank == "p50" else rank)
+        for one, title in CONNTRACK_TIMES for rank in ("p50", "p99")]),
+    ("Tracked UDP flows: how much was looked meanwhile", [
+        ("churn_empty_looks", "UDP churn, table empty: looks"), ("churn_full_looks", "full: looks"),
+        ("churn_full_looking_percent", "% of the time"), ("looking_changes", "changes during looks"),
+        ("removing_changes", "during a removal")]),
+]
 
-# What has to be nothing, for sluiced.
+# What has to be nothing, for sluiced, and what has a limit.
 ZERO = ("load_failed_connects", "churn_failed_connects", "restart_failed_connects", "start_late_services",
-        "restart_kernel_writes")
+        "restart_kernel_writes", "left_entries")
+MOST = {"memory_growth_mib": 16}
 FLAT_WITHIN = 1.5
 FLAT = ("one_endpoint_own_cpu_ms_p50", "all_endpoints_own_cpu_ms_p50", "service_added_own_cpu_ms_p50")
 
@@ -76,12 +95,24 @@ def is_core(row):
     return row["mode"] == "print"
 
 
+def is_conntrack(row):
+    return "entries" in row
+
+
+def tables_of(row):
+    return CONNTRACK if is_conntrack(row) else CORE if is_core(row) else WITH_PACKETS
+
+
 def what(row):
+    if is_conntrack(row):
+        return f"{row['program']} conntrack"
     variant = f"-{row['iptables']}" if row["iptables"] else ""
     return f"{row['program']} {row['mode']}{variant}"
 
 
 def size(row):
+    if is_conntrack(row):
+        return f"{row['entries']:,} flows"
     return f"{row['services']:,} × {row['endpoints']}"
 
 
@@ -98,9 +129,9 @@ def grid(headings, lines):
 
 
 def tables(rows):
-    for of_core, wanted in ((True, CORE), (False, SUMMARY + WITH_PACKETS)):
-        chosen = [row for row in rows if is_core(row) == of_core]
-        for title, columns in wanted if chosen else []:
+    for kind in (CORE, WITH_PACKETS, CONNTRACK):
+        chosen = [row for row in rows if tables_of(row) is kind]
+        for title, columns in (SUMMARY if kind is WITH_PACKETS else []) + kind if chosen else []:
             yield f"### {title}\n\n" + grid(["N × M", "program", *(heading for _, heading in columns)], [
                 [size(row), what(row), *(cell(row.get(key)) for key, _ in columns)] for row in chosen])
 
@@ -131,6 +162,9 @@ def shortcomings(rows):
         for figure in ZERO:
             if row["program"] == "sluiced" and row.get(figure):
                 yield f"{size(row)} {what(row)}: {figure} is {row[figure]}, and has to be 0"
+        for figure, most in MOST.items():
+            if row["program"] == "sluiced" and (row.get(figure) or 0) > most:
+                yield f"{size(row)} {what(row)}: {figure} is {row[figure]:.1f}, and has to be at most {most}"
 
 
 def whole(result):
@@ -157,12 +191,12 @@ def comparison(before, after):
 
 
 def _key(row):
-    return what(row), row["services"], row["endpoints"]
+    return what(row), size(row)
 
 
 def _two_rows(old, new):
     names = [(figure, f"{title.partition(' (')[0]}: {heading}")
-             for title, columns in (CORE if is_core(new) else WITH_PACKETS) for figure, heading in columns]
+             for title, columns in tables_of(new) for figure, heading in columns]
     return grid(["figure", "before", "after", "after / before"], [
         [name, cell(old.get(figure)), cell(new.get(figure)), _ratio(old.get(figure), new.get(figure))]
         for figure, name in names])

@@ -18,6 +18,8 @@ BROKEN = [
     ("a failed connect during a restart", {"restart_failed_connects": 1}, "restart_failed_connects"),
     ("a write of a restart without change", {"restart_kernel_writes": 2}, "restart_kernel_writes"),
     ("a middle above the 99th of a hundred", {"connect_last_us_p50": 3.0}, "connect_last_us_p50"),
+    ("memory that follows the table", {"memory_growth_mib": 17.0}, "memory_growth_mib"),
+    ("a stale flow that stays", {"left_entries": 1}, "left_entries"),
     ("a share above the whole", {"memory_private_mib": 2.0}, "memory_private_mib"),
 ]
 

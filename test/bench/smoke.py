@@ -10,6 +10,7 @@ from plausible import problem
 def make_tiny(wanted):
     wanted.services = wanted.core_services = [20]
     wanted.endpoints, wanted.changes, wanted.core_changes, wanted.connects, wanted.churn_seconds = 3, 2, 3, 20, 2
+    wanted.entries, wanted.conntrack_changes = [20_000], 3
     wanted.patience, wanted.change_patience, wanted.part_minutes = 20, 5, 1
 
 
@@ -17,7 +18,7 @@ def judge(result):
     """TAP; the exit status."""
     lines = list(selftest.checks())
     for row in result["results"]:
-        tables = report.CORE if report.is_core(row) else report.WITH_PACKETS
+        tables = report.tables_of(row)
         why = row.get("gave_up")
         lines.append((f"{report.what(row)}: the measurement runs to its end", why))
         for figure in (figure for _, columns in tables for figure, _ in columns):

@@ -26,10 +26,10 @@ class Subject:
     def __init__(self, network, directory, kubeconfig, mode):
         self._network = network
         self._directory = directory
-        self._log_path = os.path.join(directory, "daemon.log")
+        self.log_path = os.path.join(directory, "daemon.log")
         self.flags = ["--kubeconfig", kubeconfig, "--hostname-override", NODE_NAME, "--proxy-mode", mode,
                       "--cluster-cidr", CLUSTER_CIDR]
-        self.environment = {**os.environ, "LOG": self._log_path}
+        self.environment = {**os.environ, "LOG": self.log_path}
         self._process = None
         self._before_exec = Cpu()
 
@@ -75,7 +75,7 @@ class Subject:
 
     def last_words(self, lines=8):
         try:
-            with open(self._log_path, encoding="utf-8", errors="replace") as file:
+            with open(self.log_path, encoding="utf-8", errors="replace") as file:
                 return "; its last words:\n" + "\n".join(file.read().splitlines()[-lines:])
         except FileNotFoundError:
             return "; it said nothing"

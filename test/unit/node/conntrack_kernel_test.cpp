@@ -61,6 +61,7 @@ std::vector<Flow> flows(ConntrackTable& table, Family family, const FlowQuery& q
 class ConntrackKernelTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ConntrackKernelTest);
   CPPUNIT_TEST(entries_are_read_and_filtered_by_the_kernel);
+  CPPUNIT_TEST(a_large_table_is_read_whole_and_shows_the_same);
   CPPUNIT_TEST(exactly_the_entry_is_removed);
   CPPUNIT_TEST(a_pass_removes_what_is_stale_and_nothing_else);
   CPPUNIT_TEST(many_entries_are_removed_in_batches);
@@ -123,6 +124,31 @@ class ConntrackKernelTest : public CppUnit::TestFixture {
       CPPUNIT_ASSERT_EQUAL(std::size_t(1), shown({std::nullopt, 0, a.other_vip.address, 53}));
       CPPUNIT_ASSERT_EQUAL(std::size_t(ipv4 ? 1 : 2), shown({std::nullopt, 0, a.e1.address, a.e1.port}));
       CPPUNIT_ASSERT_EQUAL(std::size_t(ipv4 ? 1 : 3), shown({a.other_vip.address, 53, std::nullopt, 0}));
+      std::system("conntrack -F >/dev/null 2>&1");
+    });
+  }
+
+  // One walk of the kernel without an end would hold up packets.
+  void a_large_table_is_read_whole_and_shows_the_same() {
+    isolated([](const Addresses& a) {
+      const Addresses& other = a.family == Family::ipv4 ? kV6 : kV4;
+      CPPUNIT_ASSERT(insert("udp", client(a, 1), a.vip, a.e1));
+      CPPUNIT_ASSERT(insert("udp", client(a, 2), a.vip, a.e2));
+      CPPUNIT_ASSERT(insert("tcp", client(a, 3), a.vip, a.e2, "--state ESTABLISHED"));
+      CPPUNIT_ASSERT(insert("udp", client(other, 4), other.vip, other.e1));
+      KernelConntrackTable filtered(4);
+      KernelConntrackTable whole(3);
+      const FlowQuery query{std::nullopt, 0, a.e1.address, a.e1.port};
+      CPPUNIT_ASSERT(!filtered.askable(a.family, query).everything());
+      CPPUNIT_ASSERT(whole.askable(a.family, query).everything());
+      CPPUNIT_ASSERT_EQUAL(std::size_t(2), flows(whole, a.family, {}).size());
+      // It is asked for all there is, and shows more than was wanted.
+      CPPUNIT_ASSERT_EQUAL(std::size_t(2), flows(whole, a.family, query).size());
+      CPPUNIT_ASSERT_EQUAL(std::size_t(a.family == Family::ipv4 ? 1 : 2),
+                           flows(filtered, a.family, filtered.askable(a.family, query)).size());
+      // Once it has become smaller, the kernel is asked to choose again.
+      std::system("conntrack -D -p tcp >/dev/null 2>&1; conntrack -D -p tcp -f ipv6 >/dev/null 2>&1");
+      CPPUNIT_ASSERT(!whole.askable(a.family, query).everything());
       std::system("conntrack -F >/dev/null 2>&1");
     });
   }
