@@ -49,8 +49,9 @@ class Bench:
     def __enter__(self):
         directory = os.path.join(self.topology.directory, self.label)
         os.mkdir(directory)
-        # Left at 1 by an earlier daemon it would hide one that fails to set it, or sets it wrongly.
-        self.topology.run("node", "sysctl", "-qw", "net.ipv4.conf.all.route_localnet=0")
+        # Left at 1 by an earlier daemon they would hide one that fails to set them, or sets them wrongly.
+        self.topology.run("node", "sysctl", "-eqw", "net.ipv4.conf.all.route_localnet=0",
+                          "net.netfilter.nf_conntrack_tcp_be_liberal=0")
         if self.source_name == "manifests":
             self.source = manifests.ManifestSource(directory)
         else:
