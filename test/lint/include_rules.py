@@ -41,6 +41,7 @@ THIRD_PARTY = {
     "boost/asio": ("core/kube/", "core/serve/", "core/ctl/"),
     "boost/beast": ("core/kube/", "core/serve/", "core/ctl/"),
     "boost/dll": ("core/plugin/", "test/abi/"),
+    "boost/intrusive/": ("plugins/",),
     "boost/program_options": ("core/app/", "core/ctl/"),
     "cppunit/": ("test/unit/", "test/abi/"),
     "cpprest/": ("core/kube/http/",),

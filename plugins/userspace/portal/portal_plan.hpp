@@ -1,0 +1,85 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What sends packets to the proxy: the rules of one service port, and what the node
+// tells that they depend on. Values.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plugins/common/netfilter/restore.hpp"
+#include "sluice/abi/node.hpp"
+#include "sluice/abi/service.hpp"
+
+namespace sluice::userspace {
+
+// BEH 8.1; the last one is ours: addresses that nobody may reach this way (source ranges, policy Local without a local
+// endpoint) are dropped there, as KUBE-PROXY-FIREWALL does in mode iptables.
+inline constexpr const char* kPortalsContainer = "KUBE-PORTALS-CONTAINER";
+inline constexpr const char* kPortalsHost = "KUBE-PORTALS-HOST";
+inline constexpr const char* kNodePortContainer = "KUBE-NODEPORT-CONTAINER";
+inline constexpr const char* kNodePortHost = "KUBE-NODEPORT-HOST";
+inline constexpr const char* kNodePortNonLocal = "KUBE-NODEPORT-NON-LOCAL";
+inline constexpr const char* kPortalsFirewall = "KUBE-PORTALS-FIREWALL";
+
+// Where the proxy listens for one service port; 0: it has no such face.
+struct ProxyPorts {
+  std::uint16_t cluster = 0;
+  std::uint16_t local = 0;
+  bool operator==(const ProxyPorts&) const = default;
+};
+
+// Which faces a service port needs: the one that leads to all endpoints, the one that leads to those of this node. A
+// service port without endpoints has its faces as well: clients are accepted and closed (BEH case 130).
+struct FaceNeeds {
+  bool cluster = false;
+  bool local = false;
+};
+FaceNeeds faces_of(const abi::ServicePort& port);
+
+// The facts of the node that rules depend on. A change of any takes a full transaction.
+struct PortalFacts {
+  abi::Family family = abi::Family::kIpv4;
+  std::optional<abi::Address> listen_address;  // empty: the proxy listens on all addresses
+  std::optional<abi::Address> host_address;    // node_ip while it is an address of this node
+  bool node_ports_match_all = true;
+  bool node_ports_on_localhost = true;
+  std::vector<abi::Address> node_port_addresses;
+  abi::LocalDetectorKind detector = abi::LocalDetectorKind::kNone;
+  abi::Prefix detector_cidr{};
+  std::string detector_interface;
+  bool operator==(const PortalFacts&) const = default;
+};
+PortalFacts portal_facts(abi::Family family, const std::optional<abi::Address>& listen_address,
+                         const abi::NodeFacts& node);
+
+struct PortalRule {
+  netfilter::Table table;
+  std::string chain;
+  std::string rule;  // what follows the name of the chain
+  bool operator==(const PortalRule&) const = default;
+};
+
+struct Portal {
+  std::string name;  // printed: "shop/cart:http"
+  abi::Protocol protocol;
+  std::vector<PortalRule> rules;  // in the order they are to stand in their chains
+};
+
+// Rules for every frontend of `port` but those withheld (their address is claimed by somebody else). Pure.
+// `withheld` holds indices into port.frontends.
+Portal plan_portal(const PortalFacts& facts, const abi::ServicePort& port, const ProxyPorts& ports,
+                   const std::vector<std::size_t>& withheld);
+
+// Jumps from the built-in chains, with their position.
+struct FixedRule {
+  PortalRule rule;
+  bool first;  // prepend where it is missing; else append
+};
+std::vector<FixedRule> fixed_rules(const PortalFacts& facts);
+
+}  // namespace sluice::userspace

@@ -1,0 +1,66 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Keeps the portals' rules in the kernel: reads it once, writes the difference, notices
+// when somebody else changed them. The apply thread only.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plugins/userspace/portal/portal_plan.hpp"
+
+namespace sluice::netfilter {
+class Kernel;
+}
+
+namespace sluice::userspace {
+
+// Of a service port: printed name and protocol.
+using PortalId = std::pair<std::string, abi::Protocol>;
+
+class PortalWriter {
+ public:
+  using Now = std::function<std::uint64_t()>;  // nanoseconds
+
+  // `kernel` outlives this.
+  PortalWriter(netfilter::Kernel& kernel, abi::Family family, Now now);
+  ~PortalWriter();
+
+  // One look at the kernel. Returns the ports that rules of an earlier process lead to, so that the proxy can listen
+  // there again and neither rules nor tracked flows change with a restart. Throws sdk::Failure.
+  std::map<PortalId, ProxyPorts> adopt();
+
+  struct Written {
+    std::size_t lines = 0;                       // sent to the kernel
+    std::size_t rules = 0;                       // owned now
+    std::map<std::string, std::string> refused;  // service ports whose rules were refused, by printed name, and why;
+                                                 // nothing of theirs is in place, the rest is
+  };
+  // After these the kernel holds exactly what was given; equal content: nothing is written. Throw sdk::Failure, which
+  // leaves a state between; the next call has to be write_full().
+  Written write_full(const std::vector<FixedRule>& fixed, const std::vector<Portal>& portals);
+  // A portal replaces the one with its id. REQUIRES: a write_full() before.
+  Written write_delta(const std::vector<Portal>& changed, const std::vector<PortalId>& removed);
+
+  // What is damaged, in a phrase; empty when all is as written. Cheap while nobody else writes (BEH: as the iptables
+  // backend does it: generation number with nf_tables, a look each time with the old one, never more than a twentieth
+  // of one processor).
+  std::optional<std::string> find_damage();
+
+  // Removes jumps and chains, but those for which `keep` says so.
+  void remove_all(const std::function<bool(netfilter::Table, const std::string& chain)>& keep);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace sluice::userspace

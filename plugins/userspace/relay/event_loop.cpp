@@ -1,0 +1,129 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/userspace/relay/event_loop.hpp"
+
+#include <sys/eventfd.h>
+
+#include <cerrno>
+#include <ctime>
+#include <system_error>
+#include <utility>
+
+namespace sluice::userspace {
+namespace {
+
+constexpr Nanoseconds kMillisecond = 1'000'000;
+
+int checked(int fd, const char* what) {
+  if (fd < 0) throw std::system_error(errno, std::system_category(), what);
+  return fd;
+}
+
+}  // namespace
+
+Nanoseconds EventLoop::clock() noexcept {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<Nanoseconds>(now.tv_sec) * 1'000'000'000 + static_cast<Nanoseconds>(now.tv_nsec);
+}
+
+EventLoop::EventLoop()
+    : epoll_(checked(epoll_create1(EPOLL_CLOEXEC), "epoll_create1")),
+      wake_fd_(checked(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), "eventfd")),
+      now_(clock()) {
+  const int failure = add(wake_fd_.get(), EPOLLIN, &wake_);
+  if (failure != 0) throw std::system_error(failure, std::system_category(), "epoll_ctl");
+}
+
+EventLoop::~EventLoop() = default;
+
+int EventLoop::add(int fd, std::uint32_t events, EventHandler* handler) noexcept {
+  epoll_event event{};
+  event.events = events;
+  event.data.ptr = handler;
+  return epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : errno;
+}
+
+int EventLoop::modify(int fd, std::uint32_t events, EventHandler* handler) noexcept {
+  epoll_event event{};
+  event.events = events;
+  event.data.ptr = handler;
+  return epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event) == 0 ? 0 : errno;
+}
+
+void EventLoop::remove(int fd) noexcept { epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr); }
+
+void EventLoop::arm(Timer& timer, Nanoseconds deadline) noexcept {
+  if (timer.is_linked()) timer.unlink();
+  timer.deadline_ = deadline;
+  timers_.insert(timer);
+}
+
+void EventLoop::retire(std::unique_ptr<Retired> object) { retired_.push_back(std::move(object)); }
+
+void EventLoop::post(std::function<void()> work) {
+  bool first = false;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    first = posted_.empty();
+    posted_.push_back(std::move(work));
+  }
+  if (!first) return;  // it has been woken already
+  const std::uint64_t one = 1;
+  while (write(wake_fd_.get(), &one, sizeof(one)) < 0 && errno == EINTR) {
+  }
+}
+
+void EventLoop::stop() {
+  post([this] { stopping_ = true; });
+}
+
+void EventLoop::Wake::on_events(std::uint32_t) noexcept {
+  std::uint64_t count = 0;
+  while (read(loop.wake_fd_.get(), &count, sizeof(count)) < 0 && errno == EINTR) {
+  }
+  loop.run_posted();
+}
+
+void EventLoop::run_posted() noexcept {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    running_.swap(posted_);
+  }
+  for (auto& work : running_) work();
+  running_.clear();
+}
+
+void EventLoop::run_timers() noexcept {
+  while (!timers_.empty() && timers_.begin()->deadline() <= now_) {
+    Timer& due = *timers_.begin();
+    due.unlink();
+    due.on_timer();
+  }
+}
+
+int EventLoop::patience() const noexcept {
+  if (timers_.empty()) return -1;
+  const Nanoseconds next = timers_.begin()->deadline();
+  const Nanoseconds now = clock();
+  if (next <= now) return 0;
+  const Nanoseconds wait = (next - now + kMillisecond - 1) / kMillisecond;
+  return wait > 3'600'000 ? 3'600'000 : static_cast<int>(wait);
+}
+
+void EventLoop::run() noexcept {
+  std::array<epoll_event, kBatch> events;
+  while (!stopping_) {
+    const int count = epoll_wait(epoll_.get(), events.data(), kBatch, patience());
+    now_ = clock();
+    for (int i = 0; i < count; ++i) {
+      static_cast<EventHandler*>(events[static_cast<std::size_t>(i)].data.ptr)
+          ->on_events(events[static_cast<std::size_t>(i)].events);
+    }
+    run_timers();
+    retired_.clear();
+  }
+}
+
+}  // namespace sluice::userspace

@@ -1,0 +1,114 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// One thread of the relays: epoll, timers, and work handed over from other threads.
+//
+// Handlers are plain objects with a function; nothing is allocated for an event. An
+// object that ends while events for it may still be in hand goes through retire(), which
+// frees it after the batch.
+#pragma once
+
+#include <sys/epoll.h>
+
+#include <array>
+#include <atomic>
+#include <boost/intrusive/set.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "plugins/userspace/balancer/balancer.hpp"
+#include "plugins/userspace/descriptor.hpp"
+
+namespace sluice::userspace {
+
+// What epoll calls. Lives as long as its descriptor is watched, plus the batch.
+class EventHandler {
+ public:
+  virtual void on_events(std::uint32_t events) noexcept = 0;
+
+ protected:
+  ~EventHandler() = default;
+};
+
+// Fires once at its deadline. Unlinks itself when it ends.
+class Timer : public boost::intrusive::set_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
+ public:
+  virtual void on_timer() noexcept = 0;
+  Nanoseconds deadline() const noexcept { return deadline_; }
+  bool armed() const noexcept { return is_linked(); }
+  void disarm() noexcept { unlink(); }
+  friend bool operator<(const Timer& a, const Timer& b) noexcept { return a.deadline_ < b.deadline_; }
+
+  virtual ~Timer() = default;
+
+ private:
+  friend class EventLoop;
+  Nanoseconds deadline_ = 0;
+};
+
+// Base of what retire() takes.
+class Retired {
+ public:
+  virtual ~Retired() = default;
+};
+
+class EventLoop {
+ public:
+  EventLoop();   // throws std::system_error
+  ~EventLoop();  // REQUIRES: not running
+  EventLoop(const EventLoop&) = delete;
+  EventLoop& operator=(const EventLoop&) = delete;
+
+  // Until stop(). The thread that calls it is the loop's thread from then on.
+  void run() noexcept;
+
+  // Any thread. `work` runs on the loop's thread, in the order it was given.
+  void post(std::function<void()> work);
+  void stop();
+
+  // The rest: the loop's thread only (or no thread runs it yet).
+
+  // 0 or an errno. `handler` lives until the descriptor is closed or removed, and the batch is over.
+  [[nodiscard]] int add(int fd, std::uint32_t events, EventHandler* handler) noexcept;
+  [[nodiscard]] int modify(int fd, std::uint32_t events, EventHandler* handler) noexcept;
+  void remove(int fd) noexcept;
+
+  // Replaces an earlier deadline of the same timer.
+  void arm(Timer& timer, Nanoseconds deadline) noexcept;
+
+  // Frees `object` after the events in hand.
+  void retire(std::unique_ptr<Retired> object);
+
+  // Monotonic; as of the beginning of the batch in hand.
+  Nanoseconds now() const noexcept { return now_; }
+  static Nanoseconds clock() noexcept;
+
+ private:
+  static constexpr int kBatch = 256;
+  struct Wake final : EventHandler {
+    explicit Wake(EventLoop& owner) noexcept : loop(owner) {}
+    void on_events(std::uint32_t events) noexcept override;
+    EventLoop& loop;
+  };
+
+  void run_posted() noexcept;
+  void run_timers() noexcept;
+  int patience() const noexcept;  // milliseconds until the next deadline; -1: for ever
+
+  Descriptor epoll_;
+  Descriptor wake_fd_;
+  Wake wake_{*this};
+  Nanoseconds now_;
+  bool stopping_ = false;
+  boost::intrusive::multiset<Timer, boost::intrusive::constant_time_size<false>> timers_;
+  std::vector<std::unique_ptr<Retired>> retired_;
+  std::mutex mutex_;
+  std::vector<std::function<void()>> posted_;
+  std::vector<std::function<void()>> running_;
+};
+
+}  // namespace sluice::userspace

@@ -1,0 +1,87 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The backend's own settings, read once from the flattened options. Values.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sluice/abi/types.hpp"
+#include "sluice/sdk/options.hpp"
+
+namespace sluice::userspace {
+
+// Who gets the next connection.
+enum class Balance {
+  kRoundRobin,        // one after the other, from a shuffled list
+  kLeastConnections,  // whoever has the fewest open ones
+  kTwoChoices,        // the less loaded of two taken at random
+};
+
+// What becomes of established TCP connections whose endpoint, or Service, is gone.
+enum class WhenRemoved {
+  kKeep,   // they live until one of the ends closes
+  kDrain,  // they are reset after `drain`
+  kReset,  // they are reset at once
+};
+
+struct PortRange {
+  std::uint16_t low = 0;
+  std::uint16_t high = 0;  // inclusive; 0: the kernel chooses
+  bool any() const noexcept { return high == 0; }
+  bool operator==(const PortRange&) const = default;
+};
+
+struct OutlierSettings {
+  unsigned failures = 3;  // dials that failed in a row until an endpoint is passed over; 0: never
+  std::chrono::milliseconds first_pause{1000};
+  std::chrono::milliseconds longest_pause{60000};  // doubles each time up to this
+  bool operator==(const OutlierSettings&) const = default;
+};
+
+// What the threads that relay need. Both families share them when these are equal.
+struct RelaySettings {
+  unsigned threads = 0;  // 0: one for each processor this process may use
+  std::vector<std::chrono::milliseconds> dial_timeouts{
+      std::chrono::milliseconds(250), std::chrono::milliseconds(500), std::chrono::milliseconds(1000),
+      std::chrono::milliseconds(2000)};                    // BEH 8.4: the ladder
+  std::chrono::milliseconds tcp_idle_timeout{0};           // 0: none
+  std::chrono::seconds tcp_keepalive{15};                  // idle time before the first probe, and between probes; 0: off
+  std::chrono::milliseconds udp_timeout{250};              // BEH 8.5
+  WhenRemoved when_removed = WhenRemoved::kKeep;
+  std::chrono::milliseconds drain{30000};
+  std::size_t max_connections = 0;                         // TCP, all Services together; 0: as many as descriptors allow
+  std::size_t max_udp_clients = 65536;                     // all Services together; the one idle longest goes first
+  std::size_t pipe_bytes = 1 << 20;                        // of one direction of one connection, while it is busy
+  bool operator==(const RelaySettings&) const = default;
+};
+
+struct BalancerSettings {
+  Balance balance = Balance::kRoundRobin;
+  OutlierSettings outliers;
+  std::size_t max_affinity_clients = 100000;  // of one list of endpoints; the one not seen longest goes first
+  bool operator==(const BalancerSettings&) const = default;
+};
+
+struct Settings {
+  std::optional<abi::Address> listen_address;  // empty: all addresses
+  PortRange proxy_ports;
+  RelaySettings relay;
+  BalancerSettings balancer;
+  // "namespace/name", "namespace/name:port" or "namespace/*": their endpoints are told the client's address by PROXY
+  // protocol v2. TCP only.
+  std::vector<std::string> proxy_protocol;
+
+  bool uses_proxy_protocol(std::string_view namespace_name, std::string_view service_name,
+                           std::string_view port_name) const;
+};
+
+// Throws sdk::Failure (kInvalid) whose object is the key: unknown, malformed or out of range, and what is allowed.
+Settings read_settings(const sdk::Options& options, abi::Family family);
+
+}  // namespace sluice::userspace
