@@ -13,7 +13,10 @@ BUILD="autoconf automake libtool make g++ pkg-config gawk
 DEMO="iproute2 iptables procps"
 PACKAGE="debhelper dpkg-dev"
 TEST="libcppunit-dev conntrack iproute2 ipset iptables nftables procps python3 openssl curl clang libclang-rt-dev llvm
-  man-db prometheus util-linux binutils $PACKAGE lintian mmdebstrap"
+  man-db prometheus util-linux binutils $PACKAGE lintian mmdebstrap
+  haproxy socat nginx libnginx-mod-stream"
+# Of these, tests start their own; this machine is not to serve anything because it was tested on.
+SERVERS="haproxy nginx"
 
 packages=
 for set in "$@"; do
@@ -38,6 +41,17 @@ if [ "$(id -u)" != 0 ]; then
 fi
 echo "Installing:$missing"
 export DEBIAN_FRONTEND=noninteractive
+policy=/usr/sbin/policy-rc.d
+if [ ! -e "$policy" ]; then
+  trap 'rm -f "$policy"' EXIT
+  printf '#!/bin/sh\nexit 101\n' >"$policy"
+  chmod 755 "$policy"
+fi
 apt-get -qq update
 # shellcheck disable=SC2086
 apt-get -qq -y install --no-install-recommends $missing >/dev/null
+for server in $SERVERS; do
+  case "$missing " in
+    *" $server "*) systemctl --quiet disable "$server.service" 2>/dev/null || true ;;  # without systemd nothing is to do
+  esac
+done

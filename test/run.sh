@@ -168,24 +168,39 @@ part_apiserver() { tap test 300 python3 "$src/test/apiserver/test_apiserver.py";
 
 # A backend without the daemon, against a real kernel.
 part_kernel() {
-  make -C "$build" -j "$SLUICE_JOBS" test/system/iptables_roundtrip >"$logs/kernel.log" 2>&1
+  make -C "$build" -j "$SLUICE_JOBS" test/system/iptables_roundtrip test/system/userspace_roundtrip >"$logs/kernel.log" 2>&1
   SLUICE_BUILDDIR=$build
   export SLUICE_BUILDDIR
   tap iptables 300 "$src/test/system/iptables_kernel_test.sh" "$build/test/system/iptables_roundtrip"
+  tap userspace 120 "$src/test/system/iptables_kernel_test.sh" "$build/test/system/userspace_roundtrip"
 }
 
 # Every case runs in peace; those that share a daemon again while everything around them
-# changes; some, in the long form all, with the old iptables. The long form also tests the tests.
+# changes; some, in the long form all, with the old iptables; and what is about the backend with mode userspace.
+# The long form tests that under change, too, and the tests themselves.
 part_system() {
   build_ahead
   system=$src/test/system/run.py
   short=--short
   [ "$long" = 0 ] || short=
-  tap cases 900 python3 "$system" --builddir "$build" --lanes 3 --results "$logs/system-nft.json" --keep-logs "$logs/system"
-  tap churn 900 python3 "$system" --builddir "$build" --churn --keep-logs "$logs/system-churn"
+  # shellcheck disable=SC2086
+  tap cases 900 python3 "$system" --builddir "$build" --lanes 5 $short \
+    --results "$logs/system-nft.json" --keep-logs "$logs/system"
+  # shellcheck disable=SC2086
+  tap churn 900 python3 "$system" --builddir "$build" --churn $short --keep-logs "$logs/system-churn"
   # shellcheck disable=SC2086
   tap legacy 900 python3 "$system" --builddir "$build" --lanes 3 --iptables legacy $short \
     --results "$logs/system-legacy.json" --keep-logs "$logs/system-legacy"
+  # shellcheck disable=SC2086
+  tap userspace 900 python3 "$system" --builddir "$build" --lanes 4 --backend userspace $short \
+    --results "$logs/system-userspace.json" --keep-logs "$logs/system-userspace"
+  # shellcheck disable=SC2086
+  tap userspace-legacy 900 python3 "$system" --builddir "$build" --lanes 3 --backend userspace --iptables legacy $short \
+    --keep-logs "$logs/system-userspace-legacy"
+  if [ "$long" != 0 ]; then
+    tap userspace-churn 900 python3 "$system" --builddir "$build" --backend userspace --churn \
+      --keep-logs "$logs/system-userspace-churn"
+  fi
   if [ "$long" != 0 ]; then tap selftest 3600 python3 "$src/test/system/selftest.py" --builddir "$build"; fi
 }
 

@@ -4,6 +4,8 @@
 #include "core/app/conntrack_feed.hpp"
 
 #include <algorithm>
+#include <unordered_set>
+#include <utility>
 
 namespace sluice::app {
 namespace {
@@ -16,7 +18,7 @@ void sort_unique(Addresses& addresses) {
   addresses.shrink_to_fit();
 }
 
-node::UdpPortPtr udp_port(const store::ServicePort& port) {
+std::shared_ptr<node::UdpPort> udp_port(const store::ServicePort& port) {
   auto out = std::make_shared<node::UdpPort>();
   for (const store::Frontend& frontend : port.frontends) {
     if (frontend.kind == store::FrontendKind::node_port) {
@@ -43,6 +45,8 @@ node::NodePortScope node_port_scope(const snapshot::NodeFacts& facts) {
   out.addresses = facts.node_ports_match_all ? facts.local_addresses : facts.node_port_addresses;
   std::sort(out.addresses.begin(), out.addresses.end());
   out.loopback = facts.node_ports_on_localhost;
+  out.local = facts.local_addresses;
+  std::sort(out.local.begin(), out.local.end());
   return out;
 }
 
@@ -59,14 +63,34 @@ node::UdpChange ConntrackFeed::update(const snapshot::Transaction& transaction) 
   }
   for (const auto& port : transaction.service_ports) {
     if (port->key.protocol != model::Protocol::udp) continue;
-    out.ports.emplace_back(node::UdpPortKey{port->key.service, port->key.port_name}, udp_port(*port));
+    const node::UdpPortKey key{port->key.service, port->key.port_name};
+    auto value = udp_port(*port);
+    if (const auto found = relays_.find(key); found != relays_.end()) value->relays = found->second;
+    out.ports.emplace_back(key, std::move(value));
   }
-  for (const auto& key : transaction.removed) {
-    if (key.protocol == model::Protocol::udp) {
-      out.ports.emplace_back(node::UdpPortKey{key.service, key.port_name}, nullptr);
-    }
+  for (const auto& removed : transaction.removed) {
+    if (removed.protocol != model::Protocol::udp) continue;
+    const node::UdpPortKey key{removed.service, removed.port_name};
+    relays_.erase(key);
+    out.ports.emplace_back(key, nullptr);
   }
+  if (out.full) forget_unnamed(out);
   return out;
+}
+
+void ConntrackFeed::relays(const node::UdpPortKey& key, std::vector<std::uint16_t> ports) {
+  if (ports.empty()) {
+    relays_.erase(key);
+  } else {
+    relays_.insert_or_assign(key, std::move(ports));
+  }
+}
+
+void ConntrackFeed::forget_unnamed(const node::UdpChange& everything) {
+  if (relays_.empty()) return;
+  std::unordered_set<node::UdpPortKey> named;
+  for (const auto& [key, port] : everything.ports) named.insert(key);
+  std::erase_if(relays_, [&](const auto& entry) { return !named.contains(entry.first); });
 }
 
 }  // namespace sluice::app

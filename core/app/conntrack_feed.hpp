@@ -5,7 +5,10 @@
 // ports as plain values. Costs nothing when no UDP service port is in it. One thread.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <unordered_map>
+#include <vector>
 
 #include "core/node/conntrack_flow.hpp"
 #include "core/snapshot/transaction.hpp"
@@ -14,9 +17,17 @@ namespace sluice::app {
 
 class ConntrackFeed {
  public:
+  // The kernel has the transaction now.
   node::UdpChange update(const snapshot::Transaction& transaction);
 
+  // The backend receives what is sent to the service port at these ports of the node (abi/relay.hpp); sorted, none: it
+  // does not. Counts from the update on that names the service port.
+  void relays(const node::UdpPortKey& key, std::vector<std::uint16_t> ports);
+
  private:
+  void forget_unnamed(const node::UdpChange& everything);
+
+  std::unordered_map<node::UdpPortKey, std::vector<std::uint16_t>> relays_;  // none is empty
   node::NodePortScope scope_;
   std::shared_ptr<const snapshot::NodeFacts> facts_;  // that scope_ was made of
 };

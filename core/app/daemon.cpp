@@ -213,7 +213,12 @@ base::Result<std::future<base::Status>> Daemon::start_loop(base::Family family) 
   const auto folder = state_dir_.backend_folder(settings_.backend);
   if (!folder) return folder.status();
   backend.state_dir = *folder;
-  auto probe = loop->start([this, backend = std::move(backend)](plugin::HostCallbacks callbacks) {
+  auto probe = loop->start([this, backend = std::move(backend), feed = conntrack_feed.get()](
+                               plugin::HostCallbacks callbacks) {
+    callbacks.relays = [feed](plugin::RelayedPort relayed) {
+      feed->relays({{base::Symbol(relayed.name_space), std::move(relayed.service)}, base::Symbol(relayed.port_name)},
+                   std::move(relayed.ports));
+    };
     return plugin::BackendHandle::create(plugin_, backend, std::move(callbacks), &metrics_.of_plugins(), clock_);
   });
   families_.push_back(

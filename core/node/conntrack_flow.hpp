@@ -51,19 +51,22 @@ struct UdpPortKey {
   bool operator==(const UdpPortKey&) const = default;
 };
 
-// One UDP service port. Both lists sorted, each entry once.
+// One UDP service port. Lists sorted, each entry once.
 struct UdpPort {
   std::vector<base::SocketAddress> frontends;  // all but the node port
   std::uint16_t node_port = 0;                 // 0 = none
   std::vector<base::SocketAddress> serving;    // endpoints on any node, whatever policies say
+  std::vector<std::uint16_t> relays;           // where the backend itself receives, at any address of this node
+  bool served() const { return !serving.empty() || !relays.empty(); }
   bool operator==(const UdpPort&) const = default;
 };
 using UdpPortPtr = std::shared_ptr<const UdpPort>;
 
-// The addresses at which node ports are served.
+// The addresses of this node: those at which node ports are served, and all of them.
 struct NodePortScope {
   std::vector<base::IpAddress> addresses;  // sorted
   bool loopback = false;                   // all of 127.0.0.0/8, too
+  std::vector<base::IpAddress> local;      // sorted; without loopback ones
   bool operator==(const NodePortScope&) const = default;
 };
 

@@ -78,13 +78,19 @@ bool ConntrackState::at_node_port(const base::IpAddress& address) const {
          std::binary_search(scope_.addresses.begin(), scope_.addresses.end(), address);
 }
 
+bool ConntrackState::of_this_node(const base::IpAddress& address) const {
+  return address.is_loopback() || std::binary_search(scope_.local.begin(), scope_.local.end(), address);
+}
+
 bool ConntrackState::stale(const Flow& flow, const ConntrackWork& work) const {
   bool served = false;
   bool served_by_this = false;
   const auto look = [&](const UdpPort& port) {
-    served = served || !port.serving.empty();
+    served = served || port.served();
     served_by_this =
-        served_by_this || std::binary_search(port.serving.begin(), port.serving.end(), flow.reply_source);
+        served_by_this || std::binary_search(port.serving.begin(), port.serving.end(), flow.reply_source) ||
+        (std::binary_search(port.relays.begin(), port.relays.end(), flow.reply_source.port) &&
+         of_this_node(flow.reply_source.address));
   };
   const base::SocketAddress& to = flow.destination;
   bool ours = each(by_frontend_, to, look);

@@ -23,8 +23,8 @@ class ConntrackState {
   // Takes the change in, and notes where it may have left stale flows.
   void apply(const UdpChange& change, ConntrackWork& work);
 
-  // Whether a rule of ours led the flow to an endpoint that no longer serves it, or would
-  // lead it to one if it began now. `work` tells the frontends that are no longer ours.
+  // Whether a rule of ours led the flow to an endpoint, or a port of the backend, that no longer
+  // serves it, or would lead it to one if it began now. `work` tells the frontends that are no longer ours.
   bool stale(const Flow& flow, const ConntrackWork& work) const;
 
   bool empty() const { return ports_.empty(); }
@@ -45,6 +45,7 @@ class ConntrackState {
   void index(const UdpPort* port);
   void unindex(const UdpPort* port);
   bool at_node_port(const base::IpAddress& address) const;
+  bool of_this_node(const base::IpAddress& address) const;
 
   Ports ports_;
   // Two Services may claim one address; then whoever serves a flow keeps it.

@@ -8,7 +8,8 @@
 namespace sluice::node {
 namespace {
 
-bool holds(const std::vector<base::SocketAddress>& sorted, const base::SocketAddress& one) {
+template <class T>
+bool holds(const std::vector<T>& sorted, const T& one) {
   return std::binary_search(sorted.begin(), sorted.end(), one);
 }
 
@@ -45,8 +46,8 @@ void ConntrackWork::note(const UdpPort* before, const UdpPort* after) {
 
   // What has been sent to an address before somebody served it went nowhere, and goes on
   // doing so.
-  const bool first = was.serving.empty() && !is.serving.empty();
-  if (!is.serving.empty()) {
+  const bool first = is.served() && (!was.served() || (was.relays.empty() && !is.relays.empty()));
+  if (is.served()) {
     for (const auto& frontend : is.frontends) {
       if (first || !holds(was.frontends, frontend)) query({frontend.address, frontend.port, std::nullopt, 0});
     }
@@ -58,6 +59,9 @@ void ConntrackWork::note(const UdpPort* before, const UdpPort* after) {
   if (is.frontends.empty() && is.node_port == 0) return;
   for (const auto& endpoint : was.serving) {
     if (!holds(is.serving, endpoint)) query({std::nullopt, 0, endpoint.address, endpoint.port});
+  }
+  for (const std::uint16_t port : was.relays) {
+    if (!holds(is.relays, port)) query({std::nullopt, 0, std::nullopt, port});
   }
 }
 

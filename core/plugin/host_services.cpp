@@ -3,6 +3,7 @@
 
 #include "core/plugin/host_services.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -97,7 +98,22 @@ void HostServices::object_failed(abi::StringView object, const abi::Error* error
   });
 }
 
-const void* HostServices::extension(abi::StringView) noexcept { return nullptr; }
+const void* HostServices::extension(abi::StringView id) noexcept {
+  if (sdk::text(id) == abi::kHostRelay) return static_cast<const abi::HostRelay*>(this);
+  return nullptr;
+}
+
+void HostServices::relays(const abi::ServicePortKey* key, abi::ArrayView ports) const noexcept {
+  contained([&] {
+    if (!callbacks_.relays || key == nullptr || key->protocol != abi::Protocol::kUdp) return;
+    RelayedPort relayed{std::string(sdk::text(key->namespace_name)), std::string(sdk::text(key->service_name)),
+                        std::string(sdk::text(key->port_name)), {}};
+    for (const std::uint16_t port : sdk::range<std::uint16_t>(ports)) relayed.ports.push_back(port);
+    std::sort(relayed.ports.begin(), relayed.ports.end());
+    relayed.ports.erase(std::unique(relayed.ports.begin(), relayed.ports.end()), relayed.ports.end());
+    callbacks_.relays(std::move(relayed));
+  });
+}
 
 std::vector<FailedObject> HostServices::take_failed() {
   const std::lock_guard lock(mutex_);

@@ -15,6 +15,7 @@
 #include "core/base/clock.hpp"
 #include "core/base/log.hpp"
 #include "sluice/abi/host.hpp"
+#include "sluice/abi/relay.hpp"
 
 namespace sluice::plugin {
 
@@ -27,12 +28,21 @@ class MetricSink {
                       double value) = 0;
 };
 
+// The UDP ports at which a backend itself receives what is sent to a service port.
+struct RelayedPort {
+  std::string name_space;
+  std::string service;
+  std::string port_name;
+  std::vector<std::uint16_t> ports;  // sorted, each once; empty: none any more
+};
+
 // Called on a thread of the plugin, perhaps in the middle of a call of the backend:
 // they post to a queue and return. An empty function ignores the report.
 struct HostCallbacks {
   std::function<void(std::string reason)> request_resync;
   std::function<void(std::string reason)> report_unwell;  // an empty reason takes it back
   std::function<void(abi::Severity severity, std::string reason, std::string note)> event;
+  std::function<void(RelayedPort relayed)> relays;  // the one that comes on the apply thread only, during apply()
 };
 
 // A service port that one apply() left out.
@@ -42,7 +52,7 @@ struct FailedObject {
   int os_errno = 0;
 };
 
-class HostServices final : public abi::Host {
+class HostServices final : public abi::Host, public abi::HostRelay {
  public:
   // `metrics` may be null; it and `clock` outlive this.
   HostServices(const std::string& plugin_id, HostCallbacks callbacks, MetricSink* metrics, const base::Clock& clock);
@@ -58,6 +68,7 @@ class HostServices final : public abi::Host {
   void report_unwell(abi::StringView reason) noexcept override;
   void object_failed(abi::StringView object, const abi::Error* error) noexcept override;
   const void* extension(abi::StringView id) noexcept override;
+  void relays(const abi::ServicePortKey* key, abi::ArrayView ports) const noexcept override;
 
   // What object_failed() collected since the last time.
   std::vector<FailedObject> take_failed();

@@ -15,27 +15,21 @@
 #include <string>
 #include <vector>
 
-#include "plugins/iptables/kernel_session.hpp"
+#include "plugins/common/netfilter/kernel_session.hpp"
+#include "plugins/common/netfilter/submitter.hpp"
 #include "plugins/iptables/plan.hpp"
 #include "plugins/iptables/state.hpp"
-#include "plugins/iptables/submitter.hpp"
 #include "sluice/abi/transaction.hpp"
 #include "sluice/sdk/error.hpp"
 #include "sluice/sdk/logger.hpp"
 
 namespace sluice::iptables {
 
-// Lines after which a restore is sent. iptables-nft-restore takes time quadratic in the
-// chains it makes in one run: 2,000 lines are 50 service ports with 10 endpoints, where
-// it is still cheap. The old one takes the time of the whole table for every run.
-inline constexpr std::size_t kNftBatch = 2000;
-inline constexpr std::size_t kOneBatch = ~std::size_t{0};
-
 struct ApplyContext {
   const PlanFacts& facts;
   PlanChoices choices;
   std::size_t batch;  // lines per restore; a service port is never split
-  Submitter& submitter;
+  netfilter::Submitter& submitter;
   // Names of service ports that are not even tried this time.
   const std::set<std::string>& skipped;
   // Told of each service port for which there are no rules to be written.
@@ -50,12 +44,12 @@ std::size_t count_endpoints(const abi::Transaction& transaction, const State& st
 // Whom the submitter refuses keeps what `before` knows of it, if all of that is still
 // there; else nothing of it stays.
 // Whatever throws has left the kernel in a state between.
-State apply_full(KernelSession& session, const ApplyContext& context, const abi::Transaction& transaction,
+State apply_full(netfilter::KernelSession& session, const ApplyContext& context, const abi::Transaction& transaction,
                  StaticPlan fixed, State before);
 
 // Changes `state` and the kernel by `transaction`. Whom the submitter refuses keeps what
 // it had. After a throw `state` is not what the kernel holds.
-void apply_delta(KernelSession& session, const ApplyContext& context, const abi::Transaction& transaction,
+void apply_delta(netfilter::KernelSession& session, const ApplyContext& context, const abi::Transaction& transaction,
                  std::vector<std::string> tail, State& state);
 
 }  // namespace sluice::iptables

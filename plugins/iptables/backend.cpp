@@ -8,9 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "plugins/common/netfilter/claims.hpp"
 #include "plugins/common/netfilter/ruleset.hpp"
 #include "plugins/common/netfilter/save_parser.hpp"
 #include "plugins/iptables/cleanup.hpp"
+#include "plugins/iptables/observe.hpp"
 #include "plugins/iptables/probe.hpp"
 #include "sluice/sdk/sdk.hpp"
 
@@ -21,22 +23,17 @@ namespace {
 // however often others change their rules.
 constexpr std::uint64_t kRestAfterLook = 20;
 
-bool claim_covers(std::string_view claim, std::string_view artifact) {
-  if (claim.ends_with('*')) return artifact.starts_with(claim.substr(0, claim.size() - 1));
-  return claim == artifact;
-}
-
 }  // namespace
 
 IptablesBackend::IptablesBackend(const abi::CreateArgs& args)
-    : IptablesBackend(args, std::make_unique<NodeKernel>(args.family)) {
+    : IptablesBackend(args, std::make_unique<netfilter::NodeKernel>(args.family)) {
   const sdk::Options options(args.options);
   if (options.all().empty()) return;
   throw sdk::Failure(abi::Code::kInvalid, options.all().begin()->first,
                      "unknown option: the iptables backend has none of its own");
 }
 
-IptablesBackend::IptablesBackend(const abi::CreateArgs& args, std::unique_ptr<Kernel> kernel)
+IptablesBackend::IptablesBackend(const abi::CreateArgs& args, std::unique_ptr<netfilter::Kernel> kernel)
     : BackendBase(args), kernel_(std::move(kernel)), session_(*kernel_), reporter_(host(), family()) {}
 
 bool IptablesBackend::is_nft() { return kernel_->tools().variant == netfilter::Variant::kNft; }
@@ -60,7 +57,7 @@ abi::Code IptablesBackend::do_apply(const abi::Transaction& transaction, const a
   }
   session_.reset_counters();
   valid_ = false;
-  Submitter submitter(session_, [this] { return host().now(); });
+  netfilter::Submitter submitter(session_, [this] { return host().now(); });
   try {
     write(transaction, node, facts, submitter, result);
   } catch (const sdk::Failure& failure) {
@@ -88,15 +85,17 @@ abi::Code IptablesBackend::do_apply(const abi::Transaction& transaction, const a
 }
 
 void IptablesBackend::write(const abi::Transaction& transaction, const abi::NodeFacts& node, const Facts& facts,
-                            Submitter& submitter, abi::ApplyResult& result) {
+                            netfilter::Submitter& submitter, abi::ApplyResult& result) {
   const bool full = transaction.kind == abi::TransactionKind::kFull;
   if (full || node.version != node_version_) prepare_node(node);
   if (full) counters_.ensure(*kernel_, log());
-  ApplyContext context{
-      facts.plan, choices(transaction, facts), is_nft() ? kNftBatch : kOneBatch,
-      submitter,  skipped_,
-      [&](const std::string& name, const sdk::Failure& why) { leave_out(name, why.what(), result); },
-      log()};
+  ApplyContext context{facts.plan,
+                       choices(transaction, facts),
+                       is_nft() ? netfilter::kNftBatch : netfilter::kOneBatch,
+                       submitter,
+                       skipped_,
+                       [&](const std::string& name, const sdk::Failure& why) { leave_out(name, why.what(), result); },
+                       log()};
   if (full) {
     write_full(context, transaction, node, facts);
     next_look_ = 0;
@@ -106,8 +105,8 @@ void IptablesBackend::write(const abi::Transaction& transaction, const abi::Node
   for (const auto& [name, why] : submitter.refused()) leave_out(name, why, result);
 }
 
-void IptablesBackend::write_full(ApplyContext& context, const abi::Transaction& transaction,
-                                 const abi::NodeFacts& node, const Facts& facts) {
+void IptablesBackend::write_full(ApplyContext& context, const abi::Transaction& transaction, const abi::NodeFacts& node,
+                                 const Facts& facts) {
   for (;;) {
     try {
       write_full_once(context, transaction, node);
@@ -145,7 +144,7 @@ void IptablesBackend::leave_out(const std::string& name, std::string_view why, a
 }
 
 // A full transaction has tried all of them, a delta those it names.
-void IptablesBackend::note_refused(const abi::Transaction& transaction, const Submitter& submitter) {
+void IptablesBackend::note_refused(const abi::Transaction& transaction, const netfilter::Submitter& submitter) {
   std::set<std::string> now;
   if (transaction.kind == abi::TransactionKind::kFull) {
     now = std::exchange(skipped_, {});
@@ -191,7 +190,7 @@ abi::Code IptablesBackend::do_verify(abi::Error* error) {
         sdk::view("service ports whose rules are refused are tried again: " + std::to_string(refused_.size())));
   }
   if (!may_be_damaged(begin)) return abi::Code::kOk;
-  const Damage damage = find_damage(state_, session_.observe());
+  const netfilter::Damage damage = find_damage(state_, observe(session_));
   const std::uint64_t end = host().now();
   next_look_ = end + kRestAfterLook * (end - begin);
   if (damage.empty()) {
@@ -215,16 +214,13 @@ bool IptablesBackend::has_canary() {
   netfilter::SaveParser parser(rules, {});
   const process::Outcome outcome =
       kernel_->save(Table::kMangle, [&parser](std::string_view piece) { parser.feed(piece); });
-  if (!outcome.ok()) throw failure_of(kernel_->tools().save, outcome);
+  if (!outcome.ok()) throw netfilter::failure_of(kernel_->tools().save, outcome);
   parser.finish();
   return rules.chain("mangle", kCanary) != nullptr;
 }
 
 std::string IptablesBackend::claim(Table table, std::string_view chain) const {
-  return std::string(family() == abi::Family::kIpv6 ? "ip6tables/" : "iptables/")
-      .append(netfilter::table_name(table))
-      .append("/")
-      .append(chain);
+  return netfilter::claim_of(family(), table, chain);
 }
 
 abi::Code IptablesBackend::do_claims(abi::StringSink& sink, abi::Error*) {
@@ -248,7 +244,7 @@ abi::Code IptablesBackend::do_retire(const abi::Handover& handover, abi::Error*)
   remove_everything(session_, [&](Table table, std::string_view chain) {
     const std::string artifact = claim(table, chain);
     for (const std::string& claimed : claims) {
-      if (claim_covers(claimed, artifact)) return true;
+      if (netfilter::claim_covers(claimed, artifact)) return true;
     }
     return false;
   });

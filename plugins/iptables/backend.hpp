@@ -12,13 +12,13 @@
 #include <set>
 #include <string>
 
+#include "plugins/common/netfilter/kernel.hpp"
+#include "plugins/common/netfilter/kernel_session.hpp"
+#include "plugins/common/netfilter/retry_clock.hpp"
 #include "plugins/iptables/apply.hpp"
 #include "plugins/iptables/counters.hpp"
-#include "plugins/iptables/kernel.hpp"
-#include "plugins/iptables/kernel_session.hpp"
 #include "plugins/iptables/plan.hpp"
 #include "plugins/iptables/reporter.hpp"
-#include "plugins/iptables/retry_clock.hpp"
 #include "plugins/iptables/state.hpp"
 #include "sluice/sdk/backend_base.hpp"
 
@@ -28,7 +28,7 @@ class IptablesBackend final : public sdk::BackendBase {
  public:
   explicit IptablesBackend(const abi::CreateArgs& args);
   // With another kernel than that of this node.
-  IptablesBackend(const abi::CreateArgs& args, std::unique_ptr<Kernel> kernel);
+  IptablesBackend(const abi::CreateArgs& args, std::unique_ptr<netfilter::Kernel> kernel);
 
  private:
   // Node facts every rule may depend on: other values take a full transaction.
@@ -48,12 +48,12 @@ class IptablesBackend final : public sdk::BackendBase {
   abi::Code do_cleanup(abi::Error* error) override;
 
   void write(const abi::Transaction& transaction, const abi::NodeFacts& node, const Facts& facts,
-             Submitter& submitter, abi::ApplyResult& result);
+             netfilter::Submitter& submitter, abi::ApplyResult& result);
   void write_full(ApplyContext& context, const abi::Transaction& transaction, const abi::NodeFacts& node,
                   const Facts& facts);
   void write_full_once(const ApplyContext& context, const abi::Transaction& transaction, const abi::NodeFacts& node);
   PlanChoices choices(const abi::Transaction& transaction, const Facts& facts) const;
-  void note_refused(const abi::Transaction& transaction, const Submitter& submitter);
+  void note_refused(const abi::Transaction& transaction, const netfilter::Submitter& submitter);
   void leave_out(const std::string& name, std::string_view why, abi::ApplyResult& result);
   void prepare_node(const abi::NodeFacts& node);
   bool may_be_damaged(std::uint64_t now);
@@ -61,8 +61,8 @@ class IptablesBackend final : public sdk::BackendBase {
   bool has_canary();
   std::string claim(Table table, std::string_view chain) const;
 
-  std::unique_ptr<Kernel> kernel_;
-  KernelSession session_;
+  std::unique_ptr<netfilter::Kernel> kernel_;
+  netfilter::KernelSession session_;
   Reporter reporter_;
   Counters counters_;
 
@@ -73,7 +73,7 @@ class IptablesBackend final : public sdk::BackendBase {
   State state_;
   // Service ports whose rules the kernel refuses, by printed name.
   std::set<std::string> refused_;
-  RetryClock retry_;  // when they are tried again
+  netfilter::RetryClock retry_;  // when they are tried again
   // Those that were found in an apply that failed nevertheless: not tried in the next one.
   std::set<std::string> skipped_;
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "plugins/common/netfilter/canonical.hpp"
+#include "plugins/iptables/observe.hpp"
 #include "plugins/iptables/service_writer.hpp"
 
 namespace sluice::iptables {
@@ -18,7 +19,8 @@ constexpr std::size_t kChainsPerRemoval = 1000;
 
 class Cleanup {
  public:
-  Cleanup(KernelSession& session, const KeepChain& keep) : session_(session), keep_(keep), seen_(session.observe()) {}
+  Cleanup(netfilter::KernelSession& session, const KeepChain& keep)
+      : session_(session), keep_(keep), seen_(observe(session)) {}
 
   void run() {
     for (const Table table : {Table::kFilter, Table::kNat, Table::kMangle}) collect(table);
@@ -92,7 +94,7 @@ class Cleanup {
     }
   }
 
-  KernelSession& session_;
+  netfilter::KernelSession& session_;
   const KeepChain& keep_;
   Observed seen_;
   netfilter::Canonicaliser canonicaliser_;
@@ -103,6 +105,6 @@ class Cleanup {
 
 }  // namespace
 
-void remove_everything(KernelSession& session, const KeepChain& keep) { Cleanup(session, keep).run(); }
+void remove_everything(netfilter::KernelSession& session, const KeepChain& keep) { Cleanup(session, keep).run(); }
 
 }  // namespace sluice::iptables

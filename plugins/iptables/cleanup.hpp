@@ -8,7 +8,8 @@
 #include <functional>
 #include <string_view>
 
-#include "plugins/iptables/kernel_session.hpp"
+#include "plugins/common/netfilter/kernel_session.hpp"
+#include "plugins/iptables/names.hpp"
 
 namespace sluice::iptables {
 
@@ -19,6 +20,6 @@ using KeepChain = std::function<bool(Table table, std::string_view chain)>;
 // others stay; a chain of ours that one of them points to is emptied only. KUBE-FIREWALL
 // and the jumps to it stay, since kubelet shares them.
 // Throws sdk::Failure.
-void remove_everything(KernelSession& session, const KeepChain& keep);
+void remove_everything(netfilter::KernelSession& session, const KeepChain& keep);
 
 }  // namespace sluice::iptables

@@ -9,7 +9,7 @@
 
 namespace sluice::iptables {
 
-void Counters::ensure(Kernel& kernel, const sdk::Logger& log) {
+void Counters::ensure(netfilter::Kernel& kernel, const sdk::Logger& log) {
   if (given_up_) return;
   for (Counter& counter : counters_) {
     const int failure = kernel.ensure_counter(std::string(counter.name));
@@ -21,22 +21,21 @@ void Counters::ensure(Kernel& kernel, const sdk::Logger& log) {
   }
 }
 
-bool Counters::give_up_when_refused(Kernel& kernel) {
+bool Counters::give_up_when_refused(netfilter::Kernel& kernel) {
   std::string rules;
   for (const Counter& counter : counters_) {
     if (counter.usable) rules.append("-A SLUICE-PROBE -m nfacct --nfacct-name ").append(counter.name).append("\n");
   }
   if (rules.empty()) return false;
   // In one transaction: the kernel judges the rules and keeps nothing.
-  const std::string input =
-      "*filter\n:SLUICE-PROBE - [0:0]\n" + rules + "-F SLUICE-PROBE\n-X SLUICE-PROBE\nCOMMIT\n";
+  const std::string input = "*filter\n:SLUICE-PROBE - [0:0]\n" + rules + "-F SLUICE-PROBE\n-X SLUICE-PROBE\nCOMMIT\n";
   if (kernel.restore(input).outcome.ok()) return false;
   given_up_ = true;
   for (Counter& counter : counters_) counter.usable = false;
   return true;
 }
 
-void Counters::report(Kernel& kernel, abi::Host& host) const {
+void Counters::report(netfilter::Kernel& kernel, abi::Host& host) const {
   for (const Counter& counter : counters_) {
     if (!counter.usable) continue;
     const auto packets = kernel.counted_packets(std::string(counter.name));

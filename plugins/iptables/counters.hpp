@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "plugins/iptables/kernel.hpp"
+#include "plugins/common/netfilter/kernel.hpp"
 #include "sluice/abi/host.hpp"
 #include "sluice/sdk/logger.hpp"
 
@@ -19,16 +19,16 @@ namespace sluice::iptables {
 class Counters {
  public:
   // Makes those that are not there. Logs, once, which of them cannot be had.
-  void ensure(Kernel& kernel, const sdk::Logger& log);
+  void ensure(netfilter::Kernel& kernel, const sdk::Logger& log);
   // Tries a rule with each. If one is refused, none is used any more; whether that is so.
-  bool give_up_when_refused(Kernel& kernel);
+  bool give_up_when_refused(netfilter::Kernel& kernel);
 
   // Names for rules; empty where there is none.
   std::string_view invalid_dropped() const noexcept { return name(0); }
   std::string_view localhost_accepted() const noexcept { return name(1); }
 
   // Tells the host what they have counted.
-  void report(Kernel& kernel, abi::Host& host) const;
+  void report(netfilter::Kernel& kernel, abi::Host& host) const;
 
  private:
   struct Counter {

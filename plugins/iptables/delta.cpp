@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "plugins/iptables/apply.hpp"
+#include "plugins/iptables/observe.hpp"
 #include "plugins/iptables/service_writer.hpp"
 #include "sluice/sdk/service.hpp"
 
@@ -52,7 +53,7 @@ class PresentService final : public Present {
 
 class DeltaSync {
  public:
-  DeltaSync(KernelSession& session, const ApplyContext& context, State& state)
+  DeltaSync(netfilter::KernelSession& session, const ApplyContext& context, State& state)
       : session_(session), context_(context), state_(state) {}
 
   void remove(const abi::ServicePortKey& service_port) {
@@ -94,7 +95,7 @@ class DeltaSync {
   }
 
   void send() {
-    context_.submitter.send(std::exchange(input_, {}), [this](const Refusal& refusal) { explain(refusal); });
+    context_.submitter.send(std::exchange(input_, {}), [this](const netfilter::Refusal& refusal) { explain(refusal); });
     for (Pending& pending : std::exchange(pending_, {})) {
       if (context_.submitter.is_refused(pending.name)) continue;
       if (pending.wanted) {
@@ -119,13 +120,13 @@ class DeltaSync {
   }
 
   // Where somebody else has removed what our lines build on, no service port is to blame.
-  void explain(const Refusal& refusal) {
+  void explain(const netfilter::Refusal& refusal) {
     if (refusal.alone && !(refusal.line && refusal.line->removes())) return;
-    const Damage damage = find_damage(state_, session_.observe());
+    const netfilter::Damage damage = find_damage(state_, observe(session_));
     if (!damage.empty()) throw sdk::Failure(abi::Code::kNeedFull, {}, damage.describe());
   }
 
-  KernelSession& session_;
+  netfilter::KernelSession& session_;
   const ApplyContext& context_;
   State& state_;
   netfilter::Canonicaliser canonicaliser_;
@@ -150,7 +151,7 @@ std::size_t count_endpoints(const abi::Transaction& transaction, const State& st
   return count;
 }
 
-void apply_delta(KernelSession& session, const ApplyContext& context, const abi::Transaction& transaction,
+void apply_delta(netfilter::KernelSession& session, const ApplyContext& context, const abi::Transaction& transaction,
                  std::vector<std::string> tail, State& state) {
   DeltaSync sync(session, context, state);
   for (const abi::ServicePortKey& key : sdk::range<abi::ServicePortKey>(transaction.removed)) sync.remove(key);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "plugins/iptables/apply.hpp"
+#include "plugins/iptables/observe.hpp"
 #include "plugins/iptables/service_writer.hpp"
 #include "sluice/sdk/service.hpp"
 
@@ -77,8 +78,8 @@ class PresentRules final : public Present {
 
 class FullSync {
  public:
-  FullSync(KernelSession& session, const ApplyContext& context, StaticPlan fixed, State before)
-      : session_(session), context_(context), seen_(session.observe()), present_(seen_), before_(std::move(before)) {
+  FullSync(netfilter::KernelSession& session, const ApplyContext& context, StaticPlan fixed, State before)
+      : session_(session), context_(context), seen_(observe(session)), present_(seen_), before_(std::move(before)) {
     session.accept();
     state_.fixed = std::move(fixed);
   }
@@ -208,7 +209,7 @@ class FullSync {
                        [this](SharedChain chain) { return present_.rules(chain).size() <= kFewRemovals; }) &&
            (!is_batched() || find_stale_chains().size() <= kChainsPerRemoval);
   }
-  bool is_batched() const { return context_.batch != kOneBatch; }
+  bool is_batched() const { return context_.batch != netfilter::kOneBatch; }
 
   // What nobody took of what was seen.
   void remove_leftovers() {
@@ -284,7 +285,7 @@ class FullSync {
     }
   }
 
-  KernelSession& session_;
+  netfilter::KernelSession& session_;
   const ApplyContext& context_;
   Observed seen_;
   PresentRules present_;
@@ -297,7 +298,7 @@ class FullSync {
 
 }  // namespace
 
-State apply_full(KernelSession& session, const ApplyContext& context, const abi::Transaction& transaction,
+State apply_full(netfilter::KernelSession& session, const ApplyContext& context, const abi::Transaction& transaction,
                  StaticPlan fixed, State before) {
   FullSync sync(session, context, std::move(fixed), std::move(before));
   sync.write_fixed();

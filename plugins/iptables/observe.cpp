@@ -9,7 +9,6 @@
 
 #include "plugins/common/netfilter/canonical.hpp"
 #include "plugins/common/netfilter/save_parser.hpp"
-#include "sluice/sdk/error.hpp"
 
 namespace sluice::iptables {
 namespace {
@@ -39,7 +38,7 @@ class ForeignReferences {
   std::unordered_set<std::uint64_t> jumps_;
 };
 
-void find_shared_damage(const State& state, const Observed& seen, Damage& damage) {
+void find_shared_damage(const State& state, const Observed& seen, netfilter::Damage& damage) {
   std::array<std::unordered_set<std::uint64_t>, kSharedChains.size()> shared;
   for (const SharedChain chain : kSharedChains) {
     const netfilter::Chain* found = seen.chain(table(chain), name(chain));
@@ -62,21 +61,20 @@ void find_shared_damage(const State& state, const Observed& seen, Damage& damage
   }
 }
 
-void find_chain_damage(const State& state, const Observed& seen, Damage& damage) {
+void find_chain_damage(const State& state, const Observed& seen, netfilter::Damage& damage) {
   for (const auto& [input, service] : state.services()) {
     for (const KnownChain& known : service.chains) {
       const netfilter::Chain* found = seen.chain(Table::kNat, name(known.id));
       if (found != nullptr && found->content == known.content) continue;
-      damage.add([&, &chain = known] {
-        return "nat " + name(chain.id) + (found == nullptr ? " is gone" : " was changed");
-      });
+      damage.add(
+          [&, &chain = known] { return "nat " + name(chain.id) + (found == nullptr ? " is gone" : " was changed"); });
     }
   }
 }
 
 }  // namespace
 
-Observed observe(Kernel& kernel) {
+Observed observe(netfilter::KernelSession& session) {
   Observed seen;
   const ForeignReferences references;
   netfilter::SaveParser parser(
@@ -92,21 +90,8 @@ Observed observe(Kernel& kernel) {
         const auto id = parse_chain(chain);
         return id && comments_are_optional(id->kind);
       });
-  const process::Outcome outcome =
-      kernel.save(std::nullopt, [&parser](std::string_view piece) { parser.feed(piece); });
-  if (!outcome.ok()) throw failure_of(kernel.tools().save, outcome);
-  parser.finish();
-  if (!parser.complete()) {
-    throw sdk::Failure(abi::Code::kKernel, "", "read the rules: the output of " + kernel.tools().save + " is cut off");
-  }
+  session.look(parser);
   return seen;
-}
-
-std::string Damage::describe() const {
-  std::string text;
-  for (const std::string& phrase : first_) text.append(text.empty() ? "" : "; ").append(phrase);
-  if (count_ > first_.size()) text.append("; and ").append(std::to_string(count_ - first_.size())).append(" more");
-  return text;
 }
 
 bool contains(const netfilter::Chain& chain, std::uint64_t hash) {
@@ -120,8 +105,8 @@ bool ends_with(const netfilter::Chain& chain, const std::vector<netfilter::Rule>
                              [](const auto& a, const auto& b) { return a.hash == b.hash; });
 }
 
-Damage find_damage(const State& state, const Observed& seen) {
-  Damage damage;
+netfilter::Damage find_damage(const State& state, const Observed& seen) {
+  netfilter::Damage damage;
   netfilter::Canonicaliser canonicaliser;
   for (const Jump& jump : state.fixed.jumps) {
     const netfilter::Chain* from = seen.chain(jump.table, jump.from);

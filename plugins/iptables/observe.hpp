@@ -10,8 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "plugins/common/netfilter/damage.hpp"
+#include "plugins/common/netfilter/kernel_session.hpp"
 #include "plugins/common/netfilter/ruleset.hpp"
-#include "plugins/iptables/kernel.hpp"
 #include "plugins/iptables/state.hpp"
 
 namespace sluice::iptables {
@@ -27,26 +28,10 @@ struct Observed {
 };
 
 // Throws sdk::Failure when the tool fails or its output is cut off.
-Observed observe(Kernel& kernel);
+Observed observe(netfilter::KernelSession& session);
 
 // What of `state` is not in the kernel any more.
-class Damage {
- public:
-  template <class Describe>
-  void add(Describe describe) {
-    if (++count_ <= kDescribed) first_.push_back(describe());
-  }
-  bool empty() const noexcept { return count_ == 0; }
-  std::size_t count() const noexcept { return count_; }
-  // The first few phrases, and how many more there are.
-  std::string describe() const;
-
- private:
-  static constexpr std::size_t kDescribed = 3;
-  std::size_t count_ = 0;
-  std::vector<std::string> first_;
-};
-Damage find_damage(const State& state, const Observed& seen);
+netfilter::Damage find_damage(const State& state, const Observed& seen);
 
 // The rules at the end of nat KUBE-SERVICES are exactly `tail`, in any order.
 bool ends_with(const netfilter::Chain& chain, const std::vector<netfilter::Rule>& tail);

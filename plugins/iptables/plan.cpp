@@ -8,6 +8,7 @@
 #include <optional>
 #include <string_view>
 
+#include "plugins/common/netfilter/rule_text.hpp"
 #include "sluice/sdk/address.hpp"
 #include "sluice/sdk/error.hpp"
 #include "sluice/sdk/service.hpp"
@@ -15,25 +16,10 @@
 namespace sluice::iptables {
 namespace {
 
+using netfilter::is_plain_name;
+
 constexpr std::string_view kDrop = "DROP";
 constexpr std::size_t kMaxName = 191;  // the longest comment around it ends below the 256 bytes of xt_comment
-
-// A restore input is made of lines and words: a name with a blank, a quote or a line
-// feed could say anything. The API server allows none of them; a file may.
-bool is_plain(std::string_view name) {
-  return std::all_of(name.begin(), name.end(), [](unsigned char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
-           c == '_';
-  });
-}
-
-bool contains(const abi::Prefix& range, const abi::Address& address) {
-  for (unsigned bit = 0; bit < range.length; ++bit) {
-    const unsigned mask = 0x80u >> (bit % 8);
-    if (((range.address.bytes[bit / 8] ^ address.bytes[bit / 8]) & mask) != 0) return false;
-  }
-  return true;
-}
 
 // Why traffic of one direction is refused, when it is.
 struct Refusal {
@@ -81,8 +67,8 @@ class ServicePlanner {
 
   void check_names() const {
     if (protocol_.empty()) throw sdk::Failure(abi::Code::kUnsupported, name_, "its protocol is not known");
-    if (name_.size() > kMaxName || !is_plain(sdk::text(port_.key.namespace_name)) ||
-        !is_plain(sdk::text(port_.key.service_name)) || !is_plain(sdk::text(port_.key.port_name))) {
+    if (name_.size() > kMaxName || !is_plain_name(sdk::text(port_.key.namespace_name)) ||
+        !is_plain_name(sdk::text(port_.key.service_name)) || !is_plain_name(sdk::text(port_.key.port_name))) {
       throw sdk::Failure(abi::Code::kInvalid, name_, "its name is no Kubernetes name and cannot stand in a rule");
     }
   }
@@ -130,7 +116,7 @@ class ServicePlanner {
     uses_firewall_ = has_any_ && has_vip && !sdk::source_ranges(port_).empty();
   }
 
-  static std::string quoted(const std::string& comment) { return "-m comment --comment \"" + comment + "\""; }
+  static std::string quoted(const std::string& comment) { return netfilter::quoted_comment(comment); }
   std::string endpoint_comment(const std::string& comment) const {
     return choices_.endpoint_comments ? "-m comment --comment " + comment + " " : std::string();
   }
@@ -252,7 +238,7 @@ class ServicePlanner {
     bool node_allowed = false;
     for (const abi::Prefix& range : sdk::source_ranges(port_)) {
       add(*firewall_, accepted + sdk::to_string(range, facts_.family) + jump_external());
-      node_allowed = node_allowed || contains(range, facts_.node_ip);
+      node_allowed = node_allowed || netfilter::contains(range, facts_.node_ip);
     }
     // A process of the node that connects to the address has the address itself as its
     // source where a cloud assigns it to an interface.
@@ -337,7 +323,7 @@ PlanFacts plan_facts(abi::Family family, const abi::NodeFacts& node) {
   const std::string interface(sdk::text(node.detector_interface));
   const bool by_interface = node.detector == abi::LocalDetectorKind::kBridgeInterface ||
                             node.detector == abi::LocalDetectorKind::kInterfacePrefix;
-  if (by_interface && (interface.empty() || interface.size() > 15 || !is_plain(interface))) {
+  if (by_interface && (interface.empty() || interface.size() > 15 || !is_plain_name(interface))) {
     throw sdk::Failure(abi::Code::kInvalid, "detectLocal", "'" + interface + "' is no name of an interface");
   }
   switch (node.detector) {

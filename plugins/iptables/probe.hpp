@@ -4,12 +4,12 @@
 // Can this kernel do what our rules need? Tried with one rule of each kind.
 #pragma once
 
-#include "plugins/iptables/kernel.hpp"
+#include "plugins/common/netfilter/kernel.hpp"
 #include "sluice/abi/types.hpp"
 
 namespace sluice::iptables {
 
 // Throws sdk::Failure that names what is missing.
-void probe_kernel(Kernel& kernel, abi::Family family);
+void probe_kernel(netfilter::Kernel& kernel, abi::Family family);
 
 }  // namespace sluice::iptables

@@ -38,7 +38,7 @@ void Reporter::add(std::string_view metric, double number) const {
   host_.metric(abi::MetricKind::kCounterAdd, sdk::view(metric), sdk::view(labels), number);
 }
 
-void Reporter::rules(const Totals& totals, const KernelSession& session) const {
+void Reporter::rules(const Totals& totals, const netfilter::KernelSession& session) const {
   set(kTotal, "table", "filter", totals.filter_rules);
   set(kTotal, "table", "nat", totals.nat_rules);
   set(kLast, "table", "filter", session.lines(Table::kFilter));
@@ -47,7 +47,7 @@ void Reporter::rules(const Totals& totals, const KernelSession& session) const {
   set(kNoLocal, "traffic_policy", "external", totals.no_local_external);
 }
 
-void Reporter::lock(const KernelSession& session, bool given_up, const sdk::Logger& log) const {
+void Reporter::lock(const netfilter::KernelSession& session, bool given_up, const sdk::Logger& log) const {
   if (session.lock_wait().count() == 0) return;
   add(kLockWait, static_cast<double>(session.lock_wait().count()) / 1000);
   if (given_up) {
@@ -59,7 +59,7 @@ void Reporter::lock(const KernelSession& session, bool given_up, const sdk::Logg
   }
 }
 
-void Reporter::kernel(const KernelSession& session) const {
+void Reporter::kernel(const netfilter::KernelSession& session) const {
   const std::string labels = family_label();
   const double seconds = std::chrono::duration<double>(session.tool_time()).count();
   host_.metric(abi::MetricKind::kHistogramObserve, sdk::view(kKernelTime), sdk::view(labels), seconds);

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "plugins/iptables/kernel_session.hpp"
+#include "plugins/common/netfilter/kernel_session.hpp"
 #include "plugins/iptables/state.hpp"
 #include "sluice/abi/host.hpp"
 #include "sluice/sdk/logger.hpp"
@@ -20,11 +20,11 @@ class Reporter {
   Reporter(abi::Host& host, abi::Family family) : host_(host), family_(family) {}
 
   // After an apply that succeeded.
-  void rules(const Totals& totals, const KernelSession& session) const;
+  void rules(const Totals& totals, const netfilter::KernelSession& session) const;
   // After each apply: waiting for the lock of the old iptables, if there was any.
-  void lock(const KernelSession& session, bool given_up, const sdk::Logger& log) const;
+  void lock(const netfilter::KernelSession& session, bool given_up, const sdk::Logger& log) const;
   // After each apply: how much of it was waiting for the tools.
-  void kernel(const KernelSession& session) const;
+  void kernel(const netfilter::KernelSession& session) const;
   // A restore was refused, in a full transaction or in a delta.
   void failure(bool full) const;
 

@@ -5,22 +5,16 @@
 
 #include <cstdio>
 
+#include "plugins/common/netfilter/rule_text.hpp"
 #include "sluice/sdk/address.hpp"
 #include "sluice/sdk/views.hpp"
 
 namespace sluice::iptables {
 namespace {
 
-std::string commented(std::string_view comment) {
-  return std::string("-m comment --comment \"").append(comment).append("\"");
-}
+using netfilter::is_loopback;
 
-bool is_loopback(abi::Family family, const abi::Address& address) {
-  if (family == abi::Family::kIpv4) return address.bytes[0] == 127;
-  abi::Address loopback{};
-  loopback.bytes[15] = 1;
-  return sdk::equal(address, loopback);
-}
+std::string commented(std::string_view comment) { return netfilter::quoted_comment(comment); }
 
 std::string mark_text(std::uint32_t mark) {
   char text[16];

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sluice/abi/types.hpp"
@@ -47,17 +48,17 @@ struct OutlierSettings {
 // What the threads that relay need. Both families share them when these are equal.
 struct RelaySettings {
   unsigned threads = 0;  // 0: one for each processor this process may use
-  std::vector<std::chrono::milliseconds> dial_timeouts{
-      std::chrono::milliseconds(250), std::chrono::milliseconds(500), std::chrono::milliseconds(1000),
-      std::chrono::milliseconds(2000)};                    // BEH 8.4: the ladder
-  std::chrono::milliseconds tcp_idle_timeout{0};           // 0: none
-  std::chrono::seconds tcp_keepalive{15};                  // idle time before the first probe, and between probes; 0: off
-  std::chrono::milliseconds udp_timeout{250};              // BEH 8.5
+  std::vector<std::chrono::milliseconds> dial_timeouts{std::chrono::milliseconds(250), std::chrono::milliseconds(500),
+                                                       std::chrono::milliseconds(1000),
+                                                       std::chrono::milliseconds(2000)};  // BEH 8.4: the ladder
+  std::chrono::milliseconds tcp_idle_timeout{0};                                          // 0: none
+  std::chrono::seconds tcp_keepalive{15};      // idle time before the first probe, and between probes; 0: off
+  std::chrono::milliseconds udp_timeout{250};  // BEH 8.5
   WhenRemoved when_removed = WhenRemoved::kKeep;
   std::chrono::milliseconds drain{30000};
-  std::size_t max_connections = 0;                         // TCP, all Services together; 0: as many as descriptors allow
-  std::size_t max_udp_clients = 65536;                     // all Services together; the one idle longest goes first
-  std::size_t pipe_bytes = 1 << 20;                        // of one direction of one connection, while it is busy
+  std::size_t max_connections = 0;      // TCP, all Services together; 0: as many as descriptors allow
+  std::size_t max_udp_clients = 65536;  // all Services together; the one idle longest goes first
+  std::size_t pipe_bytes = 1 << 20;     // of one direction of one connection, while it is busy
   bool operator==(const RelaySettings&) const = default;
 };
 
@@ -83,5 +84,14 @@ struct Settings {
 
 // Throws sdk::Failure (kInvalid) whose object is the key: unknown, malformed or out of range, and what is allowed.
 Settings read_settings(const sdk::Options& options, abi::Family family);
+
+// One key read_settings() knows, for tests and the documentation.
+struct SettingKey {
+  std::string_view key;         // "threads"
+  bool list;                    // given as key[0], key[1], …
+  std::string_view as_default;  // as it would be written: "250ms", "[250ms, 500ms]"
+  std::string_view allowed;     // what its values may be
+};
+std::vector<SettingKey> setting_keys();
 
 }  // namespace sluice::userspace

@@ -46,6 +46,9 @@ check "an appended method turns it red" turns_red backend.hpp \
 check "a removed method turns it red" turns_red backend.hpp '/virtual Code verify(/d'
 check "a moved method turns it red" turns_red host.hpp \
   '/virtual std::uint64_t now()/d; /virtual void log(/i virtual std::uint64_t now() noexcept = 0;'
+check "an appended method of an extension turns it red" turns_red relay.hpp \
+  '/virtual void relays(/a virtual void more() const noexcept = 0;'
+check "a changed id of an extension turns it red" turns_red relay.hpp 's|sluice.host.relay/0"|sluice.host.relay/1"|'
 check "a changed parameter turns it red" turns_red backend.hpp \
   's/virtual Code probe(Error/virtual Code probe(const Error/'
 check "a virtual destructor turns it red" turns_red backend.hpp \

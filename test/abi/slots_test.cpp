@@ -48,6 +48,13 @@ class MoreHost : public Host {
  protected:
   ~MoreHost() = default;
 };
+class MoreHostRelay : public HostRelay {
+ public:
+  virtual void one_more() = 0;
+
+ protected:
+  ~MoreHostRelay() = default;
+};
 class MoreStringSink : public StringSink {
  public:
   virtual void one_more() = 0;
@@ -61,6 +68,7 @@ class SlotsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(backend_has_its_signatures_and_slots);
   CPPUNIT_TEST(host_has_its_signatures_and_slots);
   CPPUNIT_TEST(string_sink_has_its_signature_and_slot);
+  CPPUNIT_TEST(host_relay_has_its_id_signature_and_slot);
   CPPUNIT_TEST(interfaces_are_one_pointer_and_have_no_virtual_destructor);
   CPPUNIT_TEST(values_are_standard_layout_and_trivially_copyable);
   CPPUNIT_TEST_SUITE_END();
@@ -111,9 +119,17 @@ class SlotsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, slot(&MoreStringSink::one_more));
   }
 
+  void host_relay_has_its_id_signature_and_slot() {
+    void (HostRelay::*relays)(const ServicePortKey*, ArrayView) const noexcept = &HostRelay::relays;
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, slot(relays));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, slot(&MoreHostRelay::one_more));
+    CPPUNIT_ASSERT(std::strcmp("sluice.host.relay/0", kHostRelay) == 0);
+  }
+
   void interfaces_are_one_pointer_and_have_no_virtual_destructor() {
     CPPUNIT_ASSERT(sizeof(Backend) == sizeof(void*) && !std::has_virtual_destructor_v<Backend>);
     CPPUNIT_ASSERT(sizeof(Host) == sizeof(void*) && !std::has_virtual_destructor_v<Host>);
+    CPPUNIT_ASSERT(sizeof(HostRelay) == sizeof(void*) && !std::has_virtual_destructor_v<HostRelay>);
     CPPUNIT_ASSERT(sizeof(StringSink) == sizeof(void*) && !std::has_virtual_destructor_v<StringSink>);
   }
 

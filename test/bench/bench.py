@@ -22,10 +22,11 @@ from conntrack_measurement import FLAGS as CONNTRACK_FLAGS, ConntrackMeasurement
 from core_measurement import FLAGS as CORE_FLAGS, CoreMeasurement  # noqa: E402
 from measurement import Measurement  # noqa: E402
 from network import BenchError, Network  # noqa: E402
+from relay import PHASE_NAMES, relay_rows  # noqa: E402
 from subjects import KubeProxy, Sluiced  # noqa: E402
 from tracking import Room  # noqa: E402
 
-PARTS = ("core", "nft", "legacy", "conntrack")
+PARTS = ("core", "nft", "legacy", "conntrack", "relay")
 
 
 def options():
@@ -33,7 +34,7 @@ def options():
     parser.add_argument("--builddir", default=".", help="where make was run (default: here)")
     parser.add_argument("--parts", type=_words(PARTS), default=list(PARTS), metavar="PART,...",
                         help="core: no kernel; nft, legacy: with packets, variants of iptables; conntrack: "
-                             "beside many tracked flows (default: all four)")
+                             "beside many tracked flows; relay: bytes and datagrams through a proxy (default: all)")
     parser.add_argument("--services", type=_numbers, default=[100, 1000, 5000, 10000], metavar="N,...",
                         help="numbers of Services (default 100,1000,5000,10000)")
     parser.add_argument("--core-services", type=_numbers, default=[100, 1000, 10000], metavar="N,...",
@@ -47,6 +48,20 @@ def options():
                         help="the same beside tracked flows, each way (default %(default)s)")
     parser.add_argument("--connects", type=int, default=200, help="connects to time (default %(default)s)")
     parser.add_argument("--churn-seconds", type=float, default=30, help="length of the churn (default %(default)s)")
+    parser.add_argument("--relay-rounds", type=int, default=5, metavar="N",
+                        help="how often each program takes its turn; the middle counts (default %(default)s)")
+    parser.add_argument("--relay-seconds", type=float, default=2, metavar="S",
+                        help="length of one turn (default %(default)s)")
+    parser.add_argument("--relay-open", type=int, default=1000, metavar="N",
+                        help="connections that are open while connects are timed (default %(default)s)")
+    parser.add_argument("--relay-idle", type=int, default=10_000, metavar="N",
+                        help="connections that are open and idle while memory is read (default %(default)s)")
+    parser.add_argument("--relay-minutes", type=float, default=30, metavar="MIN",
+                        help="no turn is begun later than that (default %(default)s)")
+    parser.add_argument("--relay-phases", type=_words(PHASE_NAMES), default=list(PHASE_NAMES), metavar="PHASE,...",
+                        help=f"of {', '.join(PHASE_NAMES)} (default: all)")
+    parser.add_argument("--relay-programs", type=lambda text: text.split(","), metavar="NAME[:THREADS],...",
+                        help="only these, such as 'sluiced userspace:1,HAProxy:1' (default: all)")
     parser.add_argument("--mode", default="iptables", help="backend, --proxy-mode of both (default %(default)s)")
     parser.add_argument("--kube-proxy", metavar="PATH", help="a kube-proxy to measure in the same run")
     parser.add_argument("--patience", type=float, default=300, metavar="S",
@@ -74,7 +89,7 @@ def _words(allowed):
     def read(text):
         words = text.split(",")
         if not set(words) <= set(allowed):
-            raise argparse.ArgumentTypeError(f"{text}: parts are {', '.join(allowed)}")
+            raise argparse.ArgumentTypeError(f"{text}: there are {', '.join(allowed)}")
         return words
     return read
 
@@ -141,6 +156,10 @@ def kinds(part, wanted):
 
 def rows(wanted):
     for part in wanted.parts:
+        if part == "relay":
+            print("bench: relays", file=sys.stderr, flush=True)
+            yield from relay_rows(wanted)
+            continue
         sizes = {"core": wanted.core_services, "conntrack": wanted.entries}.get(part, wanted.services)
         for kind, place in kinds(part, wanted):
             until = time.monotonic() + wanted.part_minutes * 60

@@ -67,7 +67,7 @@ class Network:
     def __exit__(self, *_):
         _enter(self._home)
         for namespace in self._made:
-            _remove(namespace)
+            remove_namespace(namespace)
         self._made.clear()
 
     @property
@@ -132,10 +132,10 @@ def remove_leftovers():
     for line in run("ip", "netns", "list").splitlines():
         found = re.match(rf"{PREFIX}(\d+)-", line)
         if found and not os.path.exists(f"/proc/{found.group(1)}"):
-            _remove(line.split()[0])
+            remove_namespace(line.split()[0])
 
 
-def _remove(namespace):
+def remove_namespace(namespace):
     for number in run("ip", "netns", "pids", namespace, check=False).split():
         if int(number) == os.getpid():
             continue

@@ -66,7 +66,7 @@ def wait_without_children(pid, patience):
     end = time.monotonic() + patience
     quiet_since = time.monotonic()
     while (now := time.monotonic()) < min(end, quiet_since + QUIET_SECONDS):
-        if sum(1 for _ in _tree(pid)) > 1:
+        if sum(1 for _ in tree(pid)) > 1:
             quiet_since = now
         time.sleep(SAMPLE_SECONDS / 5)
 
@@ -96,13 +96,13 @@ class PeakWithChildren:
                 return
 
 
-def _tree(pid):
+def tree(pid):
     yield pid
     try:
         for task in os.listdir(f"/proc/{pid}/task"):
             with open(f"/proc/{pid}/task/{task}/children", encoding="ascii") as file:
                 for child in file.read().split():
-                    yield from _tree(int(child))
+                    yield from tree(int(child))
     except OSError:
         return  # ended while we looked
 
@@ -110,7 +110,7 @@ def _tree(pid):
 def _programs(pid):
     """The process and its children, without those that are still a copy of it: they share its memory."""
     itself = _executable(pid)
-    return [one for one in _tree(pid) if one == pid or _executable(one) != itself]
+    return [one for one in tree(pid) if one == pid or _executable(one) != itself]
 
 
 def _executable(pid):

@@ -3,6 +3,7 @@
 """Tables in Markdown: of one run, and of two runs side by side."""
 
 import environment
+import relay_report
 
 SIDES = (("own", "own"), ("children_user", "tools"), ("children_system", "kernel"))
 
@@ -85,7 +86,7 @@ CONNTRACK = [
 
 # What has to be nothing, for sluiced, and what has a limit.
 ZERO = ("load_failed_connects", "churn_failed_connects", "restart_failed_connects", "start_late_services",
-        "restart_kernel_writes", "left_entries")
+        "restart_kernel_writes", "left_entries", "connections_failed", "latency_failed")
 MOST = {"memory_growth_mib": 16}
 FLAT_WITHIN = 1.5
 FLAT = ("one_endpoint_own_cpu_ms_p50", "all_endpoints_own_cpu_ms_p50", "service_added_own_cpu_ms_p50")
@@ -100,10 +101,14 @@ def is_conntrack(row):
 
 
 def tables_of(row):
+    if relay_report.is_relay(row):
+        return relay_report.tables_of(row)
     return CONNTRACK if is_conntrack(row) else CORE if is_core(row) else WITH_PACKETS
 
 
 def what(row):
+    if relay_report.is_relay(row):
+        return f"{row['program']} relay"
     if is_conntrack(row):
         return f"{row['program']} conntrack"
     variant = f"-{row['iptables']}" if row["iptables"] else ""
@@ -111,6 +116,8 @@ def what(row):
 
 
 def size(row):
+    if relay_report.is_relay(row):
+        return relay_report.size(row)
     if is_conntrack(row):
         return f"{row['entries']:,} flows"
     return f"{row['services']:,} × {row['endpoints']}"
@@ -129,11 +136,13 @@ def grid(headings, lines):
 
 
 def tables(rows):
+    others = [row for row in rows if not relay_report.is_relay(row)]
     for kind in (CORE, WITH_PACKETS, CONNTRACK):
-        chosen = [row for row in rows if tables_of(row) is kind]
+        chosen = [row for row in others if tables_of(row) is kind]
         for title, columns in (SUMMARY if kind is WITH_PACKETS else []) + kind if chosen else []:
             yield f"### {title}\n\n" + grid(["N × M", "program", *(heading for _, heading in columns)], [
                 [size(row), what(row), *(cell(row.get(key)) for key, _ in columns)] for row in chosen])
+    yield from relay_report.tables([row for row in rows if relay_report.is_relay(row)], grid, cell)
 
 
 def flatness(rows):
@@ -157,10 +166,12 @@ def flatness_text(found):
 def shortcomings(rows):
     """Sentences on what was not measured, and on what should be nothing and is not."""
     for row in rows:
+        if row.get("missing"):
+            yield f"{what(row)}: {row['missing']}"
         if row.get("gave_up"):
             yield f"{size(row)} {what(row)}: " + row["gave_up"].replace("\n", "\n      ")
         for figure in ZERO:
-            if row["program"] == "sluiced" and row.get(figure):
+            if row["program"].startswith("sluiced") and row.get(figure):
                 yield f"{size(row)} {what(row)}: {figure} is {row[figure]}, and has to be 0"
         for figure, most in MOST.items():
             if row["program"] == "sluiced" and (row.get(figure) or 0) > most:

@@ -3,6 +3,7 @@
 """Whether the benchmark would notice: made-up figures, some of which cannot be true."""
 
 import figures
+import relay_report
 import report
 from plausible import problem
 
@@ -28,6 +29,14 @@ def made_up(**changes):
     row = {"program": "sluiced", "mode": "iptables", "iptables": "nft", "services": 100, "endpoints": 10}
     row.update({figure: 0 if figure in report.ZERO else 1.0
                 for _, columns in report.WITH_PACKETS for figure, _ in columns})
+    return {**row, **changes}
+
+
+def made_up_relay(program, **changes):
+    row = {"program": program, "mode": "relay", "iptables": None, "threads": 1, "measures": ["tcp", "relays"],
+           "each": {}}
+    row.update({figure: 0 if figure in report.ZERO else 1.0
+                for _, columns in relay_report.tables_of(row) for figure, _ in columns})
     return {**row, **changes}
 
 
@@ -65,3 +74,18 @@ def checks():
     yield check("what was not measured is told",
                 "100 × 10 sluiced iptables-nft: restart: not begun, the time is up" in text)
     yield check("what should be nothing and is not is told", "churn_failed_connects is 3, and has to be 0" in text)
+
+    ours = made_up_relay(relay_report.OURS, down1_gbit=8.0, connect_ms_p99=2.0)
+    text = report.whole(result(ours, made_up_relay("HAProxy", down1_gbit=10.0)))
+    yield check("a relay that carries less than another is told",
+                "| 1 stream down Gbit/s | 1 | HAProxy | 8 | 10 | 0.80 | **no** |" in text)
+    yield check("a relay that is later than another is told",
+                "| connect + echo ms p50, p99 | 1 | HAProxy | 2 | 1 | 0.50 | **no** |" in text)
+    yield check("what is as good is told", "| 100 streams down | 1 | HAProxy | 1 | 1 | 1.00 | yes |" in text)
+    yield check("a relay's figures can be true", not any(problem(ours, figure) for figure in ours
+                                                         if isinstance(ours[figure], (int, float))
+                                                         and figure != "threads"))
+    yield check("a connection that a relay loses is found",
+                problem(made_up_relay(relay_report.OURS, connections_failed=1), "connections_failed") is not None)
+    yield check("a relay that carries nothing is found",
+                problem(made_up_relay(relay_report.OURS, down100_gbit=0.0), "down100_gbit") is not None)

@@ -34,7 +34,7 @@ class Subject:
         self._before_exec = Cpu()
 
     def use_iptables(self, variant):
-        self.environment["PATH"] = _iptables_path(self._directory, variant) + ":" + os.environ["PATH"]
+        self.environment["PATH"] = iptables_path(self._directory, variant) + ":" + os.environ["PATH"]
 
     @property
     def pid(self):
@@ -146,7 +146,7 @@ class KubeProxy(Subject):
         return None
 
 
-def _iptables_path(directory, variant):
+def iptables_path(directory, variant):
     """A folder in which every iptables name is that variant, whatever the host's alternatives say."""
     folder = os.path.join(directory, "iptables-" + variant)
     found = shutil.which("iptables-" + variant)

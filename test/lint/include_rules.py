@@ -58,7 +58,7 @@ THIRD_PARTY = {
     "prometheus/": ("core/app/metrics/", "test/unit/app/"),
     "simdjson": ("core/kube/", "test/unit/kube/"),
     "yaml-cpp/": ("core/kube/", "core/app/", "test/unit/kube/", "test/unit/app/"),
-    "dlfcn.h": ("core/plugin/", "test/abi/", "test/unit/plugin/", "sdk/conformance/"),
+    "dlfcn.h": ("core/plugin/", "test/abi/", "test/unit/plugin/", "test/unit/userspace/plugin_test", "sdk/conformance/"),
 }
 
 # A library that throws is met in one file only, which turns its exceptions into Status.

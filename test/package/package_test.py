@@ -188,7 +188,8 @@ class Installed:
                      "/usr/share/doc/sluice/examples/config.yaml"):
             require(name in listed, f"not in sluice: {name}")
             require(self.path(name).exists(), name)
-        require(any(name.endswith("/sluice/plugins/iptables.so") for name in listed), listed)
+        for backend in ("iptables", "userspace"):
+            require(any(name.endswith(f"/sluice/plugins/{backend}.so") for name in listed), listed)
         for page in ("sluiced", "sluicectl", "sluiced.conf"):
             self.run("man", "-w", page)
         require(self.run("sluiced", "--version").startswith("sluiced "))

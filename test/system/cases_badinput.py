@@ -12,6 +12,8 @@ from lib.cases import POD, Skip, kept, own_daemon
 from lib.objects import endpoint_slice, port, ready
 from lib.programs import built_modules
 
+ABOVE_BACKENDS = True
+
 BAD_SERVICE_SPECS = {
     "bad-ip": {"clusterIP": "172.30.0.999", "clusterIPs": ["172.30.0.999"]},
     "port-zero": {"ports": [{"name": "p", "port": 0, "protocol": "TCP"}]},

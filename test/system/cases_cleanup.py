@@ -15,6 +15,8 @@ from lib.cases import POD, UNTOUCHED, kept, own_daemon
 from lib.node_tools import NAMES, VARIANTS
 from lib.objects import ready
 
+ABOVE_BACKENDS = True
+
 BOTH = [ready(E1), ready(E2)]
 
 

@@ -5,7 +5,7 @@
 import socket
 
 from lib.addresses import ALT_PORT, E1, E2, E3, POD_PORT, V4, V6
-from lib.cases import EXT, NODE, POD, UNTOUCHED, Skip, case, kept, masqueraded
+from lib.cases import EXT, IN_KERNEL, NODE, POD, UNTOUCHED, Skip, case, kept, masqueraded
 from lib.objects import Endpoint, endpoint_slice, port, ready
 
 BOTH = [ready(E1), ready(E2)]
@@ -26,14 +26,16 @@ def node_and_outside_to_cluster_ip(t):
     t.expect([NODE, EXT], service.cluster(), masqueraded(E1, E2))
 
 
-@case(3, "--masquerade-all masquerades pods too", config="masquerade-all", sources=["manifests"])
+@case(3, "--masquerade-all masquerades pods too", config="masquerade-all", sources=["manifests"],
+      backends=IN_KERNEL)
 def masquerade_all(t):
     service = t.service(BOTH)
     t.settle()
     t.expect([POD, NODE, EXT], service.cluster(), masqueraded(E1, E2))
 
 
-@case(3, "without a cluster CIDR nobody is masqueraded on a cluster IP", config="no-detector", sources=["manifests"])
+@case(3, "without a cluster CIDR nobody is masqueraded on a cluster IP", config="no-detector", sources=["manifests"],
+      backends=IN_KERNEL)
 def no_detector(t):
     service = t.service(BOTH)
     t.settle()
@@ -50,7 +52,7 @@ def hairpin(t):
 
 
 @case(5, "each port of a Service reaches its own target port; a port it does not have is left alone",
-      backends=["iptables"])
+      backends=["iptables", "userspace"])
 def two_ports(t):
     service = t.service(ports=[("p80", 80, ALT_PORT), ("p443", 443, POD_PORT)])
     service.set_endpoints([ready(E1)], "slice1", ports=[("p80", ALT_PORT)])
@@ -61,7 +63,8 @@ def two_ports(t):
     t.expect(POD, service.cluster(81), UNTOUCHED)
 
 
-@case(6, "TCP and UDP ports of the same number are independent", protocols=["tcp"], backends=["iptables"])
+@case(6, "TCP and UDP ports of the same number are independent", protocols=["tcp"],
+      backends=["iptables", "userspace"])
 def tcp_and_udp_with_one_number(t):
     both = t.service(protocols=["tcp", "udp"])
     tcp_slice = [port("p80", POD_PORT, "tcp")]
@@ -83,7 +86,7 @@ def unnamed_port(t):
     t.expect(POD, service.cluster(), kept(E1, E2))
 
 
-@case(8, "an SCTP Service is served", protocols=["sctp"])
+@case(8, "an SCTP Service is served", protocols=["sctp"], backends=IN_KERNEL)
 def sctp(t):
     try:
         socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_SCTP).close()
@@ -138,7 +141,7 @@ def three_endpoints(t):
 
 
 @case(12, "BridgeInterface: only what does not come in by that interface is masqueraded", config="bridge-detector",
-      sources=["manifests"])
+      sources=["manifests"], backends=IN_KERNEL)
 def bridge_detector(t):
     service = t.service([ready(E2)])
     t.settle()
@@ -147,7 +150,7 @@ def bridge_detector(t):
 
 
 @case(12, "InterfaceNamePrefix: only what does not come in by such an interface is masqueraded",
-      config="prefix-detector", sources=["manifests"])
+      config="prefix-detector", sources=["manifests"], backends=IN_KERNEL)
 def prefix_detector(t):
     service = t.service([ready(E2)])
     t.settle()

@@ -14,6 +14,8 @@ from lib.connect_proxy import ConnectProxy
 from lib.kubeconfigs import CredentialProgram
 from lib.objects import ready
 
+ABOVE_BACKENDS = True
+
 WATCHED = {"services", "endpointslices", "nodes"}
 
 
@@ -127,7 +129,7 @@ def program_token_refused(t):
     expect_serves(t)
 
 
-@own_daemon(None, "a credential program that hands out another certificate: every watch goes on with it")
+@own_daemon(None, "a credential program that hands out another certificate: every watch goes on with it", slow=True)
 def program_certificate(t):
     program = CredentialProgram(path(t, "program"), keys(t))
     start_with(t, ca_data(t), program.user("certificate", 4))

@@ -10,6 +10,8 @@ from lib.cases import POD, kept, own_daemon
 from lib.figures import scrape
 from lib.objects import ready
 
+ABOVE_BACKENDS = True
+
 EVENTS = "/apis/events.k8s.io/v1/namespaces/{}/events"
 
 

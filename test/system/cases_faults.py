@@ -16,6 +16,8 @@ from lib.cases import own_daemon
 from lib.episode import RESOURCES
 from lib.weather import MANY_STRIKES, Fault, Weather, instead, weathers, within
 
+ABOVE_BACKENDS = True
+
 MOST_ATTEMPTS = 24
 LENGTH = "wrong-content-length"
 

@@ -17,6 +17,8 @@ from lib.node_tools import NAMES
 from lib.objects import ready
 from lib.own_flags import Exact, ends, folders, restart, told, write
 
+ABOVE_BACKENDS = True
+
 PROXY = "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n"
 BOTH = [ready(E1), ready(E2)]
 GATES = ("AllowServiceExternalIPs", "ComponentFlagz", "ComponentStatusz", "WatchListClient")

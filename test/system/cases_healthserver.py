@@ -16,6 +16,8 @@ from lib.cases import POD, case, kept, own_daemon
 from lib.episode import WATCHED
 from lib.objects import ready
 
+ABOVE_BACKENDS = True
+
 IPTABLES = ["iptables"]
 LATE = 4  # twice the sync period of the bench
 TAINT = {"key": "ToBeDeletedByClusterAutoscaler", "value": "1", "effect": "NoSchedule"}

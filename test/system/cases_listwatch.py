@@ -9,6 +9,8 @@ from lib.addresses import E1, E2, E3, FAMILIES, POD_PORT
 from lib.cases import POD, REJECTED, kept, own_daemon
 from lib.objects import port, ready
 
+ABOVE_BACKENDS = True
+
 RESOURCES = ("services", "endpointslices", "nodes")
 SWITCH = "KUBE_FEATURE_WatchListClient"
 BOTH = [ready(E1), ready(E2)]

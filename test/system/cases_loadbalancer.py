@@ -75,6 +75,9 @@ def as_its_own_balancer(t, service):
     length, unused = ("/32", ["scope", "host"]) if t.family == V4 else ("/128", ["nodad", "preferred_lft", "0"])
     t.topology.run("node", "ip", "addr", "add", ip + length, "dev", "lo", *unused)
     t.defer(lambda: t.topology.run("node", "ip", "addr", "del", ip + length, "dev", "lo"))
+    # An IPv6 address may be sent from a moment before its route is there; answers would go elsewhere.
+    t.wait_until(lambda: t.topology.run("node", "ip", "-6" if t.family == V6 else "-4", "route", "show", "table", "local",
+                                        ip).stdout, f"there is a route to {ip}")
     return Host("node-with-vip", ip, ip, namespace="node")
 
 

@@ -14,6 +14,8 @@ from lib.cases import Skip, own_daemon
 from lib.figures import FAMILY, scrape
 from lib.objects import endpoint_slice, port, ready
 
+ABOVE_BACKENDS = True
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 ALLOWED = os.path.join(HERE, "promtool_allowed.txt")
 OPERATIONS = os.path.join(HERE, "..", "..", "docs", "operations.md")

@@ -3,12 +3,15 @@
 """The daemon as a process: configuration files and command lines made for kube-proxy, and what becomes of them."""
 
 import os
+import shutil
 
 from lib import addresses as a
 from lib.addresses import E1, E2
 from lib.cases import POD, kept, own_daemon
 from lib.objects import ready
 from lib.own_flags import ends, restart, told, write
+
+ABOVE_BACKENDS = True
 
 PROXY = "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n"
 
@@ -170,5 +173,11 @@ def file_rewritten(t):
 
 @own_daemon(141, "mode userspace without its backend is an error that names what is there", sources=["manifests"])
 def userspace(t):
-    ends(t, ["--proxy-mode", "userspace", "--manifests", t.topology.directory], 1,
-         "backend 'userspace' is not installed", "iptables")
+    folder = os.path.join(t.topology.directory, f"{t.bench.label}-plugins")
+    shutil.copytree(t.bench.programs.plugin_dir(t.topology.directory), folder,
+                    ignore=shutil.ignore_patterns("userspace*"))
+    done = t.bench.daemon.run(["--proxy-mode", "userspace", "--manifests", t.topology.directory, "--plugin-dir", folder,
+                               "--state-dir", t.bench.daemon.state_dir])
+    words = ("backend 'userspace' is not installed", "iptables")
+    t.require(done.returncode == 1 and any(all(word in line for word in words) for line in done.stderr.splitlines()),
+              f"exit {done.returncode}: {done.stderr[-600:]}")

@@ -14,6 +14,8 @@ from lib.cases import DROPPED, EXT, POD, REJECTED, UNTOUCHED, kept, masqueraded,
 from lib.daemon import Daemon
 from lib.objects import not_ready, ready, terminating
 
+ABOVE_BACKENDS = True
+
 PATIENCE = 20
 SECRET = "annotations-are-nobodys-business"
 

@@ -10,14 +10,15 @@ import re
 import sys
 
 from lib import programs
-from lib.catalogue import REPLACED, SECTIONS
+from lib.catalogue import DIFFERENT, NOT_APPLICABLE, REPLACED, SECTIONS
 from lib.tap import FAIL, PASS, SKIP
 
 HEADER = """# Conformance
 
 Behaviour is compared with kube-proxy 1.36, case by case. **Packets** are the system tests in `test/system`: real
 daemon, real kernel, who answered and from which address. **Unit** are tests of the code, without a kernel.
-Per backend: how many runs of the case passed (family, protocol and source each count), or what was wrong.
+Per backend: how many runs of the case passed (family, protocol and source each count), or what was wrong. What a
+backend has no part in, and what is to be seen otherwise with it, is told below the tables, with reasons.
 `not covered` is said where no test of either sort names the case.
 
 This file is made by `test/system/conformance.py` from results of `test/system/run.py`; do not edit it.
@@ -44,9 +45,12 @@ def main():
         print("|" + "---|" * (4 + len(backends)))
         for number, what in cases.items():
             print(row(number, what, runs.get(number, {}), units.get(number, []), backends))
-    print("\n## Decided otherwise than upstream\n\n| case | what Sluice does instead |\n|---|---|")
-    for number, reason in REPLACED.items():
-        print(f"| {number} | {reason} |")
+    table("Decided otherwise than upstream", "what Sluice does instead", REPLACED)
+    for mode in sorted({_mode(backend) for backend in backends}):
+        if mode in DIFFERENT:
+            table(f"What is to be seen otherwise in mode {mode}", "what, and why", DIFFERENT[mode])
+        if mode in NOT_APPLICABLE:
+            table(f"What does not apply to mode {mode}", "why", NOT_APPLICABLE[mode])
     print("\n## Beyond the cases\n\n| test | " + " | ".join(backends) + " |\n|" + "---|" * (1 + len(backends)))
     for name in sorted({record["name"] for document in documents for record in document["results"]
                         if not record["numbers"]}):
@@ -57,6 +61,17 @@ def main():
 def _load(path):
     with open(path, encoding="utf-8") as file:
         return json.load(file)
+
+
+def table(title, column, rows):
+    print(f"\n## {title}\n\n| case | {column} |\n|---|---|")
+    for number, reason in rows.items():
+        print(f"| {number} | {reason} |")
+
+
+def _mode(backend):
+    """Of "iptables-nft", for one."""
+    return backend.partition("-")[0]
 
 
 def totals(documents):
@@ -74,16 +89,17 @@ def totals(documents):
 def row(number, what, by_backend, units, backends):
     packets = sorted({record["test"] for records in by_backend.values() for record in records})
     what += " (decided otherwise, see below)" if number in REPLACED else ""
-    cells = [verdict(by_backend.get(backend, [])) for backend in backends]
+    cells = [verdict(by_backend.get(backend, []), number in NOT_APPLICABLE.get(_mode(backend), {}))
+             for backend in backends]
     if not packets and not units:
         cells = ["not covered"] * len(backends)
     return f"| {number} | {what} | " + "<br>".join(f"`{name}`" for name in packets) + " | " + \
         "<br>".join(f"`{path}`" for path in units) + " | " + " | ".join(cells) + " |"
 
 
-def verdict(records):
+def verdict(records, not_applicable=False):
     if not records:
-        return "–"
+        return "does not apply" if not_applicable else "–"
     results = [record["result"] for record in records]
     if FAIL in results:
         return f"**{results.count(FAIL)} of {len(results)} failed**"

@@ -2,7 +2,7 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Runs iptables_roundtrip for both families and both variants of iptables, each in a
+# Runs iptables_roundtrip, or PROGRAM, for both families and both variants of iptables, each in a
 # network namespace of its own. TAP. Needs root.
 #   iptables_kernel_test.sh [PROGRAM]
 set -u

@@ -32,7 +32,9 @@ def options():
     parser.add_argument("--iptables", default="nft", choices=node_tools.VARIANTS,
                         help="variant of iptables on the node (default %(default)s)")
     parser.add_argument("--short", action="store_true",
-                        help="with --iptables legacy: only the cases marked for it, each from one source")
+                        help="every case, but sources other than its first one with half of the families and "
+                             "protocols; with --iptables legacy or another backend only the cases that are marked "
+                             "for it or about it, from one source")
     parser.add_argument("--family", choices=a.FAMILIES)
     parser.add_argument("--protocol", choices=("tcp", "udp", "sctp"))
     parser.add_argument("--source", choices=cases.SOURCES)
@@ -60,7 +62,9 @@ def load_cases():
 def chosen(one, wanted):
     if wanted.backend not in one.backends or wanted.iptables not in one.variants:
         return False
-    if wanted.short and not one.legacy:
+    if wanted.short and wanted.iptables == "legacy" and wanted.backend not in one.legacy:
+        return False
+    if wanted.short and wanted.backend != cases.BACKENDS[0] and one.above:
         return False
     if wanted.churn and (one.exclusive or one.config is None):
         return False  # alone on its daemon, it would run as it does without
@@ -73,26 +77,30 @@ def _matches(one, text):
     return text in one.name or text in one.test or fnmatch.fnmatch(one.test, text)
 
 
-def parameters(one, wanted):
-    """Every (family, protocol) the case is to run with."""
-    return [(family, protocol)
-            for family in one.families if wanted.family in (None, family)
-            for protocol in one.protocols if wanted.protocol in (None, protocol)]
+def parameters(one, wanted, source_name):
+    """Every (family, protocol) the case is to run with from that source."""
+    every = [(family, protocol) for family in one.families for protocol in one.protocols]
+    if wanted.short and source_name != one.sources[0]:
+        # Sources differ in how objects arrive; what is made of them is the same in each family and protocol.
+        every = [pair for pair in every if (one.families.index(pair[0]) + one.protocols.index(pair[1])) % 2 == 0]
+    return [(family, protocol) for family, protocol in every
+            if wanted.family in (None, family) and wanted.protocol in (None, protocol)]
 
 
 def run_group(topology, where, wanted, results, source_name, config, group):
     """All cases that share a daemon with these flags: first those that need it alone, then side by side."""
     with Bench(topology, where, source_name, config, wanted.backend) as bench:
-        trials = [(one, family, protocol) for one in group for family, protocol in parameters(one, wanted)]
+        trials = [(one, family, protocol) for one in group
+                  for family, protocol in parameters(one, wanted, source_name)]
 
         def run(one, family, protocol):
             cases.run_trial(results, one, bench, family, protocol, source_name)
 
         for trial in [trial for trial in trials if trial[0].exclusive]:
             run(*trial)
-        if wanted.churn:
-            bench.start_churn()
         side_by_side = [lambda trial=trial: run(*trial) for trial in trials if not trial[0].exclusive]
+        if wanted.churn and side_by_side:
+            bench.start_churn()
         cases.run_side_by_side(side_by_side, wanted.jobs)
         record_churn(results, bench.stop_churn(), source_name, config)
 
@@ -111,7 +119,7 @@ def record_churn(results, counts, source_name, config):
 
 def run_alone(topology, where, wanted, results, source_name, one):
     """A case that starts and kills daemons: it gets a bench to itself."""
-    for family, protocol in parameters(one, wanted):
+    for family, protocol in parameters(one, wanted, source_name):
         with Bench(topology, where, source_name, "default", wanted.backend) as bench:
             cases.run_trial(results, one, bench, family, protocol, source_name)
 
@@ -126,7 +134,8 @@ def guarded(results, what, work):
 
 
 def sources_of(one, wanted):
-    usual = one.sources[:1] if wanted.short else one.sources
+    fewer = wanted.short and (wanted.iptables == "legacy" or wanted.backend != cases.BACKENDS[0])
+    usual = one.sources[:1] if fewer else one.sources
     return [name for name in usual if wanted.source in (None, name)]
 
 
@@ -134,7 +143,7 @@ def jobs(where, wanted, picked, results):
     """What there is to do, as functions of the network to do it on; what takes longest comes first."""
     groups, alone = [], []
     for source_name in cases.SOURCES:
-        here = [one for one in picked if source_name in sources_of(one, wanted) and parameters(one, wanted)]
+        here = [one for one in picked if source_name in sources_of(one, wanted) and parameters(one, wanted, source_name)]
         for config in CONFIGS:
             group = [one for one in here if one.config == config]
             if group:
@@ -143,9 +152,10 @@ def jobs(where, wanted, picked, results):
                                run_group(topology, where, wanted, results, source_name, config, group)))
         for one in here:
             if one.config is None:
-                alone.append((1, f"start for {one.name}", lambda topology, source_name=source_name, one=one:
+                alone.append((one.slow, f"start for {one.name}", lambda topology, source_name=source_name, one=one:
                               run_alone(topology, where, wanted, results, source_name, one)))
     groups.sort(key=lambda job: -job[0])
+    alone.sort(key=lambda job: not job[0])
     return [lambda topology, what=what, work=work: guarded(results, what, lambda: work(topology))
             for _, what, work in groups + alone]
 
@@ -195,7 +205,7 @@ def main():
     status = results.finish()
     print(f"# {time.monotonic() - started:.0f} s")
     if wanted.results:
-        variant = f"-{wanted.iptables}" if wanted.backend == "iptables" else ""
+        variant = f"-{wanted.iptables}" if wanted.backend == "iptables" or wanted.iptables == "legacy" else ""
         results.write(wanted.results, wanted.backend + variant)
     return status
 

@@ -40,6 +40,15 @@ std::string incompatible_table(std::string_view line) {
   return std::string(line.substr(0, line.find('\'')));
 }
 
+// A rule as iptables-save shows it, which names the destination at the beginning.
+std::string_view without_destination(std::string_view rule) {
+  std::string_view rest = rule;
+  if (rest.starts_with("! ")) rest.remove_prefix(2);
+  if (!rest.starts_with("-d ")) return rule;
+  rest.remove_prefix(3);
+  return rest.substr(std::min(rest.find(' ') + 1, rest.size()));
+}
+
 }  // namespace
 
 struct ChainPlanner::State {
@@ -69,6 +78,13 @@ struct ChainPlanner::State {
     return false;
   }
 
+  bool is_known(const std::string& table, const std::string& from, const std::string& target,
+                const netfilter::Rule& rule) {
+    if (known.contains(key(table, from, rule.hash))) return true;
+    return chosen_by_destination(target) &&
+           known.contains(key(table, from, canonicaliser.hash(without_destination(rule.text))));
+  }
+
   // The rule behind a reference, when it goes together with the chain it leads to.
   const netfilter::Rule* removable(const std::string& table, const std::string& from, const std::string& target,
                                    std::uint64_t hash) {
@@ -76,7 +92,7 @@ struct ChainPlanner::State {
     if (chain == nullptr || !chain->built_in) return nullptr;
     for (const netfilter::Rule& rule : chain->rules) {
       if (rule.hash != hash) continue;
-      const bool goes = known.contains(key(table, from, hash)) ||
+      const bool goes = is_known(table, from, target, rule) ||
                         (selection.chain_by_ledger(family, table, target) && is_plain(rule.text, target));
       return goes ? &rule : nullptr;
     }

@@ -45,6 +45,7 @@ constexpr std::array kChains = {
     ChainName{"filter", "KUBE-IPVS-FILTER", kIpvs},
     ChainName{"filter", "KUBE-IPVS-OUT-FILTER", kIpvs},
     ChainName{"filter", "KUBE-NODEPORT-NON-LOCAL", kUserspace},
+    ChainName{"filter", "KUBE-PORTALS-FIREWALL", kUserspace},
     ChainName{"mangle", "KUBE-PROXY-CANARY", kIptables},
 };
 
@@ -81,6 +82,7 @@ constexpr std::string_view kFirewall = "kubernetes load balancer firewall";
 constexpr std::string_view kIpvsFirewall = "kube-proxy firewall rules";
 constexpr std::string_view kIpvsFilter = "kubernetes ipvs access filter";
 constexpr std::string_view kClusterIps = "handle ClusterIPs; NOTE: this must be before the NodePort rules";
+constexpr std::string_view kPortalsFirewall = "drop what may not use a service portal";
 constexpr std::string_view kNodePorts = "handle service NodePorts; NOTE: this must be the last rule in the chain";
 
 constexpr std::array kJumps = {
@@ -108,6 +110,9 @@ constexpr std::array kJumps = {
     JumpForm{"nat", "PREROUTING", kNodePorts, "KUBE-NODEPORT-CONTAINER"},
     JumpForm{"nat", "OUTPUT", kNodePorts, "KUBE-NODEPORT-HOST"},
     JumpForm{"filter", "INPUT", "Ensure that non-local NodePort traffic can flow", "KUBE-NODEPORT-NON-LOCAL"},
+    JumpForm{"filter", "INPUT", kPortalsFirewall, "KUBE-PORTALS-FIREWALL"},
+    JumpForm{"filter", "FORWARD", kPortalsFirewall, "KUBE-PORTALS-FIREWALL"},
+    JumpForm{"filter", "OUTPUT", kPortalsFirewall, "KUBE-PORTALS-FIREWALL"},
 };
 // Releases differ in which jumps are for new connections only.
 constexpr std::array<std::string_view, 3> kMatches = {"", "-m conntrack --ctstate NEW ",
@@ -151,6 +156,10 @@ Modes makers_of_set(std::string_view name) {
     }
   }
   return 0;
+}
+
+bool chosen_by_destination(std::string_view chain) {
+  return chain == "KUBE-NODEPORT-CONTAINER" || chain == "KUBE-NODEPORT-HOST";
 }
 
 bool is_kubelets(std::string_view chain) {

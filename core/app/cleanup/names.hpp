@@ -38,6 +38,8 @@ struct KnownJump {
 };
 // Those of all modes, and the forms they had in older releases.
 std::vector<KnownJump> known_jumps();
+// Jumps to this chain name addresses besides: those of the node at which node ports are served, or not.
+bool chosen_by_destination(std::string_view chain);
 
 inline constexpr std::string_view kIpvsLink = "kube-ipvs0";
 inline constexpr std::string_view kNftTable = "kube-proxy";

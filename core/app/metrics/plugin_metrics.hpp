@@ -26,7 +26,7 @@ namespace sluice::app {
 
 class PluginMetrics final : public plugin::MetricSink, public prometheus::Collectable {
  public:
-  // Series of one plugin in both families together. Ours have about twenty.
+  // Series of one plugin in both families together. Ours have some fifty at most.
   static constexpr std::size_t kMaxSeries = 1000;
 
   void record(std::string_view plugin, abi::MetricKind kind, std::string_view name, std::string_view labels,

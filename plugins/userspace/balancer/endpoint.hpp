@@ -31,9 +31,19 @@ class Endpoint {
   bool retired() const noexcept { return retired_.load(std::memory_order_acquire); }
 
  private:
+  friend class Balancer;
+
   const SocketAddress target_;
   std::atomic<std::uint32_t> open_{0};
   std::atomic<bool> retired_{false};
+
+  // Of the one balancer it belongs to, under its lock.
+  bool trial_ = false;                      // one connection tries it, after a pause
+  std::uint32_t slot_ = 0;                  // where the balancer holds it
+  std::atomic<std::uint32_t> failures_{0};  // dials in a row; also read without the lock
+  std::uint64_t pause_ = 0;                 // nanoseconds; the latest one
+  std::uint64_t passed_over_until_ = 0;     // while failures_ are too many
+  std::uint64_t tried_in_ = 0;              // the choice for which it was among those tried
 };
 
 using EndpointPtr = std::shared_ptr<Endpoint>;

@@ -5,15 +5,17 @@
 // tells that they depend on. Values.
 #pragma once
 
-#include <compare>
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "plugins/common/netfilter/restore.hpp"
 #include "sluice/abi/node.hpp"
 #include "sluice/abi/service.hpp"
+#include "sluice/sdk/address.hpp"
 
 namespace sluice::userspace {
 
@@ -25,6 +27,18 @@ inline constexpr const char* kNodePortContainer = "KUBE-NODEPORT-CONTAINER";
 inline constexpr const char* kNodePortHost = "KUBE-NODEPORT-HOST";
 inline constexpr const char* kNodePortNonLocal = "KUBE-NODEPORT-NON-LOCAL";
 inline constexpr const char* kPortalsFirewall = "KUBE-PORTALS-FIREWALL";
+
+struct PortalChain {
+  netfilter::Table table;
+  const char* name;
+};
+// All of them; nobody else writes to these.
+inline constexpr std::array<PortalChain, 6> kPortalChains = {{{netfilter::Table::kNat, kPortalsContainer},
+                                                              {netfilter::Table::kNat, kPortalsHost},
+                                                              {netfilter::Table::kNat, kNodePortContainer},
+                                                              {netfilter::Table::kNat, kNodePortHost},
+                                                              {netfilter::Table::kFilter, kNodePortNonLocal},
+                                                              {netfilter::Table::kFilter, kPortalsFirewall}}};
 
 // Where the proxy listens for one service port; 0: it has no such face.
 struct ProxyPorts {
@@ -49,13 +63,17 @@ struct PortalFacts {
   bool node_ports_match_all = true;
   bool node_ports_on_localhost = true;
   std::vector<abi::Address> node_port_addresses;
+  abi::Address node_ip{};
   abi::LocalDetectorKind detector = abi::LocalDetectorKind::kNone;
   abi::Prefix detector_cidr{};
   std::string detector_interface;
   bool operator==(const PortalFacts&) const = default;
 };
+// Throws sdk::Failure (kInvalid) for an interface name that could not be one.
 PortalFacts portal_facts(abi::Family family, const std::optional<abi::Address>& listen_address,
                          const abi::NodeFacts& node);
+// Node port addresses that cannot work, as text: loopback where node ports are not to be served there.
+std::vector<std::string> unusable_node_port_addresses(const PortalFacts& facts);
 
 struct PortalRule {
   netfilter::Table table;
@@ -71,15 +89,27 @@ struct Portal {
 };
 
 // Rules for every frontend of `port` but those withheld (their address is claimed by somebody else). Pure.
-// `withheld` holds indices into port.frontends.
+// `withheld` holds indices into port.frontends. Nothing leads to a face whose port is 0.
+// Throws sdk::Failure: kInvalid when a name could not be written into a rule, kUnsupported for SCTP.
 Portal plan_portal(const PortalFacts& facts, const abi::ServicePort& port, const ProxyPorts& ports,
                    const std::vector<std::size_t>& withheld);
 
-// Jumps from the built-in chains, with their position.
+// The comment of rules that lead to a face, without quotes, and back. It tells which service port a rule is for.
+std::string face_comment(const std::string& name, bool local);
+struct FaceName {
+  std::string name;  // printed
+  bool local;
+};
+FaceName parse_face_comment(std::string_view comment);
+
+// Jumps from the built-in chains, with their position. In the order in which they are written: of those that are
+// prepended the last one ends up first.
 struct FixedRule {
   PortalRule rule;
   bool first;  // prepend where it is missing; else append
 };
 std::vector<FixedRule> fixed_rules(const PortalFacts& facts);
+// The comment of such a rule.
+bool is_jump_comment(std::string_view comment);
 
 }  // namespace sluice::userspace

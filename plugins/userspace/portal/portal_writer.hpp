@@ -19,7 +19,8 @@
 
 namespace sluice::netfilter {
 class Kernel;
-}
+class KernelSession;
+}  // namespace sluice::netfilter
 
 namespace sluice::userspace {
 
@@ -36,6 +37,7 @@ class PortalWriter {
 
   // One look at the kernel. Returns the ports that rules of an earlier process lead to, so that the proxy can listen
   // there again and neither rules nor tracked flows change with a restart. Throws sdk::Failure.
+  // Where several rules disagree, the first that packets meet counts.
   std::map<PortalId, ProxyPorts> adopt();
 
   struct Written {
@@ -47,7 +49,8 @@ class PortalWriter {
   // After these the kernel holds exactly what was given; equal content: nothing is written. Throw sdk::Failure, which
   // leaves a state between; the next call has to be write_full().
   Written write_full(const std::vector<FixedRule>& fixed, const std::vector<Portal>& portals);
-  // A portal replaces the one with its id. REQUIRES: a write_full() before.
+  // A portal replaces the one with its id; what was refused before and is not named stays out. REQUIRES: a
+  // write_full() that has not been followed by a failure or by damage.
   Written write_delta(const std::vector<Portal>& changed, const std::vector<PortalId>& removed);
 
   // What is damaged, in a phrase; empty when all is as written. Cheap while nobody else writes (BEH: as the iptables
@@ -56,7 +59,11 @@ class PortalWriter {
   std::optional<std::string> find_damage();
 
   // Removes jumps and chains, but those for which `keep` says so.
+  // Chains that somebody else's rule leads to are emptied only. Throws sdk::Failure.
   void remove_all(const std::function<bool(netfilter::Table, const std::string& chain)>& keep);
+
+  // What the last writing call cost: lines, waiting for the lock of the old iptables, and for the tools.
+  const netfilter::KernelSession& session() const noexcept;
 
  private:
   struct State;

@@ -36,7 +36,7 @@ EventLoop::EventLoop()
   if (failure != 0) throw std::system_error(failure, std::system_category(), "epoll_ctl");
 }
 
-EventLoop::~EventLoop() = default;
+EventLoop::~EventLoop() { free_retired(); }
 
 int EventLoop::add(int fd, std::uint32_t events, EventHandler* handler) noexcept {
   epoll_event event{};
@@ -60,7 +60,17 @@ void EventLoop::arm(Timer& timer, Nanoseconds deadline) noexcept {
   timers_.insert(timer);
 }
 
-void EventLoop::retire(std::unique_ptr<Retired> object) { retired_.push_back(std::move(object)); }
+void EventLoop::retire(std::unique_ptr<Retired> object) noexcept {
+  object->next_retired_ = retired_;
+  retired_ = object.release();
+}
+
+void EventLoop::free_retired() noexcept {
+  while (retired_ != nullptr) {
+    const std::unique_ptr<Retired> object(retired_);
+    retired_ = object->next_retired_;
+  }
+}
 
 void EventLoop::post(std::function<void()> work) {
   bool first = false;
@@ -122,7 +132,7 @@ void EventLoop::run() noexcept {
           ->on_events(events[static_cast<std::size_t>(i)].events);
     }
     run_timers();
-    retired_.clear();
+    free_retired();
   }
 }
 

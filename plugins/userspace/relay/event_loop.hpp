@@ -54,6 +54,10 @@ class Timer : public boost::intrusive::set_base_hook<boost::intrusive::link_mode
 class Retired {
  public:
   virtual ~Retired() = default;
+
+ private:
+  friend class EventLoop;
+  Retired* next_retired_ = nullptr;
 };
 
 class EventLoop {
@@ -81,7 +85,7 @@ class EventLoop {
   void arm(Timer& timer, Nanoseconds deadline) noexcept;
 
   // Frees `object` after the events in hand.
-  void retire(std::unique_ptr<Retired> object);
+  void retire(std::unique_ptr<Retired> object) noexcept;
 
   // Monotonic; as of the beginning of the batch in hand.
   Nanoseconds now() const noexcept { return now_; }
@@ -97,6 +101,7 @@ class EventLoop {
 
   void run_posted() noexcept;
   void run_timers() noexcept;
+  void free_retired() noexcept;
   int patience() const noexcept;  // milliseconds until the next deadline; -1: for ever
 
   Descriptor epoll_;
@@ -105,7 +110,7 @@ class EventLoop {
   Nanoseconds now_;
   bool stopping_ = false;
   boost::intrusive::multiset<Timer, boost::intrusive::constant_time_size<false>> timers_;
-  std::vector<std::unique_ptr<Retired>> retired_;
+  Retired* retired_ = nullptr;
   std::mutex mutex_;
   std::vector<std::function<void()>> posted_;
   std::vector<std::function<void()>> running_;

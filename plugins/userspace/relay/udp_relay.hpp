@@ -22,7 +22,7 @@ class UdpRelay {
   UdpRelay(const UdpRelay&) = delete;
   UdpRelay& operator=(const UdpRelay&) = delete;
 
-  // Takes over one socket of the face's group. 0 or an errno.
+  // Takes over one socket of the face's group; `id` is not served yet. 0 or an errno.
   [[nodiscard]] int serve(ServingId id, Descriptor socket, FacePtr face);
   // Closes its socket and drops its clients.
   void stop(ServingId id);

@@ -83,7 +83,8 @@ void call_host(Input& in) {
   plugin::HostServices host(
       "print",
       {[&](std::string reason) { told += reason; }, [&](std::string reason) { told += reason; },
-       [&](abi::Severity, std::string reason, std::string note) { told += reason + note; }},
+       [&](abi::Severity, std::string reason, std::string note) { told += reason + note; },
+       {}},
       nullptr, clock);
   Block text(in, in.below(32)), other(in, in.below(32));
   host.event(static_cast<abi::Severity>(in.byte()), text_of(text), text_of(other));

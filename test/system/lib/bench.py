@@ -29,6 +29,37 @@ CONFIGS = {
     "nodeports-primary": [*BOTH_CIDRS, "--nodeport-addresses", "primary"],
 }
 
+# The same for settings that only a file has: fields of KubeProxyConfiguration, and the section of the backend.
+USERSPACE_FILES = {
+    "userspace-reset": ("portRange: 21000-21399\n", """
+      balance: leastConnections
+      dialTimeouts: [100ms, 200ms]
+      proxyProtocol: [told/*]
+      threads: 3
+      whenEndpointRemoved: reset
+"""),
+    "userspace-drain": ("", """
+      balance: powerOfTwoChoices
+      drainTimeout: 1s
+      outlierFailures: 2
+      outlierFirstPause: 1s
+      tcpIdleTimeout: 2s
+      whenEndpointRemoved: drain
+"""),
+}
+CONFIGS |= {name: None for name in USERSPACE_FILES}
+USERSPACE_FILE = """apiVersion: kubeproxy.config.k8s.io/v1alpha1
+kind: KubeProxyConfiguration
+mode: userspace
+clusterCIDR: CIDRS
+iptables: {syncPeriod: 2s, minSyncPeriod: 1ms}
+FIELDS---
+apiVersion: sluice.dev/v1alpha1
+kind: SluiceConfiguration
+udpTimeout: 2s
+backends:
+  userspace:SECTION"""
+
 
 class Bench:
     """Starts on entry; on exit the daemon is stopped and its rules are removed with `--cleanup`."""
@@ -38,7 +69,8 @@ class Bench:
         self.programs = programs
         self.backend = backend
         self.source_name = source_name
-        self.flags = [*PROMPT, *CONFIGS[config], *flags]
+        self._file = USERSPACE_FILES.get(config)
+        self.flags = [*flags] if self._file else [*PROMPT, *CONFIGS[config], *flags]
         self.label = f"{source_name}-{config}-{time.monotonic_ns()}"
         self.allocator = topology.allocator
         self.source = None
@@ -49,6 +81,8 @@ class Bench:
     def __enter__(self):
         directory = os.path.join(self.topology.directory, self.label)
         os.mkdir(directory)
+        if self._file:
+            self.flags = ["--config", self._write_file(directory), *self.flags]
         # Left at 1 by an earlier daemon they would hide one that fails to set them, or sets them wrongly.
         self.topology.run("node", "sysctl", "-eqw", "net.ipv4.conf.all.route_localnet=0",
                           "net.netfilter.nf_conntrack_tcp_be_liberal=0")
@@ -93,6 +127,14 @@ class Bench:
             return None
         running, self.churn = self.churn, None
         return running.stop()
+
+    def _write_file(self, directory):
+        fields, section = self._file
+        path = os.path.join(directory, "config.yaml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(USERSPACE_FILE.replace("CIDRS", ",".join(a.CLUSTER_CIDR.values())).replace("FIELDS", fields)
+                       .replace("SECTION", section))
+        return path
 
     def _cleanup_flags(self):
         return ["--state-dir", self.daemon.state_dir, "--plugin-dir", self.programs.plugin_dir(self.topology.directory)]

@@ -3,6 +3,7 @@
 """Declaring cases, and what a case function is given."""
 
 import dataclasses
+import sys
 import threading
 import time
 
@@ -14,6 +15,7 @@ from .services import ServiceUnderTest
 DEFAULT = "default"
 SOURCES = ("manifests", "apiserver")
 BACKENDS = ("iptables", "ipvs", "nftables", "userspace")
+IN_KERNEL = ("iptables", "ipvs", "nftables")  # connections go on without the daemon
 
 _registered = []
 
@@ -30,7 +32,9 @@ class Case:
     backends: tuple
     exclusive: bool  # nothing else may happen on the daemon at the same time
     variants: tuple  # of iptables
-    legacy: bool  # part of the short run with the old iptables, too
+    legacy: tuple  # backends for which it is part of the short run with the old iptables, too
+    slow: bool  # begins early, so that nobody waits for it at the end
+    above: bool  # nothing of it is the backend's: the short runs of all backends but the first do without
 
     @property
     def name(self):
@@ -49,22 +53,26 @@ class Case:
 
 
 def case(number, title, config=DEFAULT, families=a.FAMILIES, protocols=("tcp", "udp"), sources=SOURCES,
-         backends=BACKENDS, exclusive=False, variants=VARIANTS, legacy=False):
-    """Registers a case. `number` is one number, several, or None."""
+         backends=BACKENDS, exclusive=False, variants=VARIANTS, legacy=(), slow=False, above=None):
+    """Registers a case. `number` is one number, several, or None; `legacy` names backends, True is iptables. A whole
+    file of cases is above the backends when it says so with ABOVE_BACKENDS."""
     numbers = () if number is None else number if isinstance(number, tuple) else (number,)
+    legacy = BACKENDS[:1] if legacy is True else tuple(legacy or ())
 
     def register(function):
+        higher = getattr(sys.modules[function.__module__], "ABOVE_BACKENDS", False) if above is None else above
         _registered.append(Case(function, numbers, title, config, tuple(families), tuple(protocols), tuple(sources),
-                                tuple(backends), exclusive, tuple(variants), legacy))
+                                tuple(backends), exclusive, tuple(variants), legacy, slow, higher))
         return function
 
     return register
 
 
 def own_daemon(number, title, families=(a.V4,), protocols=("tcp",), sources=("apiserver",), backends=BACKENDS,
-               variants=VARIANTS, legacy=False):
+               variants=VARIANTS, legacy=(), slow=False, above=None):
     """Registers a case that starts, kills and restarts daemons itself."""
-    return case(number, title, None, families, protocols, sources, backends, variants=variants, legacy=legacy)
+    return case(number, title, None, families, protocols, sources, backends, variants=variants, legacy=legacy,
+                slow=slow, above=above)
 
 
 def registered():
@@ -126,13 +134,22 @@ class Trial:
             time.sleep(0.05)
         return found
 
+    @property
+    def relayed(self):
+        """Whether connections end in the daemon, and others begin there."""
+        return self.bench.backend == "userspace"
+
     # Expectations. Differences are collected, so that one run tells all of them.
+
+    def here(self, expected, protocol):
+        """What the expectation, said as of the kernel's modes, means with the backend of this run."""
+        return outcomes.as_relayed(expected, protocol) if self.relayed else expected
 
     def expect(self, senders, fronts, expected):
         """Every one of these senders sees the expected outcome at every one of these fronts."""
         for sender in senders if isinstance(senders, (list, tuple)) else [senders]:
             for front in fronts if isinstance(fronts, (list, tuple)) else [fronts]:
-                wrong = probe.check(self.topology, sender, front.protocol, front.ip, front.port, self.family, expected)
+                wrong = self._check(sender, front, expected)
                 if wrong:
                     self.problems.append(wrong)
 
@@ -140,19 +157,24 @@ class Trial:
         """For what no barrier orders: a change of the node, a repair. The outcome must come within the time."""
         deadline = time.monotonic() + seconds
         while True:
-            wrong = probe.check(self.topology, sender, front.protocol, front.ip, front.port, self.family, expected)
+            wrong = self._check(sender, front, expected)
             if wrong is None:
                 return
             if time.monotonic() > deadline:
                 self.problems.append(f"after {seconds} s still: {wrong}")
                 return
 
+    def _check(self, sender, front, expected):
+        return probe.check(self.topology, sender, front.protocol, front.ip, front.port, self.family,
+                           self.here(expected, front.protocol))
+
     def expect_one(self, sender, fronts, expected, questions=12):
         """At all these fronts together the sender meets one and the same of the expected servers; returns its name."""
         seen = set()
         for front in fronts if isinstance(fronts, (list, tuple)) else [fronts]:
             lines = probe.ask(self.topology, sender, front.protocol, front.ip, front.port, self.family, questions)
-            wrong = outcomes.misfit(expected, lines, probe.source_ip(sender, front.ip, self.family), self.family)
+            wrong = outcomes.misfit(self.here(expected, front.protocol), lines,
+                                    probe.source_ip(sender, front.ip, self.family), self.family)
             self.require(wrong is None, f"{sender.name} → {front.protocol} {front.ip} port {front.port}: {wrong}")
             seen |= {line.split()[1] for line in lines if line.startswith("ok ")}
         self.require(len(seen) == 1, f"{sender.name} met {', '.join(sorted(seen)) or 'nobody'} and not just one of them")
@@ -251,5 +273,5 @@ def run_side_by_side(work, workers):
 # first one, so that a missing masquerade shows.
 NODE = a.NODE_SECOND
 POD, EXT = a.POD, a.EXT
-REJECTED, DROPPED, UNTOUCHED = outcomes.REJECTED, outcomes.DROPPED, outcomes.UNTOUCHED
-kept, masqueraded = outcomes.kept, outcomes.masqueraded
+REJECTED, DROPPED, UNTOUCHED, VACANT = outcomes.REJECTED, outcomes.DROPPED, outcomes.UNTOUCHED, outcomes.VACANT
+kept, masqueraded, untouched = outcomes.kept, outcomes.masqueraded, outcomes.untouched

@@ -191,3 +191,41 @@ REPLACED = {
     135: "an unknown field is a warning at start and an error with --check",
     141: "userspace is an accepted mode",
 }
+
+# Where the expectation of a case, written as of the kernel's modes, is another one for a backend, and why.
+DIFFERENT = {
+    "userspace": {
+        "all": "endpoints see an address of the node, whoever the client is (BEH 8.2), unless they are told by PROXY protocol",
+        "1, 11": "equal shares, because endpoints take turns",
+        "13, 14, 17, 24, 28, 35, 89, 90": "without an endpoint TCP is accepted and closed and UDP is lost, where the kernel's "
+                                          "modes reject",
+        "16": "from closed to served and back",
+        "18": "a client outside of the ranges is dropped, as it is with endpoints",
+        "19, 22, 23": "a process of the node that asks for an external IP which is not the node's own is left alone (BEH 8.2)",
+        "63, 64": "no program can listen where node ports are held; nobody answers there",
+        "63, 72": "127.0.0.1 serves without route_localnet",
+        "74-76, 78": "the memory is in the process, one for each list of endpoints",
+        "8": "SCTP is not relayed: the port is left out and named, the others of its Service are served",
+        "12": "interfaces tell who may use endpoints elsewhere with policy Local; nobody is masqueraded more or less",
+        "94": "the fixed rules are those of BEH 8.1",
+        "95, 97": "an endpoint that comes or goes writes nothing",
+        "98": "a Service that is refused, since a change of endpoints writes nothing that could fail",
+        "106, 108": "UDP clients move, though the kernel's flow to the proxy stays",
+        "107": "what passed by the proxy is forgotten when the portal exists, with or without endpoints",
+    },
+}
+
+# Which cases a backend has no part in, and why.
+NOT_APPLICABLE = {
+    "userspace": {
+        3: "nobody is masqueraded: a relayed connection begins on the node",
+        73: "there are no rules of affinity",
+        82: "changes of endpoints write nothing, between two syncs or not",
+        99: "endpoints have no rules",
+        101: "there is no rule for invalid packets: nothing is forwarded on behalf of Services",
+        102: "nothing is masqueraded",
+        109: "a UDP client has its endpoint for as long as that is in the list, or until it is silent",
+    },
+}
+NOT_APPLICABLE["userspace"] |= {
+    number: f"another mode: {title}" for title in ("ipvs", "nftables") for number in SECTIONS[title]}

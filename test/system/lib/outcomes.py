@@ -10,15 +10,18 @@ TIMEOUT_WHEN_SILENT_MS = 350
 TIMEOUT_WHEN_ANSWERED_MS = 2500
 
 
-KEPT, MASQUERADED = "kept", "masqueraded"
+# Whose address a server sees. Cases say what it is in the kernel's modes; THE_NODES is what a proxy that relays makes
+# of both, and OWN is for servers that are no endpoints: what reaches them is not the proxy's.
+KEPT, MASQUERADED, THE_NODES, OWN = "kept", "masqueraded", "the node's", "untouched"
 
 
 @dataclasses.dataclass(frozen=True)
 class Expected:
     """Served: every named server answers, nobody else does, and each sees the source as stated."""
 
-    kind: str  # served, rejected, dropped
-    sources: tuple = ()  # (server name, KEPT | MASQUERADED)
+    # served, rejected, dropped; closed: accepted and closed at once; vacant: no Service is there, and nobody else
+    kind: str
+    sources: tuple = ()  # (server name, whose address it sees)
 
     @property
     def servers(self):
@@ -35,6 +38,8 @@ class Expected:
 
 REJECTED = Expected("rejected")
 DROPPED = Expected("dropped")
+CLOSED = Expected("closed")
+VACANT = Expected("vacant")
 
 
 def kept(*hosts):
@@ -45,11 +50,25 @@ def masqueraded(*hosts):
     return _served(hosts, MASQUERADED)
 
 
+def untouched(*hosts):
+    """Servers that are no endpoints answer, and the proxy has no part in it."""
+    return _served(hosts, OWN)
+
+
 def _served(hosts, source):
     return Expected("served", tuple((host if isinstance(host, str) else host.name, source) for host in hosts))
 
 
-UNTOUCHED = kept(a.OUTSIDE)
+UNTOUCHED = untouched(a.OUTSIDE)
+
+
+def as_relayed(expected, protocol):
+    """What the expectation of a case means when connections end in the proxy, and others begin there: endpoints see
+    an address of the node whoever the client is, and without an endpoint there is somebody to accept, but nobody to
+    answer."""
+    if expected == REJECTED:
+        return CLOSED if protocol == "tcp" else DROPPED
+    return Expected(expected.kind, tuple((name, OWN if source == OWN else THE_NODES) for name, source in expected.sources))
 
 
 def mismatch(expected, lines, sender_ip, family):
@@ -84,9 +103,14 @@ def _fits(expected, words, sender_ip, family):
     if expected.kind == "dropped":
         # A datagram dropped on the sender's own OUTPUT chain is reported to the sender as EPERM.
         return words in (["timeout"], ["error", "Operation", "not", "permitted"])
+    if expected.kind == "closed":
+        return words == ["error", "Connection", "reset", "by", "peer"]
+    if expected.kind == "vacant":
+        return words in (["refused"], ["timeout"])
     if words[0] != "ok":
         return False
     source = dict(expected.sources).get(words[1])
-    if source == KEPT:
+    if source in (KEPT, OWN):
         return words[2] == sender_ip
-    return source == MASQUERADED and words[2] != sender_ip and words[2] in a.node_addresses(family)
+    there = source is not None and words[2] in a.node_addresses(family)
+    return there and (source == THE_NODES or words[2] != sender_ip)

@@ -20,6 +20,7 @@ class CleanupChainPlanTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(CleanupChainPlanTest);
   CPPUNIT_TEST(chains_go_with_the_jumps_of_kube_proxy);
   CPPUNIT_TEST(jumps_of_older_releases_are_known);
+  CPPUNIT_TEST(jumps_of_userspace_mode_go_whatever_addresses_they_name);
   CPPUNIT_TEST(a_jump_of_somebody_else_stays_and_holds_its_chain);
   CPPUNIT_TEST(a_chain_that_stays_holds_what_it_points_to);
   CPPUNIT_TEST(plain_jumps_to_chains_of_a_ledger_go);
@@ -88,6 +89,31 @@ class CleanupChainPlanTest : public CppUnit::TestFixture {
             "*nat\n:PREROUTING ACCEPT [0:0]\n:KUBE-NODEPORT-CONTAINER - [0:0]\n"
             "-A PREROUTING -m addrtype --dst-type LOCAL -m comment --comment \"handle service NodePorts; NOTE: this "
             "must be the last rule in the chain\" -j KUBE-NODEPORT-CONTAINER\nCOMMIT\n"));
+  }
+
+  void jumps_of_userspace_mode_go_whatever_addresses_they_name() {
+    const std::string comment =
+        "-m comment --comment \"handle service NodePorts; NOTE: this must be the last rule in the chain\" ";
+    const auto saved = [](const std::string& first, const std::string& second) {
+      return "*filter\n:INPUT ACCEPT [0:0]\n:KUBE-PORTALS-FIREWALL - [0:0]\n"
+             "-A INPUT -m conntrack --ctstate NEW -m comment --comment \"drop what may not use a service portal\" "
+             "-j KUBE-PORTALS-FIREWALL\nCOMMIT\n"
+             "*nat\n:PREROUTING ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n:KUBE-NODEPORT-CONTAINER - [0:0]\n"
+             ":KUBE-NODEPORT-HOST - [0:0]\n-A PREROUTING " + first + "-j KUBE-NODEPORT-CONTAINER\n-A OUTPUT " + second +
+             "-j KUBE-NODEPORT-HOST\nCOMMIT\n";
+    };
+    const std::string all =
+        "-D filter INPUT -j KUBE-PORTALS-FIREWALL\n-D nat OUTPUT -j KUBE-NODEPORT-HOST\n"
+        "-D nat PREROUTING -j KUBE-NODEPORT-CONTAINER\n-X filter KUBE-PORTALS-FIREWALL\n"
+        "-X nat KUBE-NODEPORT-CONTAINER\n-X nat KUBE-NODEPORT-HOST\n";
+    CPPUNIT_ASSERT_EQUAL(all, planned(Selection(kAllModes & ~kIptables, kIptables),
+                                      saved("-d 192.168.0.2/32 " + comment,
+                                            "! -d 127.0.0.0/8 -m addrtype --dst-type LOCAL " + comment)));
+    // Without the comment it is somebody's own.
+    CPPUNIT_ASSERT_EQUAL(std::string("-D filter INPUT -j KUBE-PORTALS-FIREWALL\n-X filter KUBE-PORTALS-FIREWALL\n"
+                                     "-F KUBE-NODEPORT-CONTAINER by PREROUTING\n-F KUBE-NODEPORT-HOST by OUTPUT\n"),
+                         planned(Selection(kAllModes, 0),
+                                 saved("-d 192.168.0.2/32 ", "-d 192.168.0.2/32 -p tcp " + comment)));
   }
 
   void a_jump_of_somebody_else_stays_and_holds_its_chain() {

@@ -46,7 +46,7 @@ class CleanupSelectionTest : public CppUnit::TestFixture {
     for (const char* chain :
          {"KUBE-SERVICES", "KUBE-EXTERNAL-SERVICES", "KUBE-NODEPORTS", "KUBE-FORWARD", "KUBE-PROXY-FIREWALL",
           "KUBE-PROXY-CANARY", "KUBE-NODE-PORT", "KUBE-SOURCE-RANGES-FIREWALL", "KUBE-IPVS-FILTER",
-          "KUBE-IPVS-OUT-FILTER", "KUBE-NODEPORT-NON-LOCAL"}) {
+          "KUBE-IPVS-OUT-FILTER", "KUBE-NODEPORT-NON-LOCAL", "KUBE-PORTALS-FIREWALL"}) {
       CPPUNIT_ASSERT_MESSAGE(chain, gone(all, "filter", chain));
     }
     CPPUNIT_ASSERT(gone(all, "mangle", "KUBE-PROXY-CANARY"));

@@ -22,6 +22,7 @@ class ConntrackFeedTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(whoever_serves_counts_whatever_policies_and_hints_say);
   CPPUNIT_TEST(only_udp_is_told);
   CPPUNIT_TEST(node_port_addresses_are_told_when_they_change);
+  CPPUNIT_TEST(relayed_ports_are_told_until_the_service_port_goes);
   CPPUNIT_TEST_SUITE_END();
 
   static std::vector<store::ServicePort> resolved(const model::Service& service, model::Protocol protocol) {
@@ -96,7 +97,8 @@ class ConntrackFeedTest : public CppUnit::TestFixture {
     auto change = feed.update(t);
     CPPUNIT_ASSERT_EQUAL(std::uint16_t(30053), change.ports.at(0).second->node_port);
     CPPUNIT_ASSERT_EQUAL(std::size_t(1), change.ports[0].second->frontends.size());
-    CPPUNIT_ASSERT((*change.node_ports == node::NodePortScope{{*IpAddress::parse("192.168.0.2"), *IpAddress::parse("192.168.1.2")}, true}));
+    const std::vector local{*IpAddress::parse("192.168.0.2"), *IpAddress::parse("192.168.1.2")};
+    CPPUNIT_ASSERT((*change.node_ports == node::NodePortScope{local, true, local}));
     CPPUNIT_ASSERT(feed.update(t).node_ports == nullptr);
     facts.name = "other facts";
     CPPUNIT_ASSERT(feed.update(transaction({}, facts)).empty());
@@ -104,7 +106,45 @@ class ConntrackFeedTest : public CppUnit::TestFixture {
     facts.node_port_addresses = {*IpAddress::parse("192.168.0.2")};
     facts.node_ports_on_localhost = false;
     change = feed.update(transaction({}, facts));
-    CPPUNIT_ASSERT((*change.node_ports == node::NodePortScope{{*IpAddress::parse("192.168.0.2")}, false}));
+    CPPUNIT_ASSERT((*change.node_ports == node::NodePortScope{{*IpAddress::parse("192.168.0.2")}, false, local}));
+  }
+
+  void relayed_ports_are_told_until_the_service_port_goes() {
+    ConntrackFeed feed;
+    auto t = transaction(resolved(dns(), model::Protocol::udp));
+    const node::UdpPortKey key{t.service_ports[0]->key.service, t.service_ports[0]->key.port_name};
+    const auto told = [&] {
+      const auto change = feed.update(t);
+      CPPUNIT_ASSERT_EQUAL(std::size_t(1), change.ports.size());
+      return change.ports[0].second ? change.ports[0].second->relays : std::vector<std::uint16_t>{1};
+    };
+    using Ports = std::vector<std::uint16_t>;
+    CPPUNIT_ASSERT(told().empty());
+    feed.relays(key, {40001, 40002});
+    CPPUNIT_ASSERT((told() == Ports{40001, 40002}));
+    CPPUNIT_ASSERT((told() == Ports{40001, 40002}));
+    feed.relays({key.service, base::Symbol("another")}, {40003});
+    CPPUNIT_ASSERT((told() == Ports{40001, 40002}));
+    feed.relays(key, {40001});
+    CPPUNIT_ASSERT((told() == Ports{40001}));
+    feed.relays(key, {});
+    CPPUNIT_ASSERT(told().empty());
+
+    // Removed, it is forgotten, and so is what a full transaction does not name.
+    feed.relays(key, {40001});
+    auto removal = transaction({});
+    removal.removed.push_back(t.service_ports[0]->key);
+    feed.update(removal);
+    CPPUNIT_ASSERT(told().empty());
+    feed.relays(key, {40001});
+    auto nothing = transaction({});
+    nothing.full = true;
+    feed.update(nothing);
+    CPPUNIT_ASSERT(told().empty());
+    feed.relays(key, {40001});
+    t.full = true;
+    CPPUNIT_ASSERT((told() == Ports{40001}));
+    CPPUNIT_ASSERT((told() == Ports{40001}));
   }
 };
 

@@ -86,7 +86,7 @@ class Bench {
 
  private:
   // Hands the kernel of the bench to a backend that wants to own one.
-  class Shared final : public iptables::Kernel {
+  class Shared final : public netfilter::Kernel {
    public:
     explicit Shared(FakeKernel& kernel) : kernel_(kernel) {}
     const netfilter::Tools& tools() override { return kernel_.tools(); }
@@ -94,7 +94,7 @@ class Bench {
                           const std::function<void(std::string_view)>& sink) override {
       return kernel_.save(only, sink);
     }
-    iptables::Restored restore(std::string_view input) override { return kernel_.restore(input); }
+    netfilter::Restored restore(std::string_view input) override { return kernel_.restore(input); }
     process::Outcome try_restore(std::string_view input) override { return kernel_.try_restore(input); }
     std::optional<std::uint32_t> generation() override { return kernel_.generation(); }
     netfilter::ForeignChanges& foreign_changes() override { return kernel_.foreign_changes(); }

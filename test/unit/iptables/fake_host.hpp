@@ -9,11 +9,13 @@
 #include <vector>
 
 #include "sluice/abi/host.hpp"
+#include "sluice/abi/relay.hpp"
+#include "sluice/sdk/service.hpp"
 #include "sluice/sdk/views.hpp"
 
 namespace sluice::test {
 
-class FakeHost final : public abi::Host {
+class FakeHost final : public abi::Host, public abi::HostRelay {
  public:
   void log(abi::Severity severity, abi::StringView text) noexcept override {
     lines.emplace_back(severity, sdk::text(text));
@@ -34,13 +36,20 @@ class FakeHost final : public abi::Host {
   void object_failed(abi::StringView object, const abi::Error* error) noexcept override {
     failed.emplace_back(std::string(sdk::text(object)) + ": " + error->message);
   }
-  const void* extension(abi::StringView) noexcept override { return nullptr; }
+  const void* extension(abi::StringView id) noexcept override {
+    return sdk::text(id) == abi::kHostRelay ? static_cast<const abi::HostRelay*>(this) : nullptr;
+  }
+  void relays(const abi::ServicePortKey* key, abi::ArrayView ports) const noexcept override {
+    const auto range = sdk::range<std::uint16_t>(ports);
+    relayed[sdk::service_port_name(*key)] = std::vector<std::uint16_t>(range.begin(), range.end());
+  }
 
   std::vector<std::pair<abi::Severity, std::string>> lines;
   std::map<std::string, double> metrics;
   std::vector<std::string> events;
   std::vector<std::string> failed;
   std::vector<std::string> resyncs;
+  mutable std::map<std::string, std::vector<std::uint16_t>> relayed;  // by printed name; what was said last
   std::uint64_t clock = 0;
   std::uint64_t step = 1;  // time passes with each look at the clock
 };

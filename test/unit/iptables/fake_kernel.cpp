@@ -133,7 +133,7 @@ std::string FakeKernel::carry_out(Chains& chains, const std::string& line) const
   return {};
 }
 
-iptables::Restored FakeKernel::restore(std::string_view input) {
+netfilter::Restored FakeKernel::restore(std::string_view input) {
   restores.emplace_back(input);
   return {run(input), std::exchange(lock_wait, std::chrono::milliseconds(0))};
 }

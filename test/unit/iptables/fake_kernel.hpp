@@ -10,18 +10,18 @@
 #include <string>
 #include <vector>
 
-#include "plugins/iptables/kernel.hpp"
+#include "plugins/common/netfilter/kernel.hpp"
 
 namespace sluice::test {
 
-class FakeKernel final : public iptables::Kernel {
+class FakeKernel final : public netfilter::Kernel {
  public:
   FakeKernel();
 
   const netfilter::Tools& tools() override { return tools_; }
   process::Outcome save(std::optional<netfilter::Table> only,
                         const std::function<void(std::string_view)>& sink) override;
-  iptables::Restored restore(std::string_view input) override;
+  netfilter::Restored restore(std::string_view input) override;
   process::Outcome try_restore(std::string_view) override { return ok(); }
   std::optional<std::uint32_t> generation() override {
     return tools_.variant == netfilter::Variant::kNft ? std::optional(*generation_) : std::nullopt;

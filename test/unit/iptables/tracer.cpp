@@ -71,6 +71,7 @@ struct State {
   unsigned mark = 0;
   bool translated = false;
   bool masqueraded = false;
+  bool redirected = false;
   std::string verdict;  // REJ, DROP; empty: still on its way
 };
 
@@ -126,6 +127,12 @@ class Rules {
       state.packet.destination = host;
       state.packet.port = std::stoi(action.argument.substr(colon + 1));
       done(state, probability, false);
+    } else if (target == "REDIRECT") {
+      state.translated = state.redirected = true;
+      const bool ipv6 = state.packet.destination.find(':') != std::string::npos;
+      state.packet.destination = ipv6 ? "::1" : "127.0.0.1";  // some address of this node
+      state.packet.port = std::stoi(action.argument);
+      done(state, probability, false);
     } else if (target == "MASQUERADE") {
       state.masqueraded = true;
       done(state, probability, false);
@@ -172,6 +179,10 @@ class Rules {
         match(state.packet.protocol == value());
       } else if (word == "--dport") {
         match(std::to_string(state.packet.port) == value());
+      } else if (word == "--physdev-is-in") {
+        match(state.packet.from_bridge_port);
+      } else if (word == "--state") {
+        match(list_has(value(), {"NEW"}));
       } else if (word == "--ctstate") {
         std::set<std::string> states{"NEW"};
         if (state.translated) states.insert("DNAT");
@@ -193,7 +204,7 @@ class Rules {
         match(remembered_.contains(recent + " " + state.packet.source));
       } else if (word == "-j") {
         action.target = value();
-      } else if (word == "--to-destination") {
+      } else if (word == "--to-destination" || word == "--to-ports") {
         action.argument = value();
       } else if (word == "--or-mark" || word == "--xor-mark") {
         action.argument = (word == "--or-mark" ? "|" : "^") + value();
@@ -220,6 +231,7 @@ class Rules {
 std::string describe(const State& state) {
   if (!state.verdict.empty()) return state.verdict;
   if (!state.translated) return "PASS";
+  if (state.redirected) return ":" + std::to_string(state.packet.port);
   const bool ipv6 = state.packet.destination.find(':') != std::string::npos;
   return (ipv6 ? "[" + state.packet.destination + "]" : state.packet.destination) + ":" +
          std::to_string(state.packet.port) + (state.masqueraded ? "*" : "");
@@ -231,7 +243,7 @@ std::map<std::string, double> Tracer::trace(const Packet& packet) const {
   const Rules rules(tables_, local_, remembered_);
   std::map<std::string, double> found;
   const bool from_node = packet.interface.empty();
-  rules.walk("nat", from_node ? "OUTPUT" : "PREROUTING", 0, State{packet, 0, false, false, {}}, 1,
+  rules.walk("nat", from_node ? "OUTPUT" : "PREROUTING", 0, State{packet, 0, false, false, false, {}}, 1,
              [&](State routed, double p, bool) {
                const std::string& to = routed.packet.destination;
                const bool here = local_.contains(to) || to.starts_with("127.") || to == "::1";

@@ -21,6 +21,7 @@ struct Packet {
   std::string protocol = "tcp";
   int port = 80;
   std::string interface = "eth0";  // it came in through; empty: a process of the node sends it
+  bool from_bridge_port = false;
 };
 
 class Tracer {
@@ -30,7 +31,7 @@ class Tracer {
       : tables_(tables), local_(std::move(local_addresses)) {}
 
   // What can happen and how likely: "10.0.0.1:80" where it is delivered to, with a star
-  // when it is masqueraded, or PASS (untouched), REJ, DROP.
+  // when it is masqueraded, ":34567" on this node where it is redirected, or PASS (untouched), REJ, DROP.
   std::map<std::string, double> trace(const Packet& packet) const;
   // The same without probabilities: "10.0.0.1:80* 10.0.0.2:80*".
   std::string outcomes(const Packet& packet) const;

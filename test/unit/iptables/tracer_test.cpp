@@ -27,6 +27,7 @@ class TracerTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(negation_turns_one_match);
   CPPUNIT_TEST(chains_fall_back_to_the_caller);
   CPPUNIT_TEST(translation_is_seen_by_later_tables);
+  CPPUNIT_TEST(redirection_is_to_this_node);
   CPPUNIT_TEST(marks_are_set_and_cleared);
   CPPUNIT_TEST(probabilities_split_the_way);
   CPPUNIT_TEST(remembered_clients_match);
@@ -99,6 +100,18 @@ class TracerTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("10.1.1.1:8080"), outcome(tables, to("10.0.0.1")));
     CPPUNIT_ASSERT_EQUAL(std::string("DROP"), outcome(tables, to("10.0.0.2")));
     CPPUNIT_ASSERT_EQUAL(std::string("[fd00::9]:81"), outcome(tables, {"fd00::5", "fd00::1"}));
+  }
+
+  void redirection_is_to_this_node() {
+    TableRules tables = empty_tables();
+    tables["nat"]["PREROUTING"] = {"-p tcp -m physdev ! --physdev-is-in -j REDIRECT --to-ports 34567"};
+    tables["filter"]["INPUT"] = {"-p tcp --dport 34567 -m state --state NEW -j ACCEPT", "-j DROP"};
+    tables["filter"]["FORWARD"] = {"-j REJECT"};
+    CPPUNIT_ASSERT_EQUAL(std::string(":34567"), outcome(tables, to("10.0.0.1")));
+    CPPUNIT_ASSERT_EQUAL(std::string(":34567"), outcome(tables, {"fd00::5", "fd00::1"}));
+    Packet bridged = to("10.0.0.1");
+    bridged.from_bridge_port = true;
+    CPPUNIT_ASSERT_EQUAL(std::string("REJ"), outcome(tables, bridged));
   }
 
   void marks_are_set_and_cleared() {

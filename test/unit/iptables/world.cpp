@@ -116,6 +116,9 @@ const abi::NodeFacts& World::node(const NodeSpec& spec) {
   std::vector<abi::Address>& addresses = addresses_.emplace_back();
   for (const std::string& text : spec.node_port_addresses) addresses.push_back(address(text));
   facts.node_port_addresses = sdk::array(addresses.data(), addresses.size());
+  std::vector<abi::Address>& local = addresses_.emplace_back();
+  for (const std::string& text : spec.local_addresses) local.push_back(address(text));
+  facts.local_addresses = sdk::array(local.data(), local.size());
   return facts;
 }
 

@@ -51,6 +51,7 @@ struct NodeSpec {
   std::string detector_interface;
   std::vector<std::string> node_port_addresses;
   std::uint64_t version = 1;
+  std::vector<std::string> local_addresses;
 };
 
 // Owns everything the views of the ABI point at.

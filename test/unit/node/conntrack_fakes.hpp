@@ -23,10 +23,12 @@ inline node::UdpPortKey udp_key(const std::string& name) {
 }
 
 inline node::UdpPortPtr udp_port(std::vector<base::SocketAddress> frontends, std::uint16_t node_port,
-                                 std::vector<base::SocketAddress> serving) {
+                                 std::vector<base::SocketAddress> serving, std::vector<std::uint16_t> relays = {}) {
   std::sort(frontends.begin(), frontends.end());
   std::sort(serving.begin(), serving.end());
-  return std::make_shared<const node::UdpPort>(node::UdpPort{std::move(frontends), node_port, std::move(serving)});
+  std::sort(relays.begin(), relays.end());
+  return std::make_shared<const node::UdpPort>(
+      node::UdpPort{std::move(frontends), node_port, std::move(serving), std::move(relays)});
 }
 
 // Shows exactly what fits, as a kernel with filters does.

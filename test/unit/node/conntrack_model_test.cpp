@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Thousands of random histories of UDP Services against a model: clients send, endpoints
-// come, drain and go, Services and their addresses change, changes overtake each other, the
-// process restarts. After each reconciling the table holds what it should, and nothing
+// come, drain and go, Services and their addresses change, a backend relays at ports that
+// change, changes overtake each other, the process restarts. After each reconciling the table holds what it should, and nothing
 // else was taken from it.
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
@@ -30,6 +30,7 @@ struct Service {
   std::uint16_t node_port = 0;
   std::map<SocketAddress, bool> endpoints;  // → serving; one that is not is leaving
   bool local_only = false;                  // rules choose the first serving one only
+  std::set<std::uint16_t> relays;           // not empty: clients are led to one of these ports of the node
 
   std::vector<SocketAddress> serving() const {
     std::vector<SocketAddress> out;
@@ -39,7 +40,7 @@ struct Service {
     return out;
   }
   UdpPortPtr port() const {
-    return test::udp_port({frontends.begin(), frontends.end()}, node_port, serving());
+    return test::udp_port({frontends.begin(), frontends.end()}, node_port, serving(), {relays.begin(), relays.end()});
   }
 };
 
@@ -55,7 +56,10 @@ class History {
         {client(2), at("203.0.113.9", 53), pods_[1], client(2), 0},
         {client(3), at("172.30.0.1", 9999), at("172.30.0.1", 9999), client(3), 0},
         {client(4), at("203.0.113.9", 30001), at("203.0.113.9", 30001), client(4), 0},
+        // Led to a port where a relay may be, from an address that is no Service's.
+        {client(5), at("192.168.0.2", 8054), at("192.168.0.2", 40001), client(5), 0},
     };
+    relaying_ = one_of(2) == 0;
     for (const Flow& flow : foreign) foreign_.insert(table_.add(flow.source, flow.destination, flow.reply_source).id);
     start();
   }
@@ -94,6 +98,10 @@ class History {
       service.node_port = static_cast<std::uint16_t>(one_of(2) == 0 ? 0 : 30001 + one_of(2));
     }
     if (one_of(10) == 0) service.endpoints.clear();
+    // A mode that does not relay forgets the ports; one that does keeps them as long as it can, and a port that was
+    // let go of may be another Service's next.
+    if (!relaying_) service.relays.clear();
+    else if (!existed || service.relays.empty() || one_of(10) == 0) choose_relays(service);
     const SocketAddress pod = pods_[one_of(pods_.size())];
     switch (one_of(4)) {
       case 0: service.endpoints[pod] = true; break;
@@ -104,6 +112,17 @@ class History {
       default: service.local_only = !service.local_only;
     }
     put(name, service.port());
+  }
+
+  // One face or two, or none when there are no ports left to open.
+  void choose_relays(Service& service) {
+    service.relays.clear();
+    for (unsigned wanted = one_of(3); wanted > 0; --wanted) {
+      const auto port = static_cast<std::uint16_t>(40001 + one_of(6));
+      bool taken = false;
+      for (const auto& [name, other] : services_) taken = taken || other.relays.contains(port);
+      if (!taken) service.relays.insert(port);
+    }
   }
 
   // A client uses its tracked flow, or the rules choose.
@@ -117,7 +136,10 @@ class History {
     SocketAddress answers = to;
     for (const Service* owner : owners(to)) {
       const auto serving = owner->serving();
-      if (!serving.empty()) answers = serving[owner->local_only ? 0 : one_of(serving.size())];
+      if (!owner->relays.empty()) {
+        const std::vector<std::uint16_t> ports(owner->relays.begin(), owner->relays.end());
+        answers = at("192.168.0.2", ports[one_of(ports.size())]);
+      } else if (!serving.empty()) answers = serving[owner->local_only ? 0 : one_of(serving.size())];
     }
     table_.add(from, to, answers);
   }
@@ -139,7 +161,8 @@ class History {
   void put_full() {
     UdpChange change;
     change.full = true;
-    change.node_ports = std::make_shared<const NodePortScope>(NodePortScope{{at("192.168.0.2", 0).address}, false});
+    change.node_ports = std::make_shared<const NodePortScope>(NodePortScope{
+        {at("192.168.0.2", 0).address}, false, {at("192.168.0.2", 0).address}});
     for (const auto& [name, service] : services_) change.ports.emplace_back(test::udp_key(name), service.port());
     mailbox_.put(std::move(change));
   }
@@ -164,9 +187,17 @@ class History {
     const bool changed = one_of(2) == 0;
     const std::size_t before = table_.flows.size();
     if (changed) change();
+    if (changed && one_of(3) == 0) change_mode();
     start();
     reconcile();
     if (!changed) CPPUNIT_ASSERT_EQUAL(before, table_.flows.size());
+  }
+  void change_mode() {
+    relaying_ = !relaying_;
+    for (auto& [name, service] : services_) {
+      service.relays.clear();
+      if (relaying_) choose_relays(service);
+    }
   }
   void start() {
     mailbox_ = {};
@@ -186,8 +217,10 @@ class History {
       const auto who = owners(flow.destination);
       for (const Service* owner : who) {
         const auto found = owner->endpoints.find(flow.reply_source);
-        served_by_this = served_by_this || (found != owner->endpoints.end() && found->second);
-        served = served || !owner->serving().empty();
+        served_by_this = served_by_this || (found != owner->endpoints.end() && found->second) ||
+                         (flow.reply_source.address == at("192.168.0.2", 0).address &&
+                          owner->relays.contains(flow.reply_source.port));
+        served = served || !owner->serving().empty() || !owner->relays.empty();
       }
       bool keep = !translated;  // nobody's: a black hole of an address without Service harms nobody
       if (!who.empty()) keep = served_by_this || (!translated && !served);
@@ -202,6 +235,7 @@ class History {
   std::vector<SocketAddress> pods_;
   std::map<std::string, Service> services_;
   std::set<std::uint32_t> foreign_;
+  bool relaying_ = false;  // what the backend does
   test::FakeConntrackTable table_;
   ConntrackMailbox mailbox_;
   ConntrackState state_;

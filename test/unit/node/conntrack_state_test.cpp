@@ -38,6 +38,8 @@ class ConntrackStateTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(node_ports_are_ours_at_the_addresses_of_the_node_only);
   CPPUNIT_TEST(a_retired_frontend_loses_what_was_translated_there);
   CPPUNIT_TEST(an_address_that_two_services_claim_keeps_the_flows_of_both);
+  CPPUNIT_TEST(a_relayed_port_is_served_by_the_node_at_the_ports_told);
+  CPPUNIT_TEST(a_change_of_relays_asks_by_port);
   CPPUNIT_TEST(what_cannot_matter_is_not_looked_for);
   CPPUNIT_TEST(a_small_change_asks_small_questions);
   CPPUNIT_TEST(many_changes_are_one_look_at_everything);
@@ -55,7 +57,7 @@ class ConntrackStateTest : public CppUnit::TestFixture {
 
   void scope() {
     UdpChange change;
-    change.node_ports = std::make_shared<const NodePortScope>(NodePortScope{{kNodePort.address}, false});
+    change.node_ports = std::make_shared<const NodePortScope>(NodePortScope{{kNodePort.address}, false, {kNodePort.address}});
     state_.apply(change, work_);
   }
   void set(UdpPortPtr port, const std::string& name = "svc1") {
@@ -109,7 +111,7 @@ class ConntrackStateTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!stale(kElsewhere, kElsewhere));
     CPPUNIT_ASSERT(!stale(kLoopback, kE2));
     UdpChange change;
-    change.node_ports = std::make_shared<const NodePortScope>(NodePortScope{{}, true});
+    change.node_ports = std::make_shared<const NodePortScope>(NodePortScope{{}, true, {}});
     state_.apply(change, work_);
     CPPUNIT_ASSERT(stale(kLoopback, kE2));
     CPPUNIT_ASSERT(!stale(kNodePort, kE2));
@@ -137,6 +139,61 @@ class ConntrackStateTest : public CppUnit::TestFixture {
     set(nullptr, "svc2");
     CPPUNIT_ASSERT(!stale(kExternal, kE1));
     CPPUNIT_ASSERT(stale(kExternal, kE2));
+  }
+
+  void a_relayed_port_is_served_by_the_node_at_the_ports_told() {
+    set(udp_port({kVip}, 30053, {kE1}, {40001, 40002}));
+    CPPUNIT_ASSERT(!stale(kVip, {kNodePort.address, 40001}));
+    CPPUNIT_ASSERT(!stale(kVip, {kNodePort.address, 40002}));
+    CPPUNIT_ASSERT(!stale(kVip, {kLoopback.address, 40002}));
+    CPPUNIT_ASSERT(!stale(kNodePort, {kNodePort.address, 40001}));
+    // From before a change of mode.
+    CPPUNIT_ASSERT(!stale(kVip, kE1));
+    // Nobody is there, or it is somebody else's.
+    CPPUNIT_ASSERT(stale(kVip, {kNodePort.address, 40003}));
+    CPPUNIT_ASSERT(stale(kVip, {kE1.address, 40001}));
+    CPPUNIT_ASSERT(stale(kVip, kE2));
+    CPPUNIT_ASSERT(stale(kVip, kVip));
+    CPPUNIT_ASSERT(!stale(kElsewhere, {kNodePort.address, 40003}));
+    // The relay receives for a Service without endpoints, too.
+    set(udp_port({kVip}, 30053, {}, {40001}));
+    CPPUNIT_ASSERT(!stale(kVip, {kNodePort.address, 40001}));
+    CPPUNIT_ASSERT(stale(kVip, kVip));
+    // Back to a mode that translates.
+    set(udp_port({kVip}, 30053, {kE1}));
+    CPPUNIT_ASSERT(stale(kVip, {kNodePort.address, 40001}));
+    // An address the node has no more.
+    set(udp_port({kVip}, 30053, {kE1}, {40001}));
+    UdpChange change;
+    change.node_ports = std::make_shared<const NodePortScope>();
+    state_.apply(change, work_);
+    CPPUNIT_ASSERT(stale(kVip, {kNodePort.address, 40001}));
+  }
+
+  void a_change_of_relays_asks_by_port() {
+    const FlowQuery node_port{std::nullopt, 30053, std::nullopt, 0};
+    const auto at_port = [](std::uint16_t port) { return FlowQuery{std::nullopt, 0, std::nullopt, port}; };
+    // What went nowhere before the portal was there.
+    set(udp_port({kVip}, 30053, {}));
+    set(udp_port({kVip}, 30053, {}, {40001}));
+    CPPUNIT_ASSERT((work_.queries() == std::vector{to(kVip), node_port}));
+    work_ = {};
+    set(udp_port({kVip}, 30053, {kE1}, {40001}));
+    set(udp_port({kVip}, 30053, {kE1}, {40001, 40002}));
+    CPPUNIT_ASSERT(work_.empty());
+    set(udp_port({kVip}, 30053, {kE1}, {40002, 40003}));
+    CPPUNIT_ASSERT((work_.queries() == std::vector{at_port(40001)}));
+    work_ = {};
+    set(udp_port({kVip}, 30053, {kE1}));
+    CPPUNIT_ASSERT((work_.queries() == std::vector{at_port(40002), at_port(40003)}));
+    // Endpoints were there all the time, but nobody received.
+    work_ = {};
+    set(udp_port({kVip}, 30053, {kE1}, {40001}));
+    CPPUNIT_ASSERT((work_.queries() == std::vector{to(kVip), node_port}));
+    // Gone: found at its frontends.
+    work_ = {};
+    set(nullptr);
+    CPPUNIT_ASSERT((work_.queries() == std::vector{to(kVip), node_port}));
   }
 
   void what_cannot_matter_is_not_looked_for() {

@@ -37,6 +37,8 @@ class HostServicesTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(failed_objects_are_collected_until_taken);
   CPPUNIT_TEST(clock_is_in_nanoseconds);
   CPPUNIT_TEST(unknown_extension_is_null);
+  CPPUNIT_TEST(relayed_ports_of_udp_reach_their_callback_sorted);
+  CPPUNIT_TEST(relays_without_a_callback_are_ignored_and_its_exceptions_contained);
   CPPUNIT_TEST_SUITE_END();
 
   FixedClock clock_;
@@ -116,6 +118,38 @@ class HostServicesTest : public CppUnit::TestFixture {
 
   void unknown_extension_is_null() {
     CPPUNIT_ASSERT(HostServices("dpu", {}, nullptr, clock_).extension(sdk::view("com.example.x/1")) == nullptr);
+  }
+
+  static void relay(HostServices& host, abi::Protocol protocol, const std::vector<std::uint16_t>& ports) {
+    const auto* relay = static_cast<const abi::HostRelay*>(host.extension(sdk::view(abi::kHostRelay)));
+    CPPUNIT_ASSERT(relay != nullptr);
+    const abi::ServicePortKey key{sdk::view("shop"), sdk::view("dns"), sdk::view("udp"), protocol, {}};
+    relay->relays(&key, sdk::array(ports.data(), ports.size()));
+  }
+
+  void relayed_ports_of_udp_reach_their_callback_sorted() {
+    std::string told;
+    HostCallbacks callbacks;
+    callbacks.relays = [&](const RelayedPort& relayed) {
+      told += relayed.name_space + "/" + relayed.service + ":" + relayed.port_name;
+      for (const std::uint16_t port : relayed.ports) told += " " + std::to_string(port);
+      told += ";";
+    };
+    HostServices host("dpu", callbacks, nullptr, clock_);
+    relay(host, abi::Protocol::kUdp, {40002, 40001, 40002});
+    relay(host, abi::Protocol::kTcp, {40003});
+    relay(host, abi::Protocol::kUdp, {});
+    CPPUNIT_ASSERT_EQUAL(std::string("shop/dns:udp 40001 40002;shop/dns:udp;"), told);
+    static_cast<const abi::HostRelay*>(host.extension(sdk::view(abi::kHostRelay)))->relays(nullptr, {});
+  }
+
+  void relays_without_a_callback_are_ignored_and_its_exceptions_contained() {
+    HostServices without("dpu", {}, nullptr, clock_);
+    relay(without, abi::Protocol::kUdp, {40001});
+    HostCallbacks callbacks;
+    callbacks.relays = [](const RelayedPort&) { throw std::runtime_error("defect"); };
+    HostServices throwing("dpu", callbacks, nullptr, clock_);
+    relay(throwing, abi::Protocol::kUdp, {40001});
   }
 };
 

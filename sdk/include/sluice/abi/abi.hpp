@@ -5,3 +5,4 @@
 #pragma once
 
 #include "sluice/abi/entry.hpp"
+#include "sluice/abi/relay.hpp"

@@ -1,0 +1,134 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/common/netfilter/kernel.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <initializer_list>
+#include <system_error>
+#include <utility>
+
+#include "plugins/common/netfilter/restore_program.hpp"
+#include "plugins/common/netfilter/xtables_lock.hpp"
+#include "plugins/common/sysctl/sysctl.hpp"
+
+namespace sluice::netfilter {
+namespace {
+
+// For iptables-save that hangs.
+constexpr std::chrono::seconds kLimit(45);
+
+struct LockPatience {
+  std::chrono::milliseconds limit;
+  std::chrono::milliseconds pause;
+};
+constexpr LockPatience kBesideTheTool{std::chrono::seconds(5), std::chrono::milliseconds(50)};
+constexpr LockPatience kInsteadOfTheTool{std::chrono::seconds(2), std::chrono::milliseconds(200)};
+
+bool contains_any(std::string_view text, std::initializer_list<std::string_view> parts) {
+  return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) { return text.find(part) != text.npos; });
+}
+
+// The one for nf_tables ends with the status of a lock problem whenever the kernel
+// refuses something, so the words count as well.
+bool is_lock_problem(const process::Outcome& outcome) {
+  return outcome.exit_code == kResourceProblem &&
+         contains_any(outcome.complaint, {"xtables lock", "xtables.lock", "Resource temporarily unavailable"});
+}
+
+bool lacks_privilege(const process::Outcome& outcome) {
+  return contains_any(outcome.complaint, {"you must be root", "Permission denied", "Operation not permitted"});
+}
+
+}  // namespace
+
+const Tools& NodeKernel::tools() {
+  if (!tools_) tools_ = find_tools(family_, Surroundings::of_this_node());
+  return *tools_;
+}
+
+process::Outcome NodeKernel::save(std::optional<Table> only, const std::function<void(std::string_view)>& sink) {
+  process::Command command;
+  command.arguments = {tools().save};
+  if (only) {
+    command.arguments.emplace_back("-t");
+    command.arguments.emplace_back(table_name(*only));
+  }
+  command.limit = kLimit;
+  command.on_output = sink;
+  return run(command);
+}
+
+process::Outcome NodeKernel::run(const process::Command& command) {
+  try {
+    return process::run(command);
+  } catch (const std::system_error& caught) {
+    tools_.reset();  // removed or replaced while we run: looked for again next time
+    throw sdk::Failure(abi::Code::kKernel, {}, caught.what(), caught.code().value());
+  }
+}
+
+Restored NodeKernel::restore(std::string_view input) {
+  if (tools().variant == Variant::kNft) return {run(restore_command(tools(), input))};
+  // A tool that waits by itself does not say how long. So we wait, and hand over; one that
+  // knows no lock runs under ours.
+  const bool instead = tools().wait == RestoreWait::kNot;
+  XtablesLock::Place place = XtablesLock::usual_place();
+  if (!instead) place.socket.clear();
+  XtablesLock lock(std::move(place));
+  const LockPatience& patience = instead ? kInsteadOfTheTool : kBesideTheTool;
+  bool held = !instead;
+  try {
+    held = lock.acquire(patience.limit, patience.pause);
+  } catch (const std::system_error& caught) {
+    if (instead) throw sdk::Failure(abi::Code::kKernel, {}, caught.what(), caught.code().value());
+  }
+  if (!held) {
+    process::Outcome busy;
+    busy.exit_code = kResourceProblem;
+    busy.complaint = "another program holds the xtables lock; waited " + std::to_string(lock.waited().count()) + " ms";
+    return {std::move(busy), lock.waited()};
+  }
+  if (!instead) lock.release();
+  return {run(restore_command(tools(), input)), lock.waited()};
+}
+
+process::Outcome NodeKernel::try_restore(std::string_view input) {
+  process::Command command = restore_command(tools(), input);
+  command.scratch_network = true;
+  try {
+    return process::run(command);
+  } catch (const std::system_error& caught) {
+    if (caught.code().value() != EPERM) throw;
+  }
+  command.scratch_network = false;
+  return run(command);
+}
+
+std::optional<std::uint32_t> NodeKernel::generation() {
+  return tools().variant == Variant::kNft ? generation_.read() : std::nullopt;
+}
+
+ForeignChanges& NodeKernel::foreign_changes() {
+  static ForeignChanges changes;  // the families of this process work on one node
+  return changes;
+}
+
+int NodeKernel::allow_localnet_routing() { return sysctl::ensure("net/ipv4/conf/all/route_localnet", "1"); }
+
+sdk::Failure failure_of(const std::string& program, const process::Outcome& outcome) {
+  abi::Code code = abi::Code::kKernel;
+  if (is_lock_problem(outcome)) code = abi::Code::kRetry;
+  if (lacks_privilege(outcome)) code = abi::Code::kDenied;
+  return {code, {}, explain(program, outcome)};
+}
+
+bool may_be_the_rules(const process::Outcome& outcome) {
+  if (outcome.timed_out || outcome.signal != 0 || outcome.exit_code <= 0) return false;
+  if (is_lock_problem(outcome) || lacks_privilege(outcome)) return false;
+  return !contains_any(outcome.complaint, {"Cannot allocate memory", "Memory allocation problem", "Out of memory"});
+}
+
+}  // namespace sluice::netfilter

@@ -1,0 +1,97 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/common/netfilter/kernel_session.hpp"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace sluice::netfilter {
+namespace {
+
+// How many COMMITs were carried out. One transaction each, so the generation counts them;
+// else the line tells, since the tool stops at the table it cannot write.
+std::optional<std::size_t> committed_of(const RestoreInput& input, std::optional<std::uint32_t> transactions,
+                                        std::optional<std::size_t> line) {
+  const std::size_t commits = input.commits();
+  if (commits == 1) return 0;
+  if (transactions && *transactions < commits) return *transactions;
+  return line ? input.find_commit(*line) : std::nullopt;
+}
+
+// Adds its own life to a sum, on every way out.
+class Timed {
+ public:
+  explicit Timed(std::chrono::nanoseconds& sum) noexcept : sum_(sum) {}
+  Timed(const Timed&) = delete;
+  Timed& operator=(const Timed&) = delete;
+  ~Timed() { sum_ += std::chrono::steady_clock::now() - begin_; }
+
+ private:
+  std::chrono::nanoseconds& sum_;
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace
+
+std::string sentence(const Refusal& refusal) {
+  return (refusal.line ? "the line \"" + refusal.line->text + "\": " : "") + refusal.why.what();
+}
+
+void KernelSession::look(SaveParser& parser) {
+  const Timed timed(tool_time_);
+  looked_ = changes_of_others();  // before: what comes in between shows up as a change
+  const process::Outcome outcome =
+      kernel_.save(std::nullopt, [&parser](std::string_view piece) { parser.feed(piece); });
+  if (!outcome.ok()) throw failure_of(kernel_.tools().save, outcome);
+  parser.finish();
+  if (!parser.complete()) {
+    throw sdk::Failure(abi::Code::kKernel, "", "read the rules: the output of " + kernel_.tools().save + " is cut off");
+  }
+}
+
+std::optional<std::uint64_t> KernelSession::changes_of_others() {
+  return kernel_.foreign_changes().count([this] { return kernel_.generation(); });
+}
+
+void KernelSession::reset_counters() noexcept {
+  lines_ = {};
+  lock_wait_ = longest_wait_ = {};
+  tool_time_ = {};
+}
+
+std::optional<Refusal> KernelSession::try_send(const RestoreInput& input) {
+  if (input.empty()) return std::nullopt;
+  const Timed timed(tool_time_);
+  Restored restored;
+  const auto written = kernel_.foreign_changes().write([this] { return kernel_.generation(); }, input.commits(),
+                                                       [&] {
+                                                         restored = kernel_.restore(input.text());
+                                                         return restored.outcome.ok();
+                                                       });
+  lock_wait_ += restored.lock_wait;
+  longest_wait_ = std::max(longest_wait_, restored.lock_wait);
+  if (restored.outcome.ok()) {
+    for (std::size_t i = 0; i < lines_.size(); ++i) lines_[i] += input.lines(static_cast<Table>(i));
+    return std::nullopt;
+  }
+  const bool alone = known_ && written.before == known_;
+  known_.reset();
+  sdk::Failure why = failure_of(kernel_.tools().restore, restored.outcome);
+  if (!may_be_the_rules(restored.outcome)) throw why;
+  const auto number = failed_line(restored.outcome.complaint);
+  return Refusal{std::move(why), number ? input.find_line(*number) : std::nullopt,
+                 committed_of(input, written.commits, number), alone};
+}
+
+void KernelSession::send(const RestoreInput& input) {
+  const auto refusal = try_send(input);
+  if (!refusal) return;
+  throw sdk::Failure(refusal->why.code(), {}, sentence(*refusal));
+}
+
+bool KernelSession::untouched() { return known_ && changes_of_others() == known_; }
+
+}  // namespace sluice::netfilter

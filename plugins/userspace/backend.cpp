@@ -1,0 +1,295 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/userspace/backend.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "plugins/userspace/cleanup.hpp"
+#include "plugins/userspace/limits.hpp"
+#include "plugins/userspace/probe.hpp"
+#include "plugins/userspace/tool_figures.hpp"
+#include "sluice/sdk/sdk.hpp"
+
+namespace sluice::userspace {
+namespace {
+
+constexpr const char* kNoSctp = "mode userspace relays TCP and UDP only; SCTP takes another mode";
+
+ClaimFacts claim_facts(const PortalFacts& facts, const abi::NodeFacts& node) {
+  ClaimFacts made;
+  made.node_ports_match_all = facts.node_ports_match_all;
+  made.node_port_addresses = facts.node_port_addresses;
+  const auto local = sdk::range<abi::Address>(node.local_addresses);
+  made.local_addresses.insert(local.begin(), local.end());
+  return made;
+}
+
+void add_problem(std::map<std::string, std::string>& problems, const std::string& name, const std::string& why) {
+  std::string& all = problems[name];
+  all.append(all.empty() ? "" : "; ").append(why);
+}
+
+}  // namespace
+
+UserspaceBackend::UserspaceBackend(const abi::CreateArgs& args)
+    : BackendBase(args),
+      settings_(read_settings(sdk::Options(args.options), args.family)),
+      owns_node_(true),
+      kernel_(std::make_unique<netfilter::NodeKernel>(args.family)),
+      writer_(*kernel_, args.family, [this] { return host().now(); }) {}
+
+UserspaceBackend::UserspaceBackend(const abi::CreateArgs& args, Settings settings,
+                                   std::unique_ptr<netfilter::Kernel> kernel)
+    : BackendBase(args),
+      settings_(std::move(settings)),
+      owns_node_(false),
+      kernel_(std::move(kernel)),
+      writer_(*kernel_, args.family, [this] { return host().now(); }) {}
+
+UserspaceBackend::~UserspaceBackend() {
+  if (engine_ != nullptr) engine_->remove_report(report_);
+}
+
+abi::Code UserspaceBackend::do_probe(abi::Error*) {
+  probe_kernel(*kernel_, family());
+  return abi::Code::kOk;
+}
+
+abi::Code UserspaceBackend::do_apply(const abi::Transaction& transaction, const abi::NodeFacts& node,
+                                     abi::ApplyResult& result, abi::Error* error) {
+  const bool full = transaction.kind == abi::TransactionKind::kFull;
+  PortalFacts facts = portal_facts(family(), settings_.listen_address, node);
+  ClaimFacts claims = claim_facts(facts, node);
+  if (!full) {
+    if (!valid_ || transaction.base_generation != generation_) {
+      return sdk::fail(error, abi::Code::kNeedFull, {}, "the delta builds on a generation that is not in the kernel");
+    }
+    if (!(facts == facts_) || table_->claims_depend_on(claim_facts_.local_addresses, claims.local_addresses)) {
+      return sdk::fail(error, abi::Code::kNeedFull, {}, "facts about the node changed that all rules depend on");
+    }
+  }
+  valid_ = false;
+  facts_ = std::move(facts);
+  claim_facts_ = std::move(claims);
+  start();
+  Problems problems;
+  std::vector<PortalId> removed;
+  const std::vector<Portal> portals = serve(transaction, removed, problems);
+  write(transaction, portals, removed, problems, result);
+  table_->finish();
+  tell_relays(transaction);
+  note_problems(transaction, problems, result);
+  metrics_->set_portals(table_->size(), table_->claims().held(), table_->claims().refusals());
+  valid_ = true;
+  generation_ = transaction.generation;
+  return abi::Code::kOk;
+}
+
+void UserspaceBackend::start() {
+  say_tools();
+  for (const std::string& address : unusable_node_port_addresses(facts_)) {
+    if (!said_unusable_.insert(address).second) continue;
+    log().error("node ports cannot be served on the loopback address " + address + "; it is left out");
+  }
+  if (table_ != nullptr) return;
+  std::map<PortalId, ProxyPorts> adopted = writer_.adopt();
+  if (engine_ == nullptr) {
+    if (owns_node_) raise_limits(log());
+    engine_ = Engine::shared(settings_.relay);
+    metrics_ = std::make_unique<MetricsReporter>(host(), family(), engine_);
+    report_ = engine_->add_report([this](bool begins, const std::string& sentence) {
+      if (!metrics_->leads()) return;  // the other family says it
+      if (!begins) {
+        log().info(sentence);
+        return;
+      }
+      log().warning(sentence);
+      host().event(abi::Severity::kWarning, sdk::view("RelayHampered"), sdk::view(sentence));
+    });
+    host_relay_ = static_cast<const abi::HostRelay*>(host().extension(sdk::view(abi::kHostRelay)));
+  }
+  table_ = std::make_unique<ServiceTable>(family(), settings_, *engine_, *metrics_);
+  table_->prefer(std::move(adopted));
+}
+
+void UserspaceBackend::say_tools() {
+  if (std::exchange(said_tools_, true)) return;
+  log().info("using " + netfilter::describe(kernel_->tools()));
+  if (!kernel_->tools().warning.empty()) log().warning(kernel_->tools().warning);
+}
+
+std::vector<Portal> UserspaceBackend::serve(const abi::Transaction& transaction, std::vector<PortalId>& removed,
+                                            Problems& problems) {
+  const bool full = transaction.kind == abi::TransactionKind::kFull;
+  table_->begin();
+  for (const auto& key : sdk::range<abi::ServicePortKey>(transaction.removed)) {
+    removed.push_back(portal_id(key));
+    table_->remove(removed.back());
+  }
+  const std::vector<abi::ServicePort> served = update(transaction, problems);
+  if (full) {
+    table_->remove_others();
+    table_->forget_preferred();
+  }
+  std::vector<Portal> portals;
+  portals.reserve(served.size());
+  const std::vector<PortalId> gained = table_->settle_claims(full);
+  for (const abi::ServicePort& port : served) plan(port, portals, removed, problems);
+  if (full) return portals;
+  std::set<PortalId> named;
+  for (const abi::ServicePort& port : served) named.insert(portal_id(port.key));
+  for (const PortalId& id : gained) {
+    const KeptServicePort* kept = named.contains(id) ? nullptr : table_->kept(id);
+    if (kept == nullptr) continue;
+    plan(kept->view(), portals, removed, problems);
+    // The daemon has it among those that are left out until it is named again.
+    host().request_resync(sdk::view(id.first + " has got a port that another Service had"));
+  }
+  return portals;
+}
+
+// Those that are served, in the order of the transaction.
+std::vector<abi::ServicePort> UserspaceBackend::update(const abi::Transaction& transaction, Problems& problems) {
+  const auto given = sdk::range<abi::ServicePort>(transaction.service_ports);
+  std::vector<abi::ServicePort> served;
+  std::vector<abi::ServicePort> later;
+  const auto bring = [&](const abi::ServicePort& port) {
+    const std::string problem = table_->update(port, claim_facts_);
+    if (!problem.empty()) add_problem(problems, sdk::service_port_name(port.key), problem);
+  };
+  for (const abi::ServicePort& port : given) {
+    const PortalId id = portal_id(port.key);
+    if (port.key.protocol != abi::Protocol::kTcp && port.key.protocol != abi::Protocol::kUdp) {
+      add_problem(problems, id.first, kNoSctp);
+      continue;
+    }
+    served.push_back(port);
+    // Those that have had ports first: a new one might be given one of them.
+    if (table_->prefers(id)) {
+      bring(port);
+    } else {
+      later.push_back(port);
+    }
+  }
+  for (const abi::ServicePort& port : later) bring(port);
+  return served;
+}
+
+void UserspaceBackend::plan(const abi::ServicePort& port, std::vector<Portal>& portals, std::vector<PortalId>& removed,
+                            Problems& problems) {
+  const PortalId id = portal_id(port.key);
+  try {
+    portals.push_back(table_->plan(facts_, claim_facts_, port));
+  } catch (const sdk::Failure& failure) {
+    add_problem(problems, id.first, failure.what());
+    removed.push_back(id);
+    return;
+  }
+  const std::string conflicts = table_->conflicts(id);
+  if (!conflicts.empty()) add_problem(problems, id.first, "not served there: " + conflicts);
+}
+
+void UserspaceBackend::write(const abi::Transaction& transaction, const std::vector<Portal>& portals,
+                             const std::vector<PortalId>& removed, Problems& problems, abi::ApplyResult& result) {
+  const bool full = transaction.kind == abi::TransactionKind::kFull;
+  PortalWriter::Written written;
+  try {
+    written = full ? writer_.write_full(fixed_rules(facts_), portals) : writer_.write_delta(portals, removed);
+  } catch (const sdk::Failure& failure) {
+    result.kernel_writes = writer_.session().lines();
+    report_tools(host(), family(), writer_.session(), failure.code() == abi::Code::kRetry);
+    throw;
+  }
+  report_tools(host(), family(), writer_.session(), false);
+  result.kernel_writes = written.lines;
+  result.objects_owned = written.rules;
+  for (const auto& [name, why] : written.refused) add_problem(problems, name, why);
+}
+
+// At which ports this process receives UDP, so that the daemon knows flows that end here from stale ones.
+void UserspaceBackend::tell_relays(const abi::Transaction& transaction) {
+  if (host_relay_ == nullptr) return;
+  for (const abi::ServicePort& port : sdk::range<abi::ServicePort>(transaction.service_ports)) {
+    if (port.key.protocol != abi::Protocol::kUdp) continue;
+    const ProxyPorts ports = table_->ports(portal_id(port.key));
+    std::vector<std::uint16_t> open;
+    for (const std::uint16_t number : {ports.cluster, ports.local}) {
+      if (number != 0) open.push_back(number);
+    }
+    host_relay_->relays(&port.key, sdk::array(open.data(), open.size()));
+  }
+}
+
+// A full transaction has tried all of them, a delta those it names.
+void UserspaceBackend::note_problems(const abi::Transaction& transaction, const Problems& problems,
+                                     abi::ApplyResult& result) {
+  for (const auto& [name, why] : problems) {
+    ++result.failed_services;
+    abi::Error reason = sdk::empty_error();
+    sdk::set_error(&reason, name, why);
+    host().object_failed(sdk::view(name), &reason);
+  }
+  std::set<std::string> now;
+  if (transaction.kind == abi::TransactionKind::kDelta) {
+    now = failed_;
+    for (const auto& key : sdk::range<abi::ServicePortKey>(transaction.removed)) now.erase(sdk::service_port_name(key));
+    for (const auto& port : sdk::range<abi::ServicePort>(transaction.service_ports)) {
+      now.erase(sdk::service_port_name(port.key));
+    }
+  }
+  for (const auto& [name, why] : problems) now.insert(name);
+  const bool others = !std::includes(failed_.begin(), failed_.end(), now.begin(), now.end());
+  if (others || now.size() != failed_.size() || transaction.kind == abi::TransactionKind::kFull) {
+    retry_.set(!now.empty(), others, host().now());
+  }
+  failed_ = std::move(now);
+}
+
+abi::Code UserspaceBackend::do_verify(abi::Error* error) {
+  if (!valid_) return sdk::fail(error, abi::Code::kNeedFull, {}, "nothing is in place yet");
+  table_->purge_affinity();
+  if (retry_.due(host().now())) {
+    host().request_resync(
+        sdk::view("service ports that could not be served are tried again: " + std::to_string(failed_.size())));
+  }
+  const auto damage = writer_.find_damage();
+  if (!damage) return abi::Code::kOk;
+  valid_ = false;
+  return sdk::fail(error, abi::Code::kNeedFull, {}, *damage);
+}
+
+abi::Code UserspaceBackend::do_claims(abi::StringSink& sink, abi::Error*) {
+  for (const std::string& claim : portal_claims(family())) sink.add(sdk::view(claim));
+  return abi::Code::kOk;
+}
+
+abi::Code UserspaceBackend::do_retire(const abi::Handover& handover, abi::Error*) {
+  std::vector<std::string> claims;
+  for (const abi::StringView& claimed : sdk::range<abi::StringView>(handover.claims)) {
+    claims.emplace_back(sdk::text(claimed));
+  }
+  valid_ = false;
+  remove_unclaimed(writer_, family(), claims);
+  if (table_ == nullptr) return abi::Code::kOk;
+  table_->stop_all();
+  // What is established is of both families; the last of them says how long it may live on.
+  if (metrics_->retire()) engine_->drain_all(std::chrono::seconds(handover.drain_seconds));
+  return abi::Code::kOk;
+}
+
+abi::Code UserspaceBackend::do_cleanup(abi::Error*) {
+  valid_ = false;
+  try {
+    kernel_->tools();
+  } catch (const sdk::Failure& failure) {
+    log().warning(std::string("nothing is cleaned up: ") + failure.what());
+    return abi::Code::kOk;
+  }
+  remove_unclaimed(writer_, family(), {});
+  return abi::Code::kOk;
+}
+
+}  // namespace sluice::userspace

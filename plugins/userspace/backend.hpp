@@ -1,0 +1,83 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The backend: one object per IP family, called from one thread. It decides between full
+// and delta, and in which order sockets, endpoints, claims and rules change; the work is done in
+// service_table, portal/ and, for connections, in relay/.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "plugins/common/netfilter/kernel.hpp"
+#include "plugins/common/netfilter/retry_clock.hpp"
+#include "plugins/userspace/metrics_reporter.hpp"
+#include "plugins/userspace/portal/portal_writer.hpp"
+#include "plugins/userspace/relay/engine.hpp"
+#include "plugins/userspace/service_table.hpp"
+#include "plugins/userspace/settings.hpp"
+#include "sluice/abi/relay.hpp"
+#include "sluice/sdk/backend_base.hpp"
+
+namespace sluice::userspace {
+
+class UserspaceBackend final : public sdk::BackendBase {
+ public:
+  explicit UserspaceBackend(const abi::CreateArgs& args);
+  // With another kernel than that of this node, settings as given, and limits left alone.
+  UserspaceBackend(const abi::CreateArgs& args, Settings settings, std::unique_ptr<netfilter::Kernel> kernel);
+  ~UserspaceBackend() override;
+
+ private:
+  using Problems = std::map<std::string, std::string>;  // by printed name
+
+  abi::Code do_probe(abi::Error* error) override;
+  abi::Code do_apply(const abi::Transaction& transaction, const abi::NodeFacts& node, abi::ApplyResult& result,
+                     abi::Error* error) override;
+  abi::Code do_verify(abi::Error* error) override;
+  abi::Code do_claims(abi::StringSink& sink, abi::Error* error) override;
+  abi::Code do_retire(const abi::Handover& handover, abi::Error* error) override;
+  abi::Code do_cleanup(abi::Error* error) override;
+
+  void start();
+  void say_tools();
+  // What the transaction asks for, served; the rules that lead there.
+  std::vector<Portal> serve(const abi::Transaction& transaction, std::vector<PortalId>& removed, Problems& problems);
+  std::vector<abi::ServicePort> update(const abi::Transaction& transaction, Problems& problems);
+  void plan(const abi::ServicePort& port, std::vector<Portal>& portals, std::vector<PortalId>& removed,
+            Problems& problems);
+  void write(const abi::Transaction& transaction, const std::vector<Portal>& portals,
+             const std::vector<PortalId>& removed, Problems& problems, abi::ApplyResult& result);
+  void tell_relays(const abi::Transaction& transaction);
+  void note_problems(const abi::Transaction& transaction, const Problems& problems, abi::ApplyResult& result);
+
+  const Settings settings_;
+  const bool owns_node_;  // limits of the process and settings of the kernel may be changed
+  std::unique_ptr<netfilter::Kernel> kernel_;
+  PortalWriter writer_;
+
+  // From the first apply() on: --cleanup and trying modes take neither threads nor sockets.
+  std::shared_ptr<Engine> engine_;
+  std::unique_ptr<MetricsReporter> metrics_;
+  std::unique_ptr<ServiceTable> table_;
+  std::uint64_t report_ = 0;
+  const abi::HostRelay* host_relay_ = nullptr;
+
+  bool valid_ = false;  // the kernel has what the last transaction asked for
+  std::uint64_t generation_ = 0;
+  PortalFacts facts_;
+  ClaimFacts claim_facts_;
+  // Service ports that are not served, or not at all their addresses, by printed name.
+  std::set<std::string> failed_;
+  netfilter::RetryClock retry_;  // when they are tried again
+  bool said_tools_ = false;
+  std::set<std::string> said_unusable_;
+};
+
+}  // namespace sluice::userspace

@@ -1,0 +1,310 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/userspace/balancer/balancer.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace sluice::userspace {
+namespace {
+
+constexpr Nanoseconds kSecond = 1'000'000'000;
+
+Nanoseconds nanoseconds(std::chrono::milliseconds time) noexcept {
+  return time.count() < 0 ? 0 : static_cast<Nanoseconds>(time.count()) * 1'000'000;
+}
+
+int compare(const SocketAddress& a, const SocketAddress& b) noexcept {
+  if (a.family() != b.family()) return a.family() < b.family() ? -1 : 1;
+  const abi::Address left = a.address();
+  const abi::Address right = b.address();
+  const int difference = std::memcmp(left.bytes, right.bytes, sizeof(left.bytes));
+  return difference != 0 ? difference : static_cast<int>(a.port()) - static_cast<int>(b.port());
+}
+
+}  // namespace
+
+Balancer::Balancer(const BalancerSettings& settings, std::uint64_t seed) : settings_(settings), random_(seed) {}
+
+Balancer::~Balancer() = default;
+
+Balancer::Change Balancer::set_endpoints(std::span<const SocketAddress> endpoints) {
+  std::vector<const SocketAddress*> wanted;
+  wanted.reserve(endpoints.size());
+  for (const SocketAddress& endpoint : endpoints) wanted.push_back(&endpoint);
+  std::sort(wanted.begin(), wanted.end(), [](const auto* a, const auto* b) { return compare(*a, *b) < 0; });
+  wanted.erase(
+      std::unique(wanted.begin(), wanted.end(), [](const auto* a, const auto* b) { return compare(*a, *b) == 0; }),
+      wanted.end());
+
+  Change change;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    std::vector<Endpoint*> kept;       // null: a new one
+    std::vector<EndpointPtr> created;  // in the order of those nulls
+    kept.reserve(wanted.size());
+    auto old = by_target_.begin();
+    const auto gone = [&] { change.gone.push_back(slots_[(*old++)->slot_]); };
+    for (const SocketAddress* target : wanted) {
+      while (old != by_target_.end() && compare((*old)->target(), *target) < 0) gone();
+      if (old != by_target_.end() && compare((*old)->target(), *target) == 0) {
+        kept.push_back(*old++);
+      } else {
+        created.push_back(std::make_shared<Endpoint>(*target));
+        kept.push_back(nullptr);
+      }
+    }
+    while (old != by_target_.end()) gone();
+    if (change.gone.empty() && created.empty()) return change;
+
+    // What may run out of memory comes before anything is changed.
+    const std::size_t more = created.size() > free_.size() ? created.size() - free_.size() : 0;
+    std::vector<Endpoint*> order;
+    order.reserve(kept.size());
+    slots_.reserve(slots_.size() + more);
+    free_.reserve(slots_.size() + more);
+    candidates_.reserve(kept.size());
+    if (clients_ != nullptr) clients_->reserve(static_cast<AffinityTable::Slot>(slots_.size() + more));
+
+    for (const EndpointPtr& endpoint : change.gone) {
+      if (marked(*endpoint)) --marked_;
+      endpoint->retire();
+      slots_[endpoint->slot_] = nullptr;
+    }
+    auto next = created.begin();
+    for (Endpoint*& member : kept) {
+      if (member == nullptr) {
+        member = next->get();
+        if (free_.empty()) {
+          member->slot_ = static_cast<std::uint32_t>(slots_.size());
+          slots_.push_back(std::move(*next++));
+        } else {
+          member->slot_ = free_.back();
+          free_.pop_back();
+          slots_[member->slot_] = std::move(*next++);
+        }
+      }
+      order.push_back(member);
+    }
+    for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random_.below(i)]);
+    by_target_.swap(kept);
+    order_.swap(order);
+    index_ = 0;
+    change.changed = true;
+  }
+  forget_clients(change.gone);
+  return change;
+}
+
+// Their slots are free when the last of their clients is forgotten.
+void Balancer::forget_clients(std::span<const EndpointPtr> gone) noexcept {
+  for (const EndpointPtr& endpoint : gone) {
+    for (bool more = true; more;) {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      more = clients_ != nullptr && clients_->drop(endpoint->slot_, kBatch) == kBatch;
+      if (!more) free_.push_back(endpoint->slot_);
+    }
+  }
+}
+
+void Balancer::set_affinity(std::uint32_t seconds) {
+  std::unique_ptr<AffinityTable> forgotten;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  affinity_ = seconds * kSecond;
+  if (seconds == 0) {
+    forgotten = std::move(clients_);
+  } else if (clients_ == nullptr) {
+    auto clients = std::make_unique<AffinityTable>(settings_.max_affinity_clients, random_.next());
+    clients->reserve(static_cast<AffinityTable::Slot>(slots_.size()));
+    clients_ = std::move(clients);
+  }
+}
+
+EndpointPtr Balancer::next(const abi::Address& client, Nanoseconds now, std::span<const EndpointPtr> tried) noexcept {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  now = advance(now);
+  if (order_.empty()) return nullptr;
+  if (clients_ == nullptr) return take(choose(tried));
+  if (tried.empty()) {
+    const AffinityTable::Slot slot = clients_->find(client, now, affinity_);
+    if (slot != AffinityTable::kNone && slots_[slot] != nullptr) {
+      Endpoint& endpoint = *slots_[slot];
+      if (!is_passed_over(endpoint) || all_passed_over()) {
+        clients_->remember(client, slot, now);
+        return take(endpoint);
+      }
+    }
+  }
+  Endpoint& chosen = choose(tried);
+  clients_->remember(client, chosen.slot_, now);
+  return take(chosen);
+}
+
+Nanoseconds Balancer::advance(Nanoseconds now) noexcept {
+  now_ = std::max(now_, now);
+  return now_;
+}
+
+bool Balancer::marked(const Endpoint& endpoint) const noexcept {
+  return settings_.outliers.failures != 0 &&
+         endpoint.failures_.load(std::memory_order_relaxed) >= settings_.outliers.failures;
+}
+
+bool Balancer::is_passed_over(const Endpoint& endpoint) const noexcept {
+  return marked_ != 0 && marked(endpoint) && endpoint.passed_over_until_ > now_;
+}
+
+bool Balancer::all_passed_over() const noexcept {
+  return marked_ == order_.size() &&
+         std::all_of(order_.begin(), order_.end(), [&](const Endpoint* endpoint) { return is_passed_over(*endpoint); });
+}
+
+// What is given away. One whose pause is over is on trial from now on: nobody else gets it until that has ended.
+const EndpointPtr& Balancer::take(Endpoint& endpoint) noexcept {
+  if (marked_ != 0 && marked(endpoint) && !is_passed_over(endpoint)) {
+    endpoint.trial_ = true;
+    endpoint.passed_over_until_ = now_ + std::max(endpoint.pause_, kTrialPatience);
+  }
+  return slots_[endpoint.slot_];
+}
+
+// Lower is better.
+unsigned Balancer::rank(const Endpoint& endpoint) const noexcept {
+  return (retrying_ && endpoint.tried_in_ == turn_ ? 2 : 0) + (is_passed_over(endpoint) ? 1 : 0);
+}
+
+Endpoint& Balancer::choose(std::span<const EndpointPtr> tried) noexcept {
+  retrying_ = !tried.empty();
+  if (retrying_) {
+    ++turn_;
+    for (const EndpointPtr& endpoint : tried) endpoint->tried_in_ = turn_;
+  }
+  switch (settings_.balance) {
+    case Balance::kLeastConnections:
+      return choose_least();
+    case Balance::kTwoChoices:
+      return choose_of_two();
+    case Balance::kRoundRobin:
+      break;
+  }
+  return choose_in_turn();
+}
+
+Endpoint& Balancer::choose_in_turn() noexcept {
+  std::size_t best = index_;
+  unsigned best_rank = rank(*order_[best]);
+  for (std::size_t i = 1; best_rank != 0 && i < order_.size(); ++i) {
+    const std::size_t position = index_ + i < order_.size() ? index_ + i : index_ + i - order_.size();
+    const unsigned candidate = rank(*order_[position]);
+    if (candidate >= best_rank) continue;
+    best = position;
+    best_rank = candidate;
+  }
+  index_ = best + 1 < order_.size() ? best + 1 : 0;
+  return *order_[best];
+}
+
+// From the index on, so that those with equally many take turns.
+Endpoint& Balancer::choose_least() noexcept {
+  std::size_t best = index_;
+  std::pair least{rank(*order_[best]), order_[best]->open()};
+  const auto look_at = [&](std::size_t position) {
+    const std::pair candidate{rank(*order_[position]), order_[position]->open()};
+    if (candidate >= least) return;
+    best = position;
+    least = candidate;
+  };
+  for (std::size_t position = index_ + 1; position < order_.size(); ++position) look_at(position);
+  for (std::size_t position = 0; position < index_; ++position) look_at(position);
+  index_ = best + 1 < order_.size() ? best + 1 : 0;
+  return *order_[best];
+}
+
+Endpoint& Balancer::choose_of_two() noexcept {
+  if (marked_ == 0 && !retrying_) return less_loaded_of_two(order_);
+  candidates_.clear();
+  unsigned best_rank = ~0u;
+  for (Endpoint* const endpoint : order_) {
+    const unsigned candidate = rank(*endpoint);
+    if (candidate > best_rank) continue;
+    if (candidate < best_rank) candidates_.clear();
+    best_rank = candidate;
+    candidates_.push_back(endpoint);
+  }
+  return less_loaded_of_two(candidates_);
+}
+
+Endpoint& Balancer::less_loaded_of_two(std::span<Endpoint* const> candidates) noexcept {
+  if (candidates.size() == 1) return *candidates.front();
+  const std::size_t first = random_.below(candidates.size());
+  std::size_t second = random_.below(candidates.size() - 1);
+  if (second >= first) ++second;
+  return candidates[first]->open() <= candidates[second]->open() ? *candidates[first] : *candidates[second];
+}
+
+void Balancer::dial_failed(const EndpointPtr& endpoint, Nanoseconds now) noexcept {
+  if (settings_.outliers.failures == 0) return;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  now = advance(now);
+  if (endpoint->retired()) return;
+  const Nanoseconds longest = nanoseconds(settings_.outliers.longest_pause);
+  if (!marked(*endpoint)) {
+    endpoint->failures_.store(endpoint->failures_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    if (!marked(*endpoint)) return;
+    ++marked_;
+    endpoint->pause_ = std::min(nanoseconds(settings_.outliers.first_pause), longest);
+  } else {
+    // It was under way when the pause began, or had no better one to go to: nothing new.
+    if (is_passed_over(*endpoint) && !endpoint->trial_) return;
+    endpoint->pause_ = std::min(endpoint->pause_ * 2, longest);
+  }
+  endpoint->trial_ = false;
+  endpoint->passed_over_until_ = now + endpoint->pause_;
+}
+
+void Balancer::dial_succeeded(const EndpointPtr& endpoint) noexcept {
+  // The common case takes no lock.
+  if (endpoint->failures_.load(std::memory_order_relaxed) == 0) return;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (endpoint->retired()) return;
+  if (marked(*endpoint)) --marked_;
+  endpoint->failures_.store(0, std::memory_order_relaxed);
+  endpoint->trial_ = false;
+}
+
+void Balancer::dial_abandoned(const EndpointPtr& endpoint) noexcept {
+  if (endpoint->failures_.load(std::memory_order_relaxed) == 0) return;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!endpoint->trial_) return;
+  endpoint->trial_ = false;
+  endpoint->passed_over_until_ = 0;
+}
+
+void Balancer::purge(Nanoseconds now) noexcept {
+  for (bool more = true; more;) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    more = clients_ != nullptr && clients_->purge(advance(now), affinity_, kBatch) == kBatch;
+  }
+}
+
+std::size_t Balancer::endpoints() const noexcept {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return order_.size();
+}
+
+std::size_t Balancer::affinity_clients() const noexcept {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return clients_ == nullptr ? 0 : clients_->size();
+}
+
+std::size_t Balancer::passed_over(Nanoseconds now) const noexcept {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (marked_ == 0) return 0;
+  return static_cast<std::size_t>(std::count_if(order_.begin(), order_.end(), [&](const Endpoint* endpoint) {
+    return marked(*endpoint) && endpoint->passed_over_until_ > std::max(now, now_);
+  }));
+}
+
+}  // namespace sluice::userspace

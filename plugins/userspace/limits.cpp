@@ -1,0 +1,74 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/userspace/limits.hpp"
+
+#include <sys/resource.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "plugins/common/sysctl/sysctl.hpp"
+
+namespace sluice::userspace {
+namespace {
+
+// The kernel's own limit of one process.
+std::optional<rlim_t> most_possible() {
+  const auto text = sysctl::read("fs/nr_open");
+  if (!text) return std::nullopt;
+  rlim_t value = 0;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
+  if (error != std::errc()) return std::nullopt;
+  return value;
+}
+
+std::string text_of(rlim_t limit) { return limit == RLIM_INFINITY ? "without limit" : std::to_string(limit); }
+
+void raise_open_files(const sdk::Logger& log) {
+  rlimit before{};
+  if (getrlimit(RLIMIT_NOFILE, &before) != 0) {
+    log.warning(std::string("read the limit of open files: ") + std::strerror(errno));
+    return;
+  }
+  rlimit now = before;
+  const auto most = most_possible();
+  if (most && *most > before.rlim_max) {
+    const rlimit wanted{*most, *most};  // takes CAP_SYS_RESOURCE
+    if (setrlimit(RLIMIT_NOFILE, &wanted) == 0) now = wanted;
+  }
+  if (now.rlim_cur < now.rlim_max) {
+    const rlimit wanted{now.rlim_max, now.rlim_max};
+    if (setrlimit(RLIMIT_NOFILE, &wanted) == 0) now = wanted;
+  }
+  const std::string was = now.rlim_cur == before.rlim_cur ? "" : ", was " + text_of(before.rlim_cur);
+  log.info("open files: " + text_of(now.rlim_cur) + was +
+           "; a service port takes one or two for TCP, a connection two, four more while it is busy, a UDP client one");
+}
+
+// The relay is the one that closes first towards an endpoint whenever a client closes first, so it is left with a port
+// in TIME_WAIT for a minute: 28,000 ports are used up by 470 connections a second to one endpoint. With 1 the kernel
+// takes such a port again after a second, where both ends send timestamps, so that no old packet can be mistaken (RFC
+// 6191).
+void reuse_closing_ports(const sdk::Logger& log) {
+  const int failure = sysctl::ensure("net/ipv4/tcp_tw_reuse", "1");
+  if (failure == 0) return;
+  log.warning(std::string("set net.ipv4.tcp_tw_reuse to 1: ") + std::strerror(failure) +
+              "; more than some 400 short connections a second to one endpoint can run out of ports");
+}
+
+}  // namespace
+
+void raise_limits(const sdk::Logger& log) {
+  static std::once_flag once;  // the other family waits until it is done
+  std::call_once(once, [&] {
+    raise_open_files(log);
+    reuse_closing_ports(log);
+  });
+}
+
+}  // namespace sluice::userspace

@@ -1,0 +1,102 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/common/netfilter/rule_text.hpp"
+#include "plugins/userspace/portal/portal_plan.hpp"
+#include "sluice/sdk/error.hpp"
+#include "sluice/sdk/views.hpp"
+
+namespace sluice::userspace {
+namespace {
+
+using netfilter::quoted_comment;
+using netfilter::Table;
+
+// Of jumps.
+constexpr const char* kClusterIps = "handle ClusterIPs; NOTE: this must be before the NodePort rules";
+constexpr const char* kNodePorts = "handle service NodePorts; NOTE: this must be the last rule in the chain";
+constexpr const char* kNonLocal = "Ensure that non-local NodePort traffic can flow";
+constexpr const char* kFirewall = "drop what may not use a service portal";
+
+// What serves node ports, as matches of the jump to their chain.
+std::vector<std::string> node_port_matches(const PortalFacts& facts) {
+  if (facts.node_ports_match_all) {
+    std::string match = "-m addrtype --dst-type LOCAL";
+    if (facts.family == abi::Family::kIpv6) {
+      match += " ! -d ::1/128";
+    } else if (!facts.node_ports_on_localhost) {
+      match += " ! -d 127.0.0.0/8";
+    }
+    return {match};
+  }
+  std::vector<std::string> matches;
+  for (const abi::Address& address : facts.node_port_addresses) {
+    if (netfilter::is_loopback(facts.family, address) && !facts.node_ports_on_localhost) continue;
+    matches.push_back("-d " + sdk::to_string(address, facts.family) +
+                      (facts.family == abi::Family::kIpv6 ? "/128" : "/32"));
+  }
+  return matches;
+}
+
+}  // namespace
+
+PortalFacts portal_facts(abi::Family family, const std::optional<abi::Address>& listen_address,
+                         const abi::NodeFacts& node) {
+  PortalFacts facts;
+  facts.family = family;
+  facts.listen_address = listen_address;
+  facts.node_ip = node.node_ip;
+  for (const abi::Address& address : sdk::range<abi::Address>(node.local_addresses)) {
+    if (address == node.node_ip) facts.host_address = node.node_ip;
+  }
+  facts.node_ports_match_all = (node.flags & abi::kNodePortsMatchAll) != 0;
+  facts.node_ports_on_localhost = family == abi::Family::kIpv4 && (node.flags & abi::kNodePortsOnLocalhost) != 0;
+  for (const abi::Address& address : sdk::range<abi::Address>(node.node_port_addresses)) {
+    facts.node_port_addresses.push_back(address);
+  }
+  facts.detector = node.detector;
+  if (node.detector == abi::LocalDetectorKind::kCidr) facts.detector_cidr = node.detector_cidr;
+  if (node.detector == abi::LocalDetectorKind::kBridgeInterface ||
+      node.detector == abi::LocalDetectorKind::kInterfacePrefix) {
+    facts.detector_interface = sdk::text(node.detector_interface);
+    const std::string& interface = facts.detector_interface;
+    if (interface.empty() || interface.size() > 15 || !netfilter::is_plain_name(interface)) {
+      throw sdk::Failure(abi::Code::kInvalid, "detectLocal", "'" + interface + "' is no name of an interface");
+    }
+  }
+  return facts;
+}
+
+std::vector<std::string> unusable_node_port_addresses(const PortalFacts& facts) {
+  std::vector<std::string> unusable;
+  if (facts.node_ports_match_all || facts.node_ports_on_localhost) return unusable;
+  for (const abi::Address& address : facts.node_port_addresses) {
+    if (netfilter::is_loopback(facts.family, address)) unusable.push_back(sdk::to_string(address, facts.family));
+  }
+  return unusable;
+}
+
+std::vector<FixedRule> fixed_rules(const PortalFacts& facts) {
+  std::vector<FixedRule> rules;
+  const auto jump = [&](bool first, Table table, const char* from, const std::string& match, const char* comment,
+                        const char* to) {
+    rules.push_back({{table, from, match + (match.empty() ? "" : " ") + quoted_comment(comment) + " -j " + to}, first});
+  };
+  jump(true, Table::kNat, "PREROUTING", "", kClusterIps, kPortalsContainer);
+  jump(true, Table::kNat, "OUTPUT", "", kClusterIps, kPortalsHost);
+  jump(true, Table::kFilter, "INPUT", "", kNonLocal, kNodePortNonLocal);
+  for (const char* from : {"INPUT", "FORWARD", "OUTPUT"}) {
+    jump(true, Table::kFilter, from, "-m conntrack --ctstate NEW", kFirewall, kPortalsFirewall);
+  }
+  for (const std::string& match : node_port_matches(facts)) {
+    jump(false, Table::kNat, "PREROUTING", match, kNodePorts, kNodePortContainer);
+    jump(false, Table::kNat, "OUTPUT", match, kNodePorts, kNodePortHost);
+  }
+  return rules;
+}
+
+bool is_jump_comment(std::string_view comment) {
+  return comment == kClusterIps || comment == kNodePorts || comment == kNonLocal || comment == kFirewall;
+}
+
+}  // namespace sluice::userspace

@@ -1,0 +1,286 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/userspace/portal/portal_plan.hpp"
+
+#include <algorithm>
+
+#include "plugins/common/netfilter/rule_text.hpp"
+#include "sluice/sdk/error.hpp"
+#include "sluice/sdk/service.hpp"
+
+namespace sluice::userspace {
+namespace {
+
+using netfilter::is_plain_name;
+using netfilter::quoted_comment;
+using netfilter::Table;
+
+constexpr std::size_t kMaxName = 191;  // the longest comment around it ends below the 256 bytes of xt_comment
+constexpr std::string_view kLocal = " local";
+constexpr std::string_view kToThisNode = " -m addrtype --dst-type LOCAL";
+constexpr std::string_view kNotFromThisNode = " -m addrtype ! --src-type LOCAL";
+constexpr std::string_view kNotFromBridgePort = " -m physdev ! --physdev-is-in";
+
+// The narrower of two prefixes; empty when no address is in both.
+std::optional<abi::Prefix> intersection(const abi::Prefix& a, const abi::Prefix& b) {
+  const abi::Prefix& wide = a.length <= b.length ? a : b;
+  const abi::Prefix& narrow = a.length <= b.length ? b : a;
+  if (!netfilter::contains(wide, narrow.address)) return std::nullopt;
+  return narrow;
+}
+
+class Planner {
+ public:
+  Planner(const PortalFacts& facts, const abi::ServicePort& port, const ProxyPorts& ports)
+      : facts_(facts), port_(port), ports_(ports), protocol_(sdk::protocol_name(port.key.protocol)) {
+    portal_.name = sdk::service_port_name(port.key);
+    portal_.protocol = port.key.protocol;
+    check();
+    match_ = std::string(" -p ").append(protocol_).append(" -m ").append(protocol_).append(" --dport ");
+    bool any_local = false;
+    for (const abi::Endpoint& endpoint : sdk::endpoints(port)) {
+      any_local = any_local || sdk::has(endpoint, abi::kEndpointInLocal);
+    }
+    serves_locally_ = any_local || !sdk::has(port, abi::kHasAnyEndpoint);
+    external_local_ = sdk::has(port, abi::kExternalPolicyLocal);
+  }
+
+  Portal make(const std::vector<std::size_t>& withheld) {
+    std::size_t index = 0;
+    for (const abi::Frontend& frontend : sdk::frontends(port_)) {
+      if (std::find(withheld.begin(), withheld.end(), index++) != withheld.end()) continue;
+      switch (frontend.kind) {
+        case abi::FrontendKind::kClusterIp:
+          cluster_ip(frontend);
+          break;
+        case abi::FrontendKind::kExternalIp:
+          external_ip(frontend);
+          break;
+        case abi::FrontendKind::kLoadBalancer:
+          load_balancer(frontend);
+          break;
+        case abi::FrontendKind::kNodePort:
+          node_port(frontend);
+          break;
+      }
+    }
+    if (guards_proxy_ports_) guard_proxy_ports();
+    if (port_.health_check_node_port != 0) {
+      add(Table::kFilter, kNodePortNonLocal,
+          quoted_comment(portal_.name + " health check node port") + " -m tcp -p tcp --dport " +
+              std::to_string(port_.health_check_node_port) + " -j ACCEPT");
+    }
+    return std::move(portal_);
+  }
+
+ private:
+  // Who is led to which face.
+  struct Clients {
+    std::string match;  // empty: everybody else
+    bool local;         // the face
+  };
+
+  void check() const {
+    if (port_.key.protocol != abi::Protocol::kTcp && port_.key.protocol != abi::Protocol::kUdp) {
+      throw sdk::Failure(abi::Code::kUnsupported, portal_.name,
+                         "the userspace backend relays TCP and UDP only; use another backend for SCTP");
+    }
+    if (portal_.name.size() > kMaxName || !is_plain_name(sdk::text(port_.key.namespace_name)) ||
+        !is_plain_name(sdk::text(port_.key.service_name)) || !is_plain_name(sdk::text(port_.key.port_name))) {
+      throw sdk::Failure(abi::Code::kInvalid, portal_.name,
+                         "its name is no Kubernetes name and cannot stand in a rule");
+    }
+  }
+
+  std::string text(const abi::Address& address) const { return sdk::to_string(address, facts_.family); }
+  std::string one(const abi::Address& address) const {
+    return text(address) + (facts_.family == abi::Family::kIpv6 ? "/128" : "/32");
+  }
+  std::string to_port(const abi::Frontend& frontend) const { return match_ + std::to_string(frontend.port); }
+  std::string to_address(const abi::Frontend& frontend) const {
+    return to_port(frontend) + " -d " + one(frontend.address);
+  }
+
+  void add(Table table, const char* chain, std::string rule) {
+    portal_.rules.push_back({table, chain, std::move(rule)});
+  }
+  std::uint16_t proxy_port(bool local) const { return local ? ports_.local : ports_.cluster; }
+  std::string comment(bool local) const {
+    const std::string said = face_comment(portal_.name, local);
+    return local ? quoted_comment(said) : "-m comment --comment " + said;
+  }
+
+  // To the face. BEH 8.2 redirects what arrives; but REDIRECT means the first address of the interface it arrives by, and
+  // pods are often connected by interfaces without any, whose packets the kernel then drops.
+  void lead(const char* chain, bool local, const std::string& match) {
+    const std::uint16_t to = proxy_port(local);
+    if (to == 0) return;
+    std::optional<abi::Address> address = facts_.listen_address;
+    if (!address) address = facts_.host_address;
+    add(Table::kNat, chain,
+        comment(local) + match +
+            (address ? " -j DNAT --to-destination " + sdk::host_port(*address, facts_.family, to)
+                     : " -j REDIRECT --to-ports " + std::to_string(to)));
+  }
+  void drop(std::string_view why, const std::string& match) {
+    add(Table::kFilter, kPortalsFirewall,
+        quoted_comment(std::string(portal_.name).append(" ").append(why)) + match + " -j DROP");
+  }
+  void drop_without_local_endpoints(const std::string& match) { drop("has no local endpoints", match); }
+
+  std::string from_pods() const {
+    switch (facts_.detector) {
+      case abi::LocalDetectorKind::kNone:
+        break;
+      case abi::LocalDetectorKind::kCidr:
+        return " -s " + sdk::to_string(facts_.detector_cidr, facts_.family);
+      case abi::LocalDetectorKind::kBridgeInterface:
+        return " -i " + facts_.detector_interface;
+      case abi::LocalDetectorKind::kInterfacePrefix:
+        return " -i " + facts_.detector_interface + "+";
+    }
+    return {};
+  }
+
+  // Who arrives at PREROUTING for an external address, in the order in which rules have to ask. Pods of this node
+  // may use every endpoint: the source that policy Local preserves is here anyway.
+  std::vector<Clients> arriving() const {
+    if (!external_local_) return {{"", false}};
+    std::vector<Clients> clients;
+    if (facts_.detector != abi::LocalDetectorKind::kNone) clients.push_back({from_pods(), false});
+    if (serves_locally_) clients.push_back({"", true});
+    return clients;
+  }
+  bool drops_arriving() const { return external_local_ && !serves_locally_; }
+
+  void cluster_ip(const abi::Frontend& frontend) {
+    const bool local = sdk::has(port_, abi::kInternalPolicyLocal);
+    if (local && !serves_locally_) {
+      drop_without_local_endpoints(to_address(frontend));
+      return;
+    }
+    lead(kPortalsContainer, local, to_address(frontend));
+    lead(kPortalsHost, local, to_address(frontend));
+  }
+
+  void external_ip(const abi::Frontend& frontend) {
+    const std::string match = to_address(frontend);
+    for (const Clients& clients : arriving()) {
+      for (const std::string_view way : {kNotFromBridgePort, kToThisNode}) {
+        lead(kPortalsContainer, clients.local, match + clients.match + std::string(way));
+      }
+    }
+    lead(kPortalsHost, false, match + std::string(kToThisNode));
+    if (!drops_arriving()) return;
+    // Just those who would have been led to endpoints of this node: a process of the node that asks for an address
+    // which is not the node's is not led anywhere, as ever.
+    for (const std::string_view way : {kNotFromBridgePort, kToThisNode}) {
+      drop_without_local_endpoints(match + std::string(way) + std::string(kNotFromThisNode));
+    }
+  }
+
+  void load_balancer(const abi::Frontend& frontend) {
+    const std::string match = to_address(frontend);
+    if (port_.source_ranges.count != 0) {
+      restricted_load_balancer(match);
+      return;
+    }
+    for (const Clients& clients : arriving()) lead(kPortalsContainer, clients.local, match + clients.match);
+    lead(kPortalsHost, false, match);
+    if (drops_arriving()) drop_without_local_endpoints(match);
+  }
+
+  // Who is in none of the ranges is not led anywhere, so the address itself is what the filter sees of him.
+  void restricted_load_balancer(const std::string& match) {
+    guards_proxy_ports_ = true;
+    const std::vector<std::string> sources = allowed_sources();
+    for (const Clients& clients : arriving()) {
+      if (!clients.match.empty() && facts_.detector == abi::LocalDetectorKind::kCidr) {
+        for (const abi::Prefix& range : sdk::source_ranges(port_)) {
+          if (const auto both = intersection(range, facts_.detector_cidr)) {
+            lead(kPortalsContainer, clients.local, match + " -s " + sdk::to_string(*both, facts_.family));
+          }
+        }
+        continue;
+      }
+      for (const std::string& source : sources) {
+        lead(kPortalsContainer, clients.local, match + source + clients.match);
+      }
+    }
+    for (const std::string& source : sources) lead(kPortalsHost, false, match + source);
+    drop("is not for this source", match);
+  }
+
+  std::vector<std::string> allowed_sources() const {
+    std::vector<std::string> sources;
+    bool node_allowed = false;
+    for (const abi::Prefix& range : sdk::source_ranges(port_)) {
+      sources.push_back(" -s " + sdk::to_string(range, facts_.family));
+      node_allowed = node_allowed || netfilter::contains(range, facts_.node_ip);
+    }
+    if (!node_allowed) return sources;
+    // A process of the node that connects to the address has the address itself as its
+    // source where a cloud assigns it to an interface.
+    for (const abi::Frontend& vip : sdk::frontends_of(port_, abi::FrontendKind::kLoadBalancer)) {
+      sources.push_back(" -s " + one(vip.address));
+    }
+    return sources;
+  }
+
+  // The proxy listens for everybody; who knows its port must not get past the ranges with it.
+  void guard_proxy_ports() {
+    for (const bool local : {false, true}) {
+      if (proxy_port(local) == 0) continue;
+      drop("is not reached by its proxy port",
+           match_ + std::to_string(proxy_port(local)) + " -m conntrack ! --ctstate DNAT");
+    }
+  }
+
+  void node_port(const abi::Frontend& frontend) {
+    const std::string match = to_port(frontend);
+    bool used[2] = {true, false};
+    for (const Clients& clients : arriving()) {
+      lead(kNodePortContainer, clients.local, match + clients.match);
+      used[clients.local ? 1 : 0] = true;
+    }
+    lead(kNodePortHost, false, match);
+    for (const bool local : {false, true}) {
+      if (!used[local ? 1 : 0] || proxy_port(local) == 0) continue;
+      add(Table::kFilter, kNodePortNonLocal,
+          comment(local) + match_ + std::to_string(proxy_port(local)) + " -m state --state NEW -j ACCEPT");
+    }
+    if (drops_arriving()) drop_without_local_endpoints(match + std::string(kToThisNode));
+  }
+
+  const PortalFacts& facts_;
+  const abi::ServicePort& port_;
+  const ProxyPorts& ports_;
+  std::string_view protocol_;
+  std::string match_;
+  bool serves_locally_ = false;  // there are endpoints here, or none anywhere: then clients are accepted and closed
+  bool external_local_ = false;
+  bool guards_proxy_ports_ = false;
+  Portal portal_;
+};
+
+}  // namespace
+
+std::string face_comment(const std::string& name, bool local) { return local ? name + std::string(kLocal) : name; }
+
+FaceName parse_face_comment(std::string_view comment) {
+  const bool local = comment.ends_with(kLocal);
+  if (local) comment.remove_suffix(kLocal.size());
+  return {std::string(comment), local};
+}
+
+FaceNeeds faces_of(const abi::ServicePort& port) {
+  return {sdk::has(port, abi::kUsesClusterEndpoints), sdk::has(port, abi::kUsesLocalEndpoints)};
+}
+
+Portal plan_portal(const PortalFacts& facts, const abi::ServicePort& port, const ProxyPorts& ports,
+                   const std::vector<std::size_t>& withheld) {
+  return Planner(facts, port, ports).make(withheld);
+}
+
+}  // namespace sluice::userspace

@@ -1,0 +1,180 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/userspace/portal/proxy_ports.hpp"
+
+#include <netinet/in.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "plugins/userspace/socket_address.hpp"
+#include "sluice/sdk/address.hpp"
+#include "sluice/sdk/error.hpp"
+
+namespace sluice::userspace {
+namespace {
+
+// The kernel cuts it to net.core.somaxconn. Long enough for what arrives while a thread is busy.
+constexpr int kBacklog = 4096;
+
+// Of the descriptors of this process, what listening sockets leave to connections, and to the daemon: at most these.
+constexpr rlim_t kMostKept = 4096;
+
+// Descriptors are given out from the lowest number on, so the number of a new one tells how many there are.
+void keep_some(int fd) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
+  const rlim_t kept = std::min(limit.rlim_cur / 4, kMostKept);
+  if (static_cast<rlim_t>(fd) < limit.rlim_cur - kept) return;
+  throw sdk::Failure(abi::Code::kRetry, {},
+                     "of the " + std::to_string(limit.rlim_cur) + " file descriptors of this process, the last " +
+                         std::to_string(kept) + " are kept for connections; raise its limit (LimitNOFILE)",
+                     EMFILE);
+}
+
+std::string range_text(const PortRange& range) { return std::to_string(range.low) + "-" + std::to_string(range.high); }
+
+[[noreturn]] void fail(int error, const std::string& what) {
+  switch (error) {
+    case EMFILE:
+      throw sdk::Failure(abi::Code::kRetry, {},
+                         what + ": the process has no file descriptors left; raise its limit (LimitNOFILE)", error);
+    case ENFILE:
+      throw sdk::Failure(abi::Code::kRetry, {}, what + ": the node has no file descriptors left; raise fs.file-max",
+                         error);
+    case ENOMEM:
+    case ENOBUFS:
+      throw sdk::Failure(abi::Code::kRetry, {}, what + ": the kernel has no memory for it", error);
+    case EADDRNOTAVAIL:
+      throw sdk::Failure(abi::Code::kKernel, {}, what + ": it is no address of this node; check bindAddress", error);
+    default:
+      throw sdk::Failure(abi::Code::kKernel, {}, what + ": " + std::strerror(error), error);
+  }
+}
+
+void set(int fd, int level, int option, const char* name) {
+  const int on = 1;
+  if (setsockopt(fd, level, option, &on, sizeof(on)) != 0) fail(errno, std::string("set ") + name + " on a proxy port");
+}
+
+std::uint16_t port_of(int fd) {
+  SocketAddress address;
+  socklen_t size = SocketAddress::capacity();
+  if (getsockname(fd, address.get(), &size) != 0) fail(errno, "ask for the number of a proxy port");
+  return address.port();
+}
+
+std::size_t index_of(abi::Protocol protocol) { return protocol == abi::Protocol::kUdp ? 1 : 0; }
+
+// splitmix64: spreads a seed that may be a small number.
+std::uint64_t mix(std::uint64_t x) {
+  x += 0x9E3779B97F4A7C15u;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+  return x ^ (x >> 31);
+}
+
+}  // namespace
+
+ProxyPortOpener::ProxyPortOpener(abi::Family family, const std::optional<abi::Address>& listen_address,
+                                 const PortRange& range, unsigned udp_sockets, std::uint64_t seed)
+    : family_(family),
+      address_(listen_address.value_or(abi::Address{})),
+      range_(range),
+      udp_sockets_(udp_sockets == 0 ? 1 : udp_sockets),
+      next_{static_cast<std::uint32_t>(mix(seed)), static_cast<std::uint32_t>(mix(seed) >> 32)} {}
+
+ProxySockets ProxyPortOpener::open(abi::Protocol protocol, std::uint16_t preferred) {
+  if (preferred != 0 && may_use(preferred)) {
+    if (auto opened = try_port(protocol, preferred)) return std::move(*opened);
+  }
+  if (!range_.any()) return search(protocol);
+  if (auto opened = try_port(protocol, 0)) return std::move(*opened);
+  throw sdk::Failure(abi::Code::kRetry, {},
+                     "the kernel has no free port to listen on; widen net.ipv4.ip_local_port_range", EADDRINUSE);
+}
+
+// Goes on where it ended, so that opening thousands does not try the used ones again each time.
+ProxySockets ProxyPortOpener::search(abi::Protocol protocol) {
+  const std::size_t which = index_of(protocol);
+  const std::uint32_t count = range_.high - range_.low + 1u;
+  for (std::uint32_t tried = 0; tried < count && !full_[which]; ++tried) {
+    const std::uint32_t at = next_[which]++ % count;
+    next_[which] %= count;
+    if (auto opened = try_port(protocol, static_cast<std::uint16_t>(range_.low + at))) return std::move(*opened);
+  }
+  full_[which] = true;
+  throw sdk::Failure(abi::Code::kRetry, {},
+                     "all ports of --proxy-port-range " + range_text(range_) + " are in use; widen it", EADDRINUSE);
+}
+
+bool ProxyPortOpener::may_use(std::uint16_t port) const noexcept {
+  return range_.any() || (port >= range_.low && port <= range_.high);
+}
+
+std::optional<ProxySockets> ProxyPortOpener::try_port(abi::Protocol protocol, std::uint16_t port) const {
+  ProxySockets opened;
+  const auto take = [&](std::optional<Descriptor> socket) {
+    if (!socket) return false;
+    opened.port = port_of(socket->get());
+    opened.sockets.push_back(std::move(*socket));
+    return true;
+  };
+  if (protocol == abi::Protocol::kTcp) {
+    if (!take(listener(port))) return std::nullopt;
+    return opened;
+  }
+  if (!take(bound(SOCK_DGRAM, port, false))) return std::nullopt;
+  // The first one has the port alone: had it asked to share, it might have joined a group that is there already.
+  // Only now others may join it.
+  if (udp_sockets_ > 1) set(opened.sockets.front().get(), SOL_SOCKET, SO_REUSEPORT, "SO_REUSEPORT");
+  while (opened.sockets.size() < udp_sockets_) {
+    if (!take(bound(SOCK_DGRAM, opened.port, true))) return std::nullopt;
+  }
+  for (const Descriptor& socket : opened.sockets) {
+    // Replies go out from the address the datagram came to.
+    if (family_ == abi::Family::kIpv6) {
+      set(socket.get(), IPPROTO_IPV6, IPV6_RECVPKTINFO, "IPV6_RECVPKTINFO");
+    } else {
+      set(socket.get(), IPPROTO_IP, IP_PKTINFO, "IP_PKTINFO");
+    }
+  }
+  return opened;
+}
+
+std::optional<Descriptor> ProxyPortOpener::listener(std::uint16_t port) const {
+  std::optional<Descriptor> socket = bound(SOCK_STREAM, port, false);
+  if (!socket) return std::nullopt;
+  if (listen(socket->get(), kBacklog) == 0) return socket;
+  if (errno == EADDRINUSE) return std::nullopt;
+  fail(errno, "listen on proxy port " + std::to_string(port));
+}
+
+std::optional<Descriptor> ProxyPortOpener::bound(int type, std::uint16_t port, bool joins) const {
+  const int fd = ::socket(sdk::socket_family(family_), type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd < 0) fail(errno, "open a socket for a proxy port");
+  Descriptor socket(fd);
+  keep_some(fd);
+  if (family_ == abi::Family::kIpv6) set(fd, IPPROTO_IPV6, IPV6_V6ONLY, "IPV6_V6ONLY");
+  if (joins) set(fd, SOL_SOCKET, SO_REUSEPORT, "SO_REUSEPORT");
+  // A port by its number may be that of an earlier process whose connections are still closing. When the kernel
+  // chooses, it is to be a port that nobody has in any state.
+  const bool reuse = type == SOCK_STREAM && port != 0;
+  if (reuse) set(fd, SOL_SOCKET, SO_REUSEADDR, "SO_REUSEADDR");
+  const SocketAddress address(family_, address_, port);
+  if (bind(fd, address.get(), address.size()) != 0) {
+    if (errno == EADDRINUSE) return std::nullopt;
+    fail(errno, "bind " + sdk::host_port(address_, family_, port) + " for a proxy port");
+  }
+  // For the next process: it counts with connections that were accepted here, too.
+  if (type == SOCK_STREAM && !reuse) set(fd, SOL_SOCKET, SO_REUSEADDR, "SO_REUSEADDR");
+  return socket;
+}
+
+}  // namespace sluice::userspace

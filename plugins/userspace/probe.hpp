@@ -1,0 +1,15 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Can this kernel do what the rules of portals need? Tried with one rule of each kind.
+#pragma once
+
+#include "plugins/common/netfilter/kernel.hpp"
+#include "sluice/abi/types.hpp"
+
+namespace sluice::userspace {
+
+// Throws sdk::Failure that names what is missing.
+void probe_kernel(netfilter::Kernel& kernel, abi::Family family);
+
+}  // namespace sluice::userspace

@@ -1,0 +1,261 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/userspace/relay/engine.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <latch>
+#include <mutex>
+#include <new>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+
+#include "plugins/userspace/relay/event_loop.hpp"
+#include "plugins/userspace/relay/tcp_relay.hpp"
+#include "plugins/userspace/relay/udp_relay.hpp"
+
+namespace sluice::userspace {
+namespace {
+
+// Threads that share one listening place. With more of them 10,000 Services on 64 processors would cost 640,000
+// watched sockets, and one Service rarely keeps so many busy; connections are handed on to idle threads in any case.
+constexpr unsigned kWatchers = 4;
+
+unsigned processors() noexcept {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) == 0) return static_cast<unsigned>(std::max(CPU_COUNT(&set), 1));
+  return std::max(std::thread::hardware_concurrency(), 1U);
+}
+
+// Threads begun while it lives take no signals.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() noexcept {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+struct Worker {
+  Worker(TcpShared& shared, std::size_t udp_clients, ThreadStatistics& statistics)
+      : tcp(loop, shared, statistics), udp(loop, shared.settings, udp_clients, statistics) {}
+
+  EventLoop loop;
+  TcpRelay tcp;
+  UdpRelay udp;
+  std::thread thread;
+};
+
+// Work for a loop's thread, where nothing may be thrown. What cannot be watched for want of memory is reported.
+template <class Work>
+void post_watch(Worker& worker, TcpConditions& conditions, Work work) {
+  worker.loop.post([&conditions, work = std::move(work)] {
+    int error = ENOMEM;
+    try {
+      error = work();
+    } catch (const std::bad_alloc&) {
+    }
+    if (error != 0) conditions.begins(TcpShortage::kWatch, error);
+  });
+}
+
+struct Serving {
+  FacePtr face;
+  std::vector<Worker*> workers;
+};
+
+}  // namespace
+
+struct Engine::State {
+  explicit State(const RelaySettings& settings) : shared(settings) {}
+
+  void start();
+  void stop_threads() noexcept;
+  // `count` neighbours, beginning at another place for each serving.
+  std::vector<Worker*> some(ServingId id, std::size_t count) const;
+  void close(ServingId id, const Serving& serving, bool wait);
+
+  TcpShared shared;
+  std::vector<std::unique_ptr<ThreadStatistics>> statistics;
+  std::vector<std::unique_ptr<Worker>> workers;
+  std::mutex mutex;  // of the rest
+  ServingId last_id = 0;
+  std::unordered_map<ServingId, Serving> servings;
+  std::unordered_map<const Face*, unsigned> sockets_of;  // TCP: how many servings a face has
+};
+
+Engine::Engine(const RelaySettings& settings) : state_(std::make_unique<State>(settings)) {
+  const unsigned count = settings.threads != 0 ? settings.threads : processors();
+  const std::size_t clients = std::max<std::size_t>((settings.max_udp_clients + count - 1) / count, 1);
+  for (unsigned i = 0; i < count; ++i) {
+    state_->statistics.push_back(std::make_unique<ThreadStatistics>());
+    state_->workers.push_back(std::make_unique<Worker>(state_->shared, clients, *state_->statistics.back()));
+    state_->shared.relays.push_back(&state_->workers.back()->tcp);
+  }
+  state_->start();
+}
+
+Engine::~Engine() { state_->stop_threads(); }
+
+void Engine::State::start() {
+  const SignalsBlocked blocked;
+  try {
+    for (std::size_t i = 0; i < workers.size(); ++i) {
+      Worker& worker = *workers[i];
+      worker.thread = std::thread([&worker] { worker.loop.run(); });
+      pthread_setname_np(worker.thread.native_handle(), ("sluice-relay" + std::to_string(i)).c_str());
+    }
+  } catch (...) {
+    stop_threads();
+    throw;
+  }
+}
+
+// Before any relay is destroyed: threads hand connections to each other.
+void Engine::State::stop_threads() noexcept {
+  for (auto& worker : workers) {
+    if (worker->thread.joinable()) worker->loop.stop();
+  }
+  for (auto& worker : workers) {
+    if (worker->thread.joinable()) worker->thread.join();
+  }
+}
+
+std::shared_ptr<Engine> Engine::shared(const RelaySettings& settings) {
+  static std::mutex mutex;
+  static std::weak_ptr<Engine> last;
+  const std::lock_guard<std::mutex> lock(mutex);
+  std::shared_ptr<Engine> engine = last.lock();
+  if (engine == nullptr || !(engine->settings() == settings)) {
+    engine = std::make_shared<Engine>(settings);
+    last = engine;
+  }
+  return engine;
+}
+
+const RelaySettings& Engine::settings() const noexcept { return state_->shared.settings; }
+
+unsigned Engine::threads() const noexcept { return static_cast<unsigned>(state_->workers.size()); }
+
+unsigned Engine::udp_sockets() const noexcept { return std::min(threads(), kWatchers); }
+
+std::uint64_t Engine::add_report(Report report) { return state_->shared.conditions.add_report(std::move(report)); }
+
+void Engine::remove_report(std::uint64_t id) { state_->shared.conditions.remove_report(id); }
+
+const std::vector<std::unique_ptr<ThreadStatistics>>& Engine::statistics() const noexcept { return state_->statistics; }
+
+std::vector<Worker*> Engine::State::some(ServingId id, std::size_t count) const {
+  std::vector<Worker*> out;
+  const std::size_t chosen = std::min(count, workers.size());
+  for (std::size_t i = 0; i < chosen; ++i) out.push_back(workers[(id * chosen + i) % workers.size()].get());
+  return out;
+}
+
+ServingId Engine::serve(std::vector<Descriptor> sockets, FacePtr face) {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  const ServingId id = ++state_->last_id;
+  Serving& serving = state_->servings[id];
+  serving.face = face;
+  if (face->protocol() == abi::Protocol::kUdp) {
+    serving.workers = state_->some(id, sockets.size());
+    for (std::size_t i = 0; i < serving.workers.size(); ++i) {
+      Worker& worker = *serving.workers[i];
+      const auto socket = std::make_shared<Descriptor>(std::move(sockets[i]));
+      post_watch(worker, state_->shared.conditions,
+                 [&worker, id, socket, face] { return worker.udp.serve(id, std::move(*socket), face); });
+    }
+    return id;
+  }
+  serving.workers = state_->some(id, kWatchers);
+  ++state_->sockets_of[face.get()];
+  const auto socket =
+      std::make_shared<TcpListenSocket>(std::move(sockets.front()), static_cast<unsigned>(serving.workers.size()));
+  for (Worker* worker : serving.workers) {
+    post_watch(*worker, state_->shared.conditions, [worker, id, socket, face] {
+      worker->tcp.acceptor().serve(id, socket, face);
+      return 0;
+    });
+  }
+  return id;
+}
+
+void Engine::State::close(ServingId id, const Serving& serving, bool wait) {
+  const bool udp = serving.face->protocol() == abi::Protocol::kUdp;
+  const auto closed = std::make_shared<std::latch>(static_cast<std::ptrdiff_t>(serving.workers.size()));
+  for (Worker* worker : serving.workers) {
+    worker->loop.post([worker, id, udp, closed] {
+      if (udp) {
+        worker->udp.stop(id);
+      } else {
+        worker->tcp.acceptor().stop(id);
+      }
+      closed->count_down();
+    });
+  }
+  if (!wait) return;
+  closed->wait();
+  if (udp) return;
+  // Whatever was handed from thread to thread is there by now, so this comes after it.
+  const auto left = sockets_of.find(serving.face.get());
+  if (left == sockets_of.end() || --left->second > 0) return;
+  sockets_of.erase(left);
+  for (auto& worker : workers) {
+    Worker* const one = worker.get();
+    one->loop.post([one, face = serving.face] { one->tcp.face_gone(face); });
+  }
+}
+
+void Engine::stop(ServingId id) {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  const auto found = state_->servings.find(id);
+  if (found == state_->servings.end()) return;
+  const Serving serving = std::move(found->second);
+  state_->servings.erase(found);
+  state_->close(id, serving, true);
+}
+
+void Engine::endpoints_gone(const FacePtr& face, std::vector<EndpointPtr> gone) {
+  if (gone.empty()) return;
+  const bool udp = face->protocol() == abi::Protocol::kUdp;
+  const auto endpoints = std::make_shared<const std::vector<EndpointPtr>>(std::move(gone));
+  for (auto& worker : state_->workers) {
+    Worker* const one = worker.get();
+    one->loop.post([one, udp, face, endpoints] {
+      if (udp) {
+        one->udp.endpoints_gone(*endpoints);
+      } else {
+        one->tcp.endpoints_gone(face, *endpoints);
+      }
+    });
+  }
+}
+
+void Engine::drain_all(std::chrono::milliseconds drain) {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  for (const auto& [id, serving] : state_->servings) state_->close(id, serving, false);
+  state_->servings.clear();
+  state_->sockets_of.clear();
+  const Nanoseconds deadline = EventLoop::clock() + static_cast<Nanoseconds>(std::chrono::nanoseconds(drain).count());
+  for (auto& worker : state_->workers) {
+    Worker* const one = worker.get();
+    one->loop.post([one, deadline] { one->tcp.reset_all(deadline); });
+  }
+}
+
+}  // namespace sluice::userspace

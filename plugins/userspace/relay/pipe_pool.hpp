@@ -1,0 +1,56 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Pipes that splice() moves bytes through, kept for the next direction that is busy.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "plugins/userspace/balancer/balancer.hpp"
+#include "plugins/userspace/descriptor.hpp"
+#include "plugins/userspace/relay/statistics.hpp"
+
+namespace sluice::userspace {
+
+struct Pipe {
+  Descriptor read_end;
+  Descriptor write_end;
+  std::size_t capacity = 0;
+  std::unique_ptr<Pipe> next;  // in the pool
+};
+
+// One thread's. Throws nothing.
+class PipePool {
+ public:
+  // `open` outlives the pool and counts the pipes there are.
+  PipePool(std::size_t bytes, Counter& open) noexcept : bytes_(bytes), open_(open) {}
+  ~PipePool() { clear(); }
+  PipePool(const PipePool&) = delete;
+  PipePool& operator=(const PipePool&) = delete;
+
+  // Null when the system has none to give; after that it is not asked again for a while.
+  std::unique_ptr<Pipe> take(Nanoseconds now) noexcept;
+  // REQUIRES: it is empty.
+  void give_back(std::unique_ptr<Pipe> pipe) noexcept;
+  // Closes one that may hold data.
+  void discard(std::unique_ptr<Pipe> pipe) noexcept;
+
+  // Closes the kept ones: whatever else needs the descriptors needs them more.
+  void clear() noexcept;
+  // Closes those that were not needed since the last call. Called every few seconds.
+  void trim() noexcept;
+  std::size_t kept() const noexcept { return kept_; }
+
+ private:
+  std::unique_ptr<Pipe> pop() noexcept;
+
+  const std::size_t bytes_;
+  Counter& open_;
+  std::unique_ptr<Pipe> free_;
+  std::size_t kept_ = 0;
+  std::size_t fewest_kept_ = 0;  // since the last trim()
+  Nanoseconds not_before_ = 0;
+};
+
+}  // namespace sluice::userspace

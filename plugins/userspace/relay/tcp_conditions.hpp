@@ -1,0 +1,51 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What hampers the TCP relays of this process: which threads suffer from it is counted,
+// the first and the last of them make one sentence each.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sluice::userspace {
+
+enum class TcpShortage : std::uint8_t {
+  kDescriptors,
+  kMemory,
+  kPorts,
+  kLimit,  // max_connections
+  kWatch,  // a listening socket cannot be watched
+};
+inline constexpr std::size_t kTcpShortages = 5;
+
+// Any thread.
+class TcpConditions {
+ public:
+  using Report = std::function<void(bool begins, const std::string& sentence)>;
+
+  std::uint64_t add_report(Report report);
+  // It is not being called any more when this returns.
+  void remove_report(std::uint64_t id);
+
+  // Of one thread; each begin has its end. Throw nothing.
+  void begins(TcpShortage shortage, int error) noexcept;
+  void ends(TcpShortage shortage) noexcept;
+
+ private:
+  void tell(bool begins, const char* sentence, int error) noexcept;
+
+  std::mutex mutex_;
+  std::uint64_t last_id_ = 0;
+  std::vector<std::pair<std::uint64_t, Report>> reports_;
+  std::array<unsigned, kTcpShortages> threads_{};
+};
+
+}  // namespace sluice::userspace

@@ -1,0 +1,192 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/userspace/relay/tcp_connection.hpp"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <new>
+#include <utility>
+
+#include "plugins/userspace/relay/proxy_protocol.hpp"
+#include "plugins/userspace/relay/tcp_relay.hpp"
+
+namespace sluice::userspace {
+namespace {
+
+constexpr std::uint32_t kEvents = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+
+// Makes closing it a reset.
+void abort_on_close(const Descriptor& socket) noexcept {
+  if (!socket) return;
+  const linger at_once{1, 0};
+  setsockopt(socket.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+}
+
+}  // namespace
+
+TcpConnection::TcpConnection(TcpRelay& relay, TcpFace& face, Descriptor client, const abi::Address& address) noexcept
+    : relay_(relay), face_(face), address_(address) {
+  client_.socket = std::move(client);
+  client_.writable = true;
+  client_.quick = true;  // as the listening socket is
+  last_active_ = relay_.loop().now();
+  give_up_at_ = last_active_ + relay_.dial_patience();
+  reset_at_ = relay_.reset_all_at();
+}
+
+void TcpConnection::arm(Nanoseconds deadline) noexcept {
+  relay_.loop().arm(*this, reset_at_ == 0 ? deadline : std::min(deadline, reset_at_));
+}
+
+void TcpConnection::begin() noexcept {
+  if (relay_.loop().add(client_.socket.get(), kEvents, &client_) != 0) return end();
+  dial();
+}
+
+void TcpConnection::on_end(End& end, std::uint32_t events) noexcept {
+  if (state_ == State::kEnded) return;
+  if ((events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) end.readable = true;
+  if ((events & EPOLLOUT) != 0) end.writable = true;
+  if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) end.hung_up = true;
+  if ((events & EPOLLERR) != 0) end.failed = true;
+  if (state_ == State::kRelaying) {
+    // Whoever is queued has had his turn.
+    if (!waiting.is_linked()) run();
+    return;
+  }
+  if (&end == &client_) {
+    // One that has sent its last byte may still want an answer; one that is gone does not.
+    if ((events & (EPOLLERR | EPOLLHUP)) != 0) reset();
+    return;
+  }
+  if (state_ != State::kDialling) return;
+  if ((events & (EPOLLERR | EPOLLHUP)) != 0) {
+    if (attempt_failed(true)) dial();
+  } else if ((events & EPOLLOUT) != 0) {
+    connected();
+  }
+}
+
+void TcpConnection::on_timer() noexcept {
+  const Nanoseconds now = relay_.loop().now();
+  if (reset_at_ != 0 && now >= reset_at_) {
+    relay_.statistics().ended_drained.add();
+    return reset();
+  }
+  if (state_ == State::kRelaying) return check_age();
+  if (state_ == State::kDialling) {
+    ++time_outs_;
+    if (!attempt_failed(true)) return;
+  }
+  dial();
+}
+
+void TcpConnection::connected() noexcept {
+  state_ = State::kRelaying;
+  face_.face->balancer().dial_succeeded(endpoint_);
+  std::vector<EndpointPtr>().swap(tried_);
+  if (face_.face->tells_client()) {
+    const ProxyHeader header = proxy_header_of(client_.socket.get());
+    if (!up_.put_first(header.bytes.data(), header.size)) return reset();
+  }
+  // The timer of the dial goes on: who is still here when it fires is no short connection.
+  run();
+}
+
+void TcpConnection::run() noexcept {
+  last_active_ = relay_.loop().now();
+  ThreadStatistics& statistics = relay_.statistics();
+  if (!advance(up_, down_, client_, server_, statistics.bytes_to_endpoint)) return;
+  if (!advance(down_, up_, server_, client_, statistics.bytes_to_client)) return;
+  relay_.pipes_used();
+  if ((client_.failed || server_.failed) && !waiting.is_linked()) {
+    // What it had sent before has been passed on as far as the other side takes it.
+    statistics.ended_reset.add();
+    return reset();
+  }
+  if (up_.ended && down_.ended) end();
+}
+
+// False: it has ended.
+bool TcpConnection::advance(TcpFlow& flow, const TcpFlow& other, End& from, End& to, Counter& bytes) noexcept {
+  if (flow.ended) return true;
+  switch (flow.run(from, to, relay_.tools(), bytes, last_active_)) {
+    case TcpFlow::Outcome::kWaits:
+      return true;
+    case TcpFlow::Outcome::kMore:
+      relay_.queue(*this);
+      return true;
+    case TcpFlow::Outcome::kEnded:
+      flow.ended = true;
+      if (!other.ended && !from.failed) shutdown(to.socket.get(), SHUT_WR);
+      return true;
+    case TcpFlow::Outcome::kFailed:
+      break;
+  }
+  relay_.statistics().ended_reset.add();
+  reset();
+  return false;
+}
+
+// An established connection is old enough to pay for being watched.
+void TcpConnection::check_age() noexcept {
+  const RelaySettings& settings = relay_.settings();
+  if (!kept_alive_ && settings.tcp_keepalive.count() > 0) keep_alive(server_.socket.get(), settings.tcp_keepalive);
+  kept_alive_ = true;
+  const Nanoseconds idle = std::chrono::nanoseconds(settings.tcp_idle_timeout).count();
+  if (idle == 0) {
+    if (reset_at_ != 0) arm(reset_at_);
+    return;
+  }
+  if (relay_.loop().now() < last_active_ + idle) return arm(last_active_ + idle);
+  relay_.statistics().ended_idle.add();
+  reset();
+}
+
+void TcpConnection::endpoint_gone(Nanoseconds reset_at) noexcept {
+  if (state_ == State::kRelaying) {
+    if (reset_at != 0) reset_by(reset_at);
+  } else if (state_ == State::kDialling && attempt_failed(false)) {
+    // After the batch: there may be an event of the old socket in it.
+    arm(relay_.loop().now());
+  }
+}
+
+void TcpConnection::reset_by(Nanoseconds deadline) noexcept {
+  if (deadline <= relay_.loop().now()) {
+    relay_.statistics().ended_drained.add();
+    return reset();
+  }
+  if (reset_at_ == 0 || deadline < reset_at_) reset_at_ = deadline;
+  arm(armed() ? this->deadline() : reset_at_);
+}
+
+void TcpConnection::reset() noexcept {
+  if (state_ == State::kEnded) return;
+  abort_on_close(client_.socket);
+  abort_on_close(server_.socket);
+  end();
+}
+
+void TcpConnection::end() noexcept {
+  if (state_ == State::kEnded) return;
+  if (state_ == State::kDialling) face_.face->balancer().dial_abandoned(endpoint_);
+  state_ = State::kEnded;
+  disarm();
+  up_.drop(relay_.tools());
+  down_.drop(relay_.tools());
+  client_.socket.close();
+  server_.socket.close();
+  leave_endpoint();
+  of_face.unlink();
+  waiting.unlink();
+  relay_.ended(face_);
+  relay_.loop().retire(std::unique_ptr<Retired>(this));
+}
+
+}  // namespace sluice::userspace

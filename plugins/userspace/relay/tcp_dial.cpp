@@ -1,0 +1,169 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The part of a connection before it is one: finding an endpoint that answers (BEH 8.4).
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <new>
+#include <utility>
+
+#include "plugins/userspace/relay/tcp_connection.hpp"
+#include "plugins/userspace/relay/tcp_relay.hpp"
+
+namespace sluice::userspace {
+namespace {
+
+constexpr std::uint32_t kEvents = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+constexpr std::size_t kAttempts = 4;
+
+// Failures of this node that no other endpoint would cure.
+bool of_this_node(int error) noexcept {
+  switch (error) {
+    case EMFILE:
+    case ENFILE:
+    case ENOBUFS:
+    case ENOMEM:
+    case EADDRNOTAVAIL:
+    case EAGAIN:
+    case ENOSPC:
+      return true;
+    default:
+      return false;
+  }
+}
+
+TcpShortage shortage_of(int error) noexcept {
+  switch (error) {
+    case EMFILE:
+    case ENFILE:
+      return TcpShortage::kDescriptors;
+    case EADDRNOTAVAIL:
+    case EAGAIN:
+      return TcpShortage::kPorts;
+    default:
+      return TcpShortage::kMemory;
+  }
+}
+
+// EADDRNOTAVAIL says that all ports are taken, and also that the node has no address to speak to this one from: then it
+// is just another endpoint that cannot be reached. UDP has ports of its own, so only the second concerns it.
+bool has_source_address(const SocketAddress& target) noexcept {
+  const Descriptor probe(socket(target.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  return !probe || connect(probe.get(), target.get(), target.size()) == 0 || errno != EADDRNOTAVAIL;
+}
+
+}  // namespace
+
+void TcpConnection::dial() noexcept {
+  waiting.unlink();
+  state_ = State::kWaiting;
+  const Nanoseconds now = relay_.loop().now();
+  for (;;) {
+    if (now >= give_up_at_ || (attempts_ >= kAttempts && attempts_ >= face_.face->balancer().endpoints())) {
+      return give_up();
+    }
+    if (!choose(now)) return;
+    const int error = attempt(now);
+    if (error == 0) return;
+    if (of_this_node(error)) return wait_for_node(error);
+    if (!attempt_failed(true)) return;
+  }
+}
+
+// False: it has ended.
+bool TcpConnection::choose(Nanoseconds now) noexcept {
+  try {
+    endpoint_ = face_.face->balancer().next(address_, now, tried_);
+    if (endpoint_ != nullptr) {
+      endpoint_->connected();
+      face_.by_endpoint[endpoint_.get()].push_back(*this);
+      return true;
+    }
+  } catch (const std::bad_alloc&) {
+    end();
+    return false;
+  }
+  if (attempts_ == 0) {
+    relay_.statistics().refused_no_endpoint.add();
+    end();
+  } else {
+    give_up();
+  }
+  return false;
+}
+
+// 0, or why it has failed already.
+int TcpConnection::attempt(Nanoseconds now) noexcept {
+  const SocketAddress& target = endpoint_->target();
+  server_.socket = Descriptor(socket(target.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!server_.socket) return errno;
+  server_.readable = server_.hung_up = server_.failed = false;
+  if (connect(server_.socket.get(), target.get(), target.size()) != 0 && errno != EINPROGRESS && errno != EINTR) {
+    int error = errno;
+    if (error == EADDRNOTAVAIL && !has_source_address(target)) error = ENETUNREACH;
+    if (of_this_node(error)) return error;
+    ++attempts_;
+    relay_.statistics().dials.add();
+    return error;
+  }
+  const int failure = relay_.loop().add(server_.socket.get(), kEvents, &server_);
+  if (failure != 0) return failure;
+  ++attempts_;
+  relay_.statistics().dials.add();
+  state_ = State::kDialling;
+  arm(std::min(now + relay_.dial_timeout(time_outs_), give_up_at_));
+  return 0;
+}
+
+// False: it has ended.
+bool TcpConnection::attempt_failed(bool blame) noexcept {
+  state_ = State::kWaiting;
+  server_.socket.close();
+  relay_.statistics().dials_failed.add();
+  if (blame) {
+    face_.face->balancer().dial_failed(endpoint_, relay_.loop().now());
+  } else {
+    face_.face->balancer().dial_abandoned(endpoint_);
+  }
+  try {
+    if (std::find(tried_.begin(), tried_.end(), endpoint_) == tried_.end()) tried_.push_back(endpoint_);
+  } catch (const std::bad_alloc&) {
+    end();
+    return false;
+  }
+  leave_endpoint();
+  return true;
+}
+
+// The client waits: what is missing may be there in a moment, and it is nobody's fault.
+void TcpConnection::wait_for_node(int error) noexcept {
+  server_.socket.close();
+  face_.face->balancer().dial_abandoned(endpoint_);
+  leave_endpoint();
+  state_ = State::kWaiting;
+  arm(give_up_at_);
+  relay_.acceptor().wait(*this);
+  relay_.acceptor().shortage(shortage_of(error), error);
+}
+
+void TcpConnection::give_up() noexcept {
+  relay_.statistics().failed_all_dials.add();
+  end();
+}
+
+void TcpConnection::leave_endpoint() noexcept {
+  if (endpoint_ == nullptr) return;
+  endpoint_->disconnected();
+  of_endpoint.unlink();
+  if (endpoint_->retired() && face_.pins == 0) {
+    const auto found = face_.by_endpoint.find(endpoint_.get());
+    if (found != face_.by_endpoint.end() && found->second.empty()) face_.by_endpoint.erase(found);
+  }
+  endpoint_.reset();
+}
+
+}  // namespace sluice::userspace

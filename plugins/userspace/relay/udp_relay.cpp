@@ -1,0 +1,130 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/userspace/relay/udp_relay.hpp"
+
+#include <sys/random.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <new>
+#include <utility>
+
+#include "plugins/userspace/relay/udp_relay_state.hpp"
+#include "plugins/userspace/relay/udp_socket.hpp"
+
+namespace sluice::userspace {
+namespace {
+
+constexpr Nanoseconds kMillisecond = 1'000'000;
+constexpr std::size_t kExpireAtOnce = 1024;  // then others have their turn
+
+std::uint64_t random_seed() noexcept {
+  std::uint64_t seed = 0;
+  if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != sizeof(seed)) seed = EventLoop::clock();
+  return seed;
+}
+
+}  // namespace
+
+UdpRelay::State::State(EventLoop& given_loop, const RelaySettings& settings, std::size_t max_clients,
+                       ThreadStatistics& given_statistics)
+    : loop(given_loop),
+      statistics(given_statistics),
+      table(max_clients, static_cast<Nanoseconds>(settings.udp_timeout.count()) * kMillisecond, random_seed()) {}
+
+UdpRelay::State::~State() {
+  flush();
+  while (UdpClientTable::Entry* const entry = table.idle_longest()) drop(static_cast<Client&>(*entry));
+  for (auto& [id, serving] : servings) {
+    serving->socket.close();
+    loop.retire(std::move(serving));
+  }
+}
+
+UdpRelay::UdpRelay(EventLoop& loop, const RelaySettings& settings, std::size_t max_clients,
+                   ThreadStatistics& statistics)
+    : state_(std::make_unique<State>(loop, settings, max_clients, statistics)) {}
+
+UdpRelay::~UdpRelay() = default;
+
+int UdpRelay::serve(ServingId id, Descriptor socket, FacePtr face) {
+  State& state = *state_;
+  try {
+    if (state.in == nullptr) state.in = std::make_unique<UdpBatch>();
+    if (state.out == nullptr) state.out = std::make_unique<UdpBatch>();
+    prepare_udp_service_socket(socket.get());
+    auto serving = std::make_unique<State::Serving>(state, id, std::move(socket), std::move(face));
+    State::Serving* const place = serving.get();
+    state.servings.emplace(id, std::move(serving));
+    const int failure = state.loop.add(place->socket.get(), EPOLLIN, place);
+    if (failure != 0) state.servings.erase(id);
+    return failure;
+  } catch (const std::bad_alloc&) {
+    state.servings.erase(id);
+    return ENOMEM;
+  }
+}
+
+void UdpRelay::stop(ServingId id) {
+  State& state = *state_;
+  const auto found = state.servings.find(id);
+  if (found == state.servings.end()) return;
+  state.flush();
+  while (UdpClientTable::Entry* const entry = state.table.any_of(id)) state.drop(static_cast<State::Client&>(*entry));
+  found->second->socket.close();
+  state.loop.retire(std::move(found->second));
+  state.servings.erase(found);
+}
+
+void UdpRelay::endpoints_gone(std::span<const EndpointPtr> gone) {
+  for (const EndpointPtr& endpoint : gone) {
+    while (UdpClientTable::Entry* const entry = state_->table.any_of(endpoint.get())) {
+      state_->drop(static_cast<State::Client&>(*entry));
+    }
+  }
+}
+
+void UdpRelay::State::fail(Client& client) noexcept {
+  statistics.udp_errors.add();
+  client.endpoint()->disconnected();
+  client.socket.close();
+  client.serving->face->balancer().dial_failed(client.endpoint(), loop.now());
+}
+
+void UdpRelay::State::drop(Client& client) noexcept {
+  if (client.socket) {
+    client.endpoint()->disconnected();
+    client.socket.close();
+    if (!client.answered) client.serving->face->balancer().dial_abandoned(client.endpoint());
+  }
+  table.erase(client);
+  statistics.udp_clients.subtract();
+  loop.retire(std::unique_ptr<Retired>(&client));
+}
+
+bool UdpRelay::State::evict() noexcept {
+  UdpClientTable::Entry* const entry = table.idle_longest();
+  if (entry == nullptr) return false;
+  drop(static_cast<Client&>(*entry));
+  statistics.udp_clients_evicted.add();
+  return true;
+}
+
+void UdpRelay::State::expire() noexcept {
+  for (std::size_t i = 0; i < kExpireAtOnce; ++i) {
+    UdpClientTable::Entry* const entry = table.expired(loop.now());
+    if (entry == nullptr) break;
+    auto& client = static_cast<Client&>(*entry);
+    // Where nobody ever answers, as with logs, no error is the best that can be had.
+    if (client.socket && !client.answered && !client.serving->answers) {
+      client.answered = true;
+      client.serving->face->balancer().dial_succeeded(client.endpoint());
+    }
+    drop(client);
+    statistics.udp_clients_expired.add();
+  }
+  if (table.size() != 0) loop.arm(expiry, std::max(table.next_expiry(), loop.now() + kMillisecond));
+}
+
+}  // namespace sluice::userspace

@@ -1,0 +1,231 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The way of a datagram: from a client to its endpoint, and back.
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <new>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "plugins/userspace/relay/udp_relay_state.hpp"
+#include "plugins/userspace/relay/udp_socket.hpp"
+
+namespace sluice::userspace {
+namespace {
+
+// Of one event; then the next descriptor has its turn.
+constexpr int kRequestBatches = 4;
+constexpr int kReplyBatches = 2;
+constexpr std::size_t kEndpointsTried = 4;  // for one datagram, as the ladder of TCP
+constexpr int kEvictions = 2;               // for one descriptor: another thread may be quicker
+
+using Slots = std::array<UdpBatch::Slot, UdpBatch::kSlots>;
+
+}  // namespace
+
+void UdpRelay::State::Serving::on_events(std::uint32_t events) noexcept {
+  if (!socket) return;
+  if ((events & EPOLLERR) != 0) take_udp_error(socket.get());  // nothing that anybody could act on
+  relay.requests(*this);
+}
+
+void UdpRelay::State::Client::on_events(std::uint32_t events) noexcept {
+  if (socket) serving->relay.replies(*this, events);
+}
+
+void UdpRelay::State::requests(Serving& serving) noexcept {
+  for (int batch = 0; batch < kRequestBatches; ++batch) {
+    const int got = in->receive_from(serving.socket.get(), 0, UdpBatch::kSlots);
+    if (got <= 0) return;
+    const auto count = static_cast<std::size_t>(got);
+    std::array<UdpClientKey, UdpBatch::kSlots> keys;
+    std::array<std::uint64_t, UdpBatch::kSlots> hashes;
+    std::array<bool, UdpBatch::kSlots> taken;
+    for (std::size_t i = 0; i < count; ++i) {
+      keys[i] = in->key(i);
+      keys[i].owner = serving.id;
+      hashes[i] = table.hash(keys[i]);
+      taken[i] = in->cut(i);
+      if (taken[i]) statistics.udp_errors.add();
+    }
+    // Together what one client sent; between clients there is no order to keep.
+    for (std::size_t i = 0; i < count; ++i) {
+      if (taken[i]) continue;
+      Slots slots;
+      std::size_t datagrams = 0;
+      for (std::size_t j = i; j < count; ++j) {
+        if (taken[j] || hashes[j] != hashes[i] || !(keys[j] == keys[i])) continue;
+        taken[j] = true;
+        slots[datagrams++] = static_cast<UdpBatch::Slot>(j);
+      }
+      relay(serving, keys[i], hashes[i], std::span(slots).first(datagrams));
+    }
+    if (count < UdpBatch::kSlots) return;
+  }
+}
+
+void UdpRelay::State::relay(Serving& serving, const UdpClientKey& key, std::uint64_t hash,
+                            std::span<const UdpBatch::Slot> datagrams) noexcept {
+  try {
+    std::vector<EndpointPtr> tried;
+    auto* client = static_cast<Client*>(table.find(key, hash));
+    while (tried.size() <= kEndpointsTried) {
+      if (client != nullptr && !client->socket) {
+        tried.push_back(client->endpoint());
+        drop(*client);
+        client = nullptr;
+      }
+      if (client == nullptr) client = open(serving, key, tried, datagrams.size());
+      if (client == nullptr) return;
+      datagrams = datagrams.subspan(send(*client, datagrams));
+      table.heard(*client, loop.now());
+      if (datagrams.empty()) return;
+    }
+    statistics.udp_dropped_no_endpoint.add(datagrams.size());  // none that hears
+  } catch (const std::bad_alloc&) {
+    statistics.udp_dropped_full.add(datagrams.size());
+  }
+}
+
+std::size_t UdpRelay::State::send(Client& client, std::span<const UdpBatch::Slot> datagrams) noexcept {
+  std::size_t dealt = 0;
+  bool again = true;  // an error may be an earlier one, of the path, and then nothing is wrong with this datagram
+  while (dealt < datagrams.size()) {
+    const int result = in->send(client.socket.get(), datagrams.subspan(dealt));
+    if (result > 0) {
+      const auto sent = static_cast<std::size_t>(result);
+      statistics.udp_to_endpoint.add(sent);
+      for (std::size_t i = dealt; i < dealt + sent; ++i) statistics.udp_bytes_to_endpoint.add(in->length(datagrams[i]));
+      dealt += sent;
+      again = true;
+      // The call does not tell why it ended early, and the error that ended it is not told again.
+      if (dealt == datagrams.size() || take_udp_error(client.socket.get()) == 0) continue;
+      fail(client);
+      return dealt;
+    }
+    switch (udp_fault(-result)) {
+      case UdpFault::kEndpoint:
+        fail(client);
+        return dealt;
+      case UdpFault::kBuffers:
+      case UdpFault::kNode:
+        statistics.udp_dropped_full.add(datagrams.size() - dealt);
+        return datagrams.size();
+      case UdpFault::kDatagram:
+        if (!std::exchange(again, false)) {
+          statistics.udp_errors.add();
+          ++dealt;
+          again = true;
+        }
+        break;
+    }
+  }
+  return dealt;
+}
+
+UdpRelay::State::Client* UdpRelay::State::open(Serving& serving, const UdpClientKey& key,
+                                               std::vector<EndpointPtr>& tried, std::size_t datagrams) {
+  auto client = std::make_unique<Client>(serving);
+  for (std::size_t attempt = 0; attempt < kEndpointsTried; ++attempt) {
+    EndpointPtr endpoint = serving.face->balancer().next(key.client, loop.now(), tried);
+    if (endpoint == nullptr) {
+      statistics.udp_dropped_no_endpoint.add(datagrams);
+      return nullptr;
+    }
+    while (table.full()) evict();
+    const int failure = connect(endpoint, *client);
+    if (failure == 0) {
+      Endpoint& target = *endpoint;
+      table.insert(*client, key, std::move(endpoint), loop.now());
+      target.connected();
+      statistics.udp_clients.add();
+      statistics.udp_clients_opened.add();
+      if (!expiry.armed()) loop.arm(expiry, table.next_expiry());
+      return client.release();
+    }
+    if (connect_fault(failure) == UdpFault::kNode) {
+      serving.face->balancer().dial_abandoned(endpoint);
+      statistics.udp_dropped_full.add(datagrams);
+      return nullptr;
+    }
+    statistics.udp_errors.add();
+    serving.face->balancer().dial_failed(endpoint, loop.now());
+    tried.push_back(std::move(endpoint));
+  }
+  statistics.udp_dropped_no_endpoint.add(datagrams);
+  return nullptr;
+}
+
+int UdpRelay::State::connect(const EndpointPtr& endpoint, Client& client) noexcept {
+  for (int evictions = 0;; ++evictions) {
+    int failure = connect_udp(endpoint->target(), client.socket);
+    if (failure == 0) failure = loop.add(client.socket.get(), EPOLLIN, &client);
+    if (failure == 0) return 0;
+    client.socket.close();
+    if (connect_fault(failure) != UdpFault::kNode || evictions == kEvictions || !evict()) return failure;
+  }
+}
+
+void UdpRelay::State::replies(Client& client, std::uint32_t events) noexcept {
+  int failure = (events & EPOLLERR) != 0 ? take_udp_error(client.socket.get()) : 0;
+  for (int batch = 0; (events & EPOLLIN) != 0 && batch < kReplyBatches; ++batch) {
+    if (waiting == UdpBatch::kSlots) flush();
+    const std::size_t room = UdpBatch::kSlots - waiting;
+    const int got = out->receive(client.socket.get(), waiting, room);
+    if (got < 0 && -got != EAGAIN && -got != EMSGSIZE) failure = -got;
+    if (got <= 0) break;
+    for (int i = 0; i < got; ++i) {
+      out->address(waiting, client.key());
+      waiting_for[waiting++] = client.serving;
+    }
+    table.heard(client, loop.now());
+    if (!std::exchange(client.answered, true)) {
+      client.serving->answers = true;
+      client.serving->face->balancer().dial_succeeded(client.endpoint());
+    }
+    if (static_cast<std::size_t>(got) < room) break;
+  }
+  if (failure != 0) fail(client);
+  if (waiting != 0 && !flush_timer.armed()) loop.arm(flush_timer, loop.now());
+}
+
+void UdpRelay::State::flush() noexcept {
+  const std::size_t count = std::exchange(waiting, 0);
+  for (std::size_t i = 0; i < count; ++i) {
+    Serving* const serving = waiting_for[i];
+    if (serving == nullptr) continue;
+    Slots slots;
+    std::size_t datagrams = 0;
+    for (std::size_t j = i; j < count; ++j) {
+      if (waiting_for[j] != serving) continue;
+      waiting_for[j] = nullptr;
+      slots[datagrams++] = static_cast<UdpBatch::Slot>(j);
+    }
+    send_replies(*serving, std::span(slots).first(datagrams));
+  }
+}
+
+void UdpRelay::State::send_replies(Serving& serving, std::span<const UdpBatch::Slot> datagrams) noexcept {
+  while (!datagrams.empty()) {
+    const int result = out->send_to(serving.socket.get(), datagrams);
+    const std::size_t sent = result > 0 ? static_cast<std::size_t>(result) : 0;
+    statistics.udp_to_client.add(sent);
+    for (const UdpBatch::Slot slot : datagrams.first(sent)) statistics.udp_bytes_to_client.add(out->length(slot));
+    datagrams = datagrams.subspan(sent);
+    if (result > 0) continue;
+    if (udp_fault(-result) == UdpFault::kBuffers) {
+      statistics.udp_dropped_full.add(datagrams.size());
+      return;
+    }
+    // What is wrong is wrong with this one: its client is out of reach. Others are not.
+    statistics.udp_errors.add();
+    datagrams = datagrams.subspan(1);
+  }
+}
+
+}  // namespace sluice::userspace

@@ -1,0 +1,259 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/userspace/service_table.hpp"
+
+#include <algorithm>
+#include <random>
+#include <system_error>
+#include <utility>
+
+#include "plugins/userspace/relay/event_loop.hpp"
+#include "plugins/userspace/socket_address.hpp"
+#include "sluice/sdk/address.hpp"
+#include "sluice/sdk/error.hpp"
+#include "sluice/sdk/service.hpp"
+
+namespace sluice::userspace {
+namespace {
+
+std::uint64_t random_seed() {
+  std::random_device device;
+  return (std::uint64_t{device()} << 32) | device();
+}
+
+}  // namespace
+
+PortalId portal_id(const abi::ServicePortKey& key) { return {sdk::service_port_name(key), key.protocol}; }
+
+ServiceTable::ServiceTable(abi::Family family, const Settings& settings, Engine& engine, MetricsReporter& metrics)
+    : family_(family),
+      settings_(settings),
+      engine_(engine),
+      metrics_(metrics),
+      opener_(family, settings.listen_address, settings.proxy_ports, engine.udp_sockets(), random_seed()),
+      claims_(family),
+      seed_(random_seed()) {}
+
+ServiceTable::~ServiceTable() { stop_all(); }
+
+void ServiceTable::begin() {
+  ++round_;
+  opener_.search_again();
+}
+
+std::string ServiceTable::update(const abi::ServicePort& port, const ClaimFacts& facts) {
+  const PortalId id = portal_id(port.key);
+  const auto [found, is_new] = entries_.try_emplace(id);
+  Entry& entry = found->second;
+  entry.seen = round_;
+
+  ProxyPorts preferred;
+  if (const auto hint = preferred_.find(id); hint != preferred_.end()) {
+    preferred = hint->second;
+    preferred_.erase(hint);
+  }
+  const FaceNeeds needs = faces_of(port);
+  std::string problem = bring(entry.cluster, FaceKind::kCluster, needs.cluster, port, preferred.cluster);
+  std::string local = bring(entry.local, FaceKind::kLocal, needs.local, port, preferred.local);
+  if (problem.empty()) problem = std::move(local);
+
+  std::vector<ClaimedAddress> wanted;
+  for (const abi::Frontend& frontend : sdk::frontends(port)) {
+    const auto claims = claims_of(frontend, port.key.protocol, facts);
+    wanted.insert(wanted.end(), claims.begin(), claims.end());
+  }
+  std::sort(wanted.begin(), wanted.end());
+  wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
+  claims_.want(id.first, entry.claims, wanted);
+  entry.claims = std::move(wanted);
+  note_addresses(entry, port);
+  return problem;
+}
+
+// Empty, or why the face could not be opened.
+std::string ServiceTable::bring(OpenFace& to, FaceKind kind, bool needed, const abi::ServicePort& port,
+                                std::uint16_t preferred) {
+  if (!needed) {
+    give_up(to);
+    return {};
+  }
+  FacePtr face = to.face;
+  const bool is_new = face == nullptr;
+  if (is_new) {
+    face = std::make_shared<Face>(sdk::service_port_name(port.key), port.key.protocol, family_, kind,
+                                  settings_.balancer, ++seed_);
+  }
+  face->set_tells_client(port.key.protocol == abi::Protocol::kTcp &&
+                         settings_.uses_proxy_protocol(sdk::text(port.key.namespace_name),
+                                                       sdk::text(port.key.service_name),
+                                                       sdk::text(port.key.port_name)));
+  face->balancer().set_affinity(port.affinity_seconds);
+  std::vector<SocketAddress> targets;
+  const abi::EndpointFlag list = kind == FaceKind::kLocal ? abi::kEndpointInLocal : abi::kEndpointInCluster;
+  for (const abi::Endpoint& endpoint : sdk::endpoints(port)) {
+    if (sdk::has(endpoint, list)) targets.emplace_back(family_, endpoint.address, endpoint.port);
+  }
+  Balancer::Change change = face->balancer().set_endpoints(targets);
+  if (!is_new) {
+    if (!change.gone.empty()) engine_.endpoints_gone(face, std::move(change.gone));
+    return {};
+  }
+  // With its endpoints: nobody meets a face without.
+  try {
+    open(to, std::move(face), preferred);
+  } catch (const sdk::Failure& failure) {
+    return failure.what();
+  } catch (const std::system_error& error) {
+    return std::string("serve a proxy port: ") + error.what();
+  }
+  return {};
+}
+
+void ServiceTable::open(OpenFace& to, FacePtr face, std::uint16_t preferred) {
+  ProxySockets opened = opener_.open(face->protocol(), preferred);
+  to.serving = engine_.serve(std::move(opened.sockets), face);
+  to.port = opened.port;
+  metrics_.add(face);
+  to.face = std::move(face);
+}
+
+void ServiceTable::give_up(OpenFace& face) {
+  if (face.face != nullptr) closing_.push_back(std::exchange(face, {}));
+}
+
+void ServiceTable::forget(Entry& entry, const PortalId& id) {
+  give_up(entry.cluster);
+  give_up(entry.local);
+  claims_.want(id.first, entry.claims, {});
+  note_addresses(entry, {});
+}
+
+void ServiceTable::remove(const PortalId& id) {
+  const auto found = entries_.find(id);
+  if (found == entries_.end()) return;
+  forget(found->second, id);
+  entries_.erase(found);
+}
+
+std::vector<PortalId> ServiceTable::remove_others() {
+  std::vector<PortalId> gone;
+  for (auto& [id, entry] : entries_) {
+    if (entry.seen != round_) gone.push_back(id);
+  }
+  for (const PortalId& id : gone) remove(id);
+  return gone;
+}
+
+std::vector<PortalId> ServiceTable::settle_claims(bool all) {
+  std::vector<PortalId> gained;
+  for (const std::string& name : claims_.settle(all)) {
+    // The same name may be two service ports, one of each protocol.
+    for (const abi::Protocol protocol : {abi::Protocol::kTcp, abi::Protocol::kUdp}) {
+      if (kept({name, protocol}) != nullptr) gained.emplace_back(name, protocol);
+    }
+  }
+  return gained;
+}
+
+Portal ServiceTable::plan(const PortalFacts& facts, const ClaimFacts& claims, const abi::ServicePort& port) {
+  const PortalId id = portal_id(port.key);
+  std::vector<std::size_t> withheld;
+  std::size_t index = 0;
+  for (const abi::Frontend& frontend : sdk::frontends(port)) {
+    const std::vector<ClaimedAddress> wanted = claims_of(frontend, port.key.protocol, claims);
+    const bool refused = std::any_of(wanted.begin(), wanted.end(), [&](const ClaimedAddress& what) {
+      return !claims_.refusal(what, id.first).empty();
+    });
+    if (refused) withheld.push_back(index);
+    ++index;
+  }
+  Portal portal = plan_portal(facts, port, ports(id), withheld);
+  Entry& entry = entries_.at(id);
+  if (withheld.empty()) {
+    entry.kept = nullptr;
+  } else {
+    entry.kept = std::make_unique<KeptServicePort>(port);
+  }
+  return portal;
+}
+
+std::string ServiceTable::conflicts(const PortalId& id) const {
+  std::string all;
+  for (const ClaimedAddress& what : entries_.at(id).claims) {
+    const std::string why = claims_.refusal(what, id.first);
+    if (!why.empty()) all.append(all.empty() ? "" : "; ").append(why);
+  }
+  return all;
+}
+
+const KeptServicePort* ServiceTable::kept(const PortalId& id) const {
+  const auto found = entries_.find(id);
+  return found == entries_.end() ? nullptr : found->second.kept.get();
+}
+
+ProxyPorts ServiceTable::ports(const PortalId& id) const {
+  const Entry& entry = entries_.at(id);
+  return {entry.cluster.port, entry.local.port};
+}
+
+void ServiceTable::finish() {
+  for (OpenFace& face : std::exchange(closing_, {})) {
+    metrics_.remove(face.face);
+    engine_.stop(face.serving);
+  }
+  claims_.release_unwanted();
+}
+
+void ServiceTable::stop_all() {
+  for (auto& [id, entry] : entries_) forget(entry, id);
+  entries_.clear();
+  claims_.settle(false);
+  finish();
+}
+
+void ServiceTable::purge_affinity() {
+  const Nanoseconds now = EventLoop::clock();
+  for (auto& [id, entry] : entries_) {
+    for (const OpenFace* face : {&entry.cluster, &entry.local}) {
+      if (face->face != nullptr) face->face->balancer().purge(now);
+    }
+  }
+}
+
+bool ServiceTable::claims_depend_on(const std::set<abi::Address>& before, const std::set<abi::Address>& now) const {
+  const auto differs = [&](const std::set<abi::Address>& in, const std::set<abi::Address>& other) {
+    return std::any_of(in.begin(), in.end(), [&](const abi::Address& address) {
+      return !other.contains(address) && addresses_.contains(address);
+    });
+  };
+  return differs(before, now) || differs(now, before);
+}
+
+// Counts addresses of frontends, so that a new address of the node can be compared with all of them at once.
+void ServiceTable::note_addresses(Entry& entry, const abi::ServicePort& port) {
+  for (const abi::Address& address : entry.addresses) {
+    const auto counted = addresses_.find(address);
+    if (--counted->second == 0) addresses_.erase(counted);
+  }
+  entry.addresses.clear();
+  for (const abi::Frontend& frontend : sdk::frontends(port)) {
+    if (frontend.kind == abi::FrontendKind::kNodePort) continue;
+    entry.addresses.push_back(frontend.address);
+    ++addresses_[frontend.address];
+  }
+}
+
+std::vector<ClaimedAddress> ServiceTable::claims_of(const abi::Frontend& frontend, abi::Protocol protocol,
+                                                    const ClaimFacts& facts) const {
+  if (frontend.kind != abi::FrontendKind::kNodePort) {
+    if (!facts.local_addresses.contains(frontend.address)) return {};
+    return {{frontend.address, frontend.port, protocol}};
+  }
+  if (facts.node_ports_match_all) return {{abi::Address{}, frontend.port, protocol}};
+  std::vector<ClaimedAddress> claims;
+  for (const abi::Address& address : facts.node_port_addresses) claims.push_back({address, frontend.port, protocol});
+  return claims;
+}
+
+}  // namespace sluice::userspace

@@ -1,0 +1,271 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/userspace/settings.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <initializer_list>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "plugins/userspace/setting_values.hpp"
+#include "sluice/sdk/address.hpp"
+#include "sluice/sdk/error.hpp"
+
+namespace sluice::userspace {
+namespace {
+
+using std::chrono::milliseconds;
+using namespace std::chrono_literals;
+
+constexpr std::size_t kMany = 10'000'000;
+constexpr std::string_view kDialTimeouts = "dialTimeouts";
+
+// What a value's reader says: taken, or not one of those allowed, or a sentence of its own.
+constexpr const char* kTaken = nullptr;
+constexpr const char* kNotAllowed = "";
+
+struct Context {
+  Settings& settings;
+  abi::Family family;
+};
+using Reader = const char* (*)(std::string_view value, Context& context);
+
+struct Row {
+  SettingKey key;
+  Reader read;  // of a list: once for each element
+};
+
+template <class T>
+const char* count(std::string_view value, T& out, std::uint64_t least, std::uint64_t most) {
+  const auto read = parse_count(value);
+  if (!read || *read < least || *read > most) return kNotAllowed;
+  out = static_cast<T>(*read);
+  return kTaken;
+}
+
+const char* duration(std::string_view value, milliseconds& out, milliseconds least, milliseconds most) {
+  const auto read = parse_duration(value);
+  if (!read || *read < least || *read > most) return kNotAllowed;
+  out = *read;
+  return kTaken;
+}
+
+template <class T>
+const char* word(std::string_view value, T& out, std::initializer_list<std::pair<std::string_view, T>> words) {
+  for (const auto& [name, meaning] : words) {
+    if (name != value) continue;
+    out = meaning;
+    return kTaken;
+  }
+  return kNotAllowed;
+}
+
+bool is_loopback(const abi::Address& address, abi::Family family) {
+  const abi::Address mapped{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 127, 0, 0, 0}};
+  const abi::Address one{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}};
+  if (family == abi::Family::kIpv4) return address.bytes[0] == 127;
+  return address == one || std::equal(mapped.bytes, mapped.bytes + 13, address.bytes);
+}
+
+const char* listen_address(std::string_view value, Context& context) {
+  context.settings.listen_address.reset();
+  if (value.empty()) return kTaken;
+  for (const abi::Family family : {abi::Family::kIpv4, abi::Family::kIpv6}) {
+    const auto address = sdk::parse_address(std::string(value), family);
+    if (!address) continue;
+    if (is_loopback(*address, family)) return "cannot proxy on localhost";  // BEH 8.1's words
+    if (family == context.family && !sdk::is_unspecified(*address)) context.settings.listen_address = address;
+    return kTaken;
+  }
+  return kNotAllowed;
+}
+
+const char* port_range(std::string_view value, Context& context) {
+  const auto range = parse_port_range(value);
+  if (!range) return kNotAllowed;
+  context.settings.proxy_ports = *range;
+  return kTaken;
+}
+
+const char* keepalive(std::string_view value, Context& context) {
+  milliseconds time{};
+  if (duration(value, time, 0ms, 9h) != kTaken || time % 1s != 0ms) return kNotAllowed;
+  context.settings.relay.tcp_keepalive = std::chrono::duration_cast<std::chrono::seconds>(time);
+  return kTaken;
+}
+
+const char* dial_timeout(std::string_view value, Context& context) {
+  auto& ladder = context.settings.relay.dial_timeouts;
+  if (ladder.size() == 16) return "the list has more than 16";
+  return duration(value, ladder.emplace_back(), 1ms, 1min);
+}
+
+bool is_name(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-.") == std::string_view::npos;
+}
+
+const char* proxy_protocol(std::string_view value, Context& context) {
+  const auto slash = value.find('/');
+  if (slash == std::string_view::npos || !is_name(value.substr(0, slash))) return kNotAllowed;
+  const std::string_view service = value.substr(slash + 1);
+  const auto colon = service.find(':');
+  const bool right = service == "*" || (is_name(service.substr(0, colon)) &&
+                                        (colon == std::string_view::npos || is_name(service.substr(colon + 1))));
+  if (!right) return kNotAllowed;
+  context.settings.proxy_protocol.emplace_back(value);
+  return kTaken;
+}
+
+// Sorted by key. Everything about a key but what the documentation says in prose.
+// clang-format off
+constexpr std::array kRows{
+    Row{{"balance", false, "roundRobin", "roundRobin, leastConnections or powerOfTwoChoices"},
+        [](std::string_view value, Context& to) {
+          return word<Balance>(value, to.settings.balancer.balance,
+                               {{"roundRobin", Balance::kRoundRobin},
+                                {"leastConnections", Balance::kLeastConnections},
+                                {"powerOfTwoChoices", Balance::kTwoChoices}});
+        }},
+    Row{{kDialTimeouts, true, "[250ms, 500ms, 1s, 2s]", "a list of 1 to 16 durations from 1ms to 1m"}, dial_timeout},
+    Row{{"drainTimeout", false, "30s", "a duration from 0s to 24h"},
+        [](std::string_view value, Context& to) { return duration(value, to.settings.relay.drain, 0ms, 24h); }},
+    Row{{"maxAffinityClients", false, "100000", "a number from 1 to 10000000"},
+        [](std::string_view value, Context& to) {
+          return count(value, to.settings.balancer.max_affinity_clients, 1, kMany);
+        }},
+    Row{{"maxConnections", false, "0", "0 (as many as file descriptors allow), or a number up to 10000000"},
+        [](std::string_view value, Context& to) { return count(value, to.settings.relay.max_connections, 0, kMany); }},
+    Row{{"maxUDPClients", false, "65536", "a number from 1 to 10000000"},
+        [](std::string_view value, Context& to) { return count(value, to.settings.relay.max_udp_clients, 1, kMany); }},
+    Row{{"outlierFailures", false, "3", "0 (never passed over), or a number up to 1000"},
+        [](std::string_view value, Context& to) {
+          return count(value, to.settings.balancer.outliers.failures, 0, 1000);
+        }},
+    Row{{"outlierFirstPause", false, "1s", "a duration from 1ms to 24h, not longer than outlierLongestPause"},
+        [](std::string_view value, Context& to) {
+          return duration(value, to.settings.balancer.outliers.first_pause, 1ms, 24h);
+        }},
+    Row{{"outlierLongestPause", false, "1m", "a duration from 1ms to 24h, not shorter than outlierFirstPause"},
+        [](std::string_view value, Context& to) {
+          return duration(value, to.settings.balancer.outliers.longest_pause, 1ms, 24h);
+        }},
+    Row{{"pipeSize", false, "1048576", "bytes, from 4096 to 16777216"},
+        [](std::string_view value, Context& to) {
+          return count(value, to.settings.relay.pipe_bytes, 4096, 16 << 20);
+        }},
+    Row{{"proxyProtocol", true, "[]", "a list of NAMESPACE/SERVICE, NAMESPACE/SERVICE:PORT or NAMESPACE/*"},
+        proxy_protocol},
+    Row{{"tcpIdleTimeout", false, "0s", "0s (for ever), or a duration up to 720h"},
+        [](std::string_view value, Context& to) {
+          return duration(value, to.settings.relay.tcp_idle_timeout, 0ms, 720h);
+        }},
+    Row{{"tcpKeepalive", false, "15s", "0s (off), or whole seconds up to 9h"}, keepalive},
+    Row{{"threads", false, "0", "0 (one for each processor), or a number up to 256"},
+        [](std::string_view value, Context& to) { return count(value, to.settings.relay.threads, 0, 256); }},
+    Row{{"userspace.listenAddress", false, "0.0.0.0", "an address of this node, or 0.0.0.0 or :: (--bind-address)"},
+        listen_address},
+    Row{{"userspace.portRange", false, "", "nothing, or such as 30000-32767 or 30000+500 (--proxy-port-range)"},
+        port_range},
+    Row{{"userspace.udpTimeout", false, "250ms", "a duration above 0s (--udp-timeout)"},
+        [](std::string_view value, Context& to) {
+          return duration(value, to.settings.relay.udp_timeout, 1ms, milliseconds::max());
+        }},
+    Row{{"whenEndpointRemoved", false, "keep", "keep, drain or reset"},
+        [](std::string_view value, Context& to) {
+          return word<WhenRemoved>(value, to.settings.relay.when_removed,
+                                   {{"keep", WhenRemoved::kKeep},
+                                    {"drain", WhenRemoved::kDrain},
+                                    {"reset", WhenRemoved::kReset}});
+        }},
+};
+// clang-format on
+
+[[noreturn]] void refuse(std::string key, const std::string& message) {
+  throw sdk::Failure(abi::Code::kInvalid, std::move(key), message);
+}
+
+// "dialTimeouts" of "dialTimeouts[0]"; the whole key when it is none of a list.
+std::string_view name_of(std::string_view key) {
+  const auto bracket = key.find('[');
+  if (bracket == std::string_view::npos || !key.ends_with(']')) return key;
+  const std::string_view index = key.substr(bracket + 1, key.size() - bracket - 2);
+  return parse_count(index) ? key.substr(0, bracket) : key;
+}
+
+const Row& row_of(const std::string& key) {
+  const std::string_view name = name_of(key);
+  std::array<std::string_view, kRows.size()> known;
+  for (std::size_t i = 0; i < kRows.size(); ++i) {
+    const SettingKey& row = kRows[i].key;
+    known[i] = row.key;
+    if (row.key == name && row.list == (name.size() != key.size())) return kRows[i];
+    if (key.starts_with(row.key) && (key.size() == row.key.size() || key.find_first_of("[.") == row.key.size())) {
+      refuse(key, std::string(row.list ? "is no list" : "is a list or a map") + "; allowed for " +
+                      std::string(row.key) + ": " + std::string(row.allowed));
+    }
+  }
+  const std::string_view nearest = nearest_name(key, known);
+  std::string remedy = "did you mean " + std::string(nearest) + "?";
+  if (nearest.empty()) {
+    remedy = "the userspace backend knows ";
+    for (std::size_t i = 0; i < known.size(); ++i) remedy += (i == 0 ? "" : ", ") + std::string(known[i]);
+  }
+  refuse(key, "unknown setting; " + remedy);
+}
+
+}  // namespace
+
+std::vector<SettingKey> setting_keys() {
+  std::vector<SettingKey> out;
+  for (const Row& row : kRows) out.push_back(row.key);
+  return out;
+}
+
+Settings read_settings(const sdk::Options& options, abi::Family family) {
+  Settings settings;
+  Context context{settings, family};
+  // A list that is given replaces the default. By index, not by key: [10] comes before [2] there.
+  std::vector<std::pair<std::string, std::string>> given(options.all().begin(), options.all().end());
+  std::sort(given.begin(), given.end(), [](const auto& a, const auto& b) {
+    return std::tuple(name_of(a.first), a.first.size(), a.first) <
+           std::tuple(name_of(b.first), b.first.size(), b.first);
+  });
+  if (std::any_of(given.begin(), given.end(), [](const auto& one) { return name_of(one.first) == kDialTimeouts; })) {
+    settings.relay.dial_timeouts.clear();
+  }
+  for (const auto& [key, value] : given) {
+    const Row& row = row_of(key);
+    const char* const problem = row.read(value, context);
+    if (problem == kTaken) continue;
+    const std::string sentence = *problem == '\0' ? " is not a possible value" : std::string(": ") + problem;
+    refuse(key, "'" + value + "'" + sentence + "; allowed: " + std::string(row.key.allowed));
+  }
+  const OutlierSettings& outliers = settings.balancer.outliers;
+  if (outliers.first_pause > outliers.longest_pause) {
+    const char* const key = options.has("outlierFirstPause") ? "outlierFirstPause" : "outlierLongestPause";
+    refuse(key, "'" + options.get(key) + "': the first pause of " + std::to_string(outliers.first_pause.count()) +
+                    " ms is longer than the longest one of " + std::to_string(outliers.longest_pause.count()) +
+                    " ms; allowed: at most as long");
+  }
+  return settings;
+}
+
+bool Settings::uses_proxy_protocol(std::string_view namespace_name, std::string_view service_name,
+                                   std::string_view port_name) const {
+  return std::any_of(proxy_protocol.begin(), proxy_protocol.end(), [&](std::string_view entry) {
+    if (!entry.starts_with(namespace_name)) return false;
+    entry.remove_prefix(namespace_name.size());
+    if (!entry.starts_with('/')) return false;
+    entry.remove_prefix(1);
+    if (entry == "*") return true;
+    const auto colon = entry.find(':');
+    if (entry.substr(0, colon) != service_name) return false;
+    return colon == std::string_view::npos || entry.substr(colon + 1) == port_name;
+  });
+}
+
+}  // namespace sluice::userspace

@@ -1,0 +1,132 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Mode userspace and the flows the kernel tracks: a UDP client that keeps its port is never stuck on a port nobody has."""
+
+import re
+
+from lib import addresses as a
+from lib import foreign
+from lib.addresses import E1, E2
+from lib.cases import POD, own_daemon
+from lib.daemon import Daemon
+from lib.objects import ready
+
+from cases_conntrack import UDP, Client, everywhere, number
+
+ONLY_HERE = {"backends": ["userspace"], "sources": ["manifests"]}
+
+
+def tracked(clients):
+    return [number(client.tracked()) for client in clients]
+
+
+def restart_as(t, backend, *flags):
+    """The daemon is exchanged for one in that mode; rules of the one before are still there."""
+    t.bench.daemon.stop()
+    t.bench.daemon = Daemon(t.topology, t.bench.programs, backend, t.bench.label)
+    t.bench.daemon.start(t.bench.source.daemon_flags(), [*t.bench.flags, *flags])
+    t.bench.daemon.wait_synced()
+
+
+def proxy_ports(t, service):
+    """The ports that rules of the Service lead to."""
+    return {int(port) for line in t.saved("nat") if f"{service.namespace}/" in line
+            for port in re.findall(r"--to-(?:ports |destination \S*:)(\d+)", line)}
+
+
+@own_daemon(None, "a UDP client that keeps its port is served on, as one flow, through a restart and a change of all endpoints, "
+            "and once more after its Service was deleted and made again", families=a.FAMILIES, protocols=UDP, **ONLY_HERE)
+def one_flow(t):
+    service = t.service([ready(E1)], type="LoadBalancer", external=True)
+    t.settle()
+    clients = everywhere(t, service)
+    for client in clients:
+        client.expect(E1, "at first")
+    before, ports = tracked(clients), proxy_ports(t, service)
+    t.bench.daemon.stop()
+    t.bench.start_daemon()
+    for client in clients:
+        client.expect_soon(E1, "after a restart")
+    service.set_endpoints([ready(E2)])
+    t.settle()
+    for client in clients:
+        client.expect_soon(E2, "after e1 was replaced")
+    service.set_endpoints([])
+    t.settle()
+    service.set_endpoints([ready(E1)])
+    t.settle()
+    for client in clients:
+        client.expect_soon(E1, "after all endpoints were gone for a while")
+    t.require(proxy_ports(t, service) == ports, f"ports {ports} became {proxy_ports(t, service)}")
+    t.require(tracked(clients) == before, "a flow was made anew")
+
+    service.delete()
+    t.settle()
+    for client in clients:
+        client.expect_forgotten("after its Service was deleted")
+        client.ask(100)  # goes elsewhere now, and is tracked so
+    service.apply()
+    service.set_endpoints([ready(E2)])
+    t.settle()
+    for client in clients:
+        client.expect_soon(E2, "after its Service was made again")
+
+
+@own_daemon(None, "ports that somebody has taken while no daemon ran: others are used, and clients of the old ones are led there",
+            families=a.FAMILIES, protocols=UDP, **ONLY_HERE)
+def port_taken(t):
+    service = t.service([ready(E1)], type="LoadBalancer", external=True)
+    t.settle()
+    clients = everywhere(t, service)
+    for client in clients:
+        client.expect(E1, "at first")
+    ports = proxy_ports(t, service)
+    t.bench.daemon.stop()
+    for port in ports:
+        t.listen("node", "intruder", port)
+    for client in clients:
+        answer = client.ask()
+        t.require(answer == "intruder", f"while no daemon runs {answer} answered, and not who has the port")
+    t.bench.start_daemon()
+    t.settle()
+    t.require(not ports & proxy_ports(t, service), f"rules still lead to {ports}")
+    for client in clients:
+        client.expect_soon(E1, "on another port")
+
+
+@own_daemon(None, "from mode iptables to userspace and back: no rule of the other mode stays, flows live on with their endpoint",
+            families=a.FAMILIES, protocols=UDP, **ONLY_HERE)
+def mode_changed(t):
+    some = ["--nodeport-addresses", "192.168.0.0/24,fd00:192:168::/64"]
+    service = t.service([ready(E1)], type="LoadBalancer", external=True)
+    tcp = t.service([ready(E1), ready(E2)], protocols=["tcp"])
+    front = tcp.cluster(protocol="tcp")
+    t.bench.cleanup()
+    restart_as(t, "iptables", *some)
+    t.settle()
+    clients = [Client(t, POD, service.cluster()), Client(t, a.EXT, service.node()), Client(t, a.EXT, service.vip())]
+    for client in clients:
+        client.expect(E1, "in mode iptables")
+    before = tracked(clients)
+
+    hammer = t.hammer(POD, front)
+    restart_as(t, "userspace", *some)
+    t.wait_until(lambda: not foreign_chains(t, "KUBE-SERVICES|KUBE-SVC|KUBE-SEP|KUBE-NODEPORTS"), "the chains of mode iptables are gone")
+    t.require_unbroken(hammer, "from mode iptables to userspace")
+    for client in clients:
+        client.expect(E1, "in mode userspace, as begun before")
+    t.require(tracked(clients) == before, "a flow was made anew")
+    service.set_endpoints([ready(E2)])
+    t.settle()
+    for client in clients:
+        client.expect_soon(E2, "in mode userspace, its endpoint replaced")
+
+    restart_as(t, "iptables", *some)
+    t.wait_until(lambda: not foreign_chains(t, "KUBE-PORTALS|KUBE-NODEPORT-"), "the chains of mode userspace are gone")
+    for client in clients:
+        client.expect_soon(E2, "back in mode iptables")
+    restart_as(t, "userspace")
+
+
+def foreign_chains(t, pattern):
+    return [line for line in foreign.saved(t.topology, t.family) if re.match(rf":({pattern})", line)]

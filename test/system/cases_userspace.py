@@ -1,0 +1,478 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Cases 128–132 and what else only a proxy that relays does: who gets the next connection, what becomes of those that are
+open, and what settings make of both. Ports and rules are in cases_portals.py."""
+
+import ipaddress
+import time
+
+from lib import probe, shell, talk
+from lib.addresses import E1, E2, E3, E4, NODE as FIRST, V4
+from lib.cases import EXT, POD, UNTOUCHED, case
+from lib.objects import ready
+from lib.services import ServiceUnderTest
+
+BOTH = [ready(E1), ready(E2)]
+THREE = [ready(E1), ready(E2), ready(E3)]
+FOUR = [*THREE, ready(E4)]
+# So many lists of three that all of them keep their order when they are shuffled anew: one in four millions.
+LISTS = 22
+UDP_SILENCE = 0.8  # three times the time a UDP client is remembered
+LADDER = 3.75
+REMEMBERED = 4
+WITH_ONE_SOURCE = {"sources": ["manifests"], "backends": ["userspace"]}
+TCP_ONLY = {"protocols": ["tcp"], **WITH_ONE_SOURCE}
+UDP_ONLY = {"protocols": ["udp"], **WITH_ONE_SOURCE}
+PROXY_SIGNATURE = b"\r\n\r\n\0\r\nQUIT\n"
+
+
+def order(t, service, questions, sender=POD):
+    """Who answers that many connections, one after the other."""
+    front = service.cluster()
+    lines = probe.ask(t.topology, sender, front.protocol, front.ip, front.port, t.family, questions, 2500)
+    return [line.split()[1] if line.startswith("ok ") else line for line in lines]
+
+
+def served_at(t, *hosts, **wanted):
+    """A Service whose endpoints are these hosts, each with a server of the case's own: it, and the server of each."""
+    servers, number = [], 0
+    for host in hosts:
+        listener, number = talk.listen(t, host) if not number else (at_port(t, host, number), number)
+        servers.append(listener)
+    service = t.service([ready(host) for host in hosts], ports=[("p80", 80, number)], **wanted)
+    return service, servers
+
+
+def at_port(t, host, number):
+    made = talk.bind(t, host, number, t.protocol)
+    made.settimeout(talk.PATIENCE)
+    if t.protocol == "tcp":
+        made.listen()
+    return made
+
+
+def conversation(t, service, server, sender=POD):
+    """An open connection through the Service: the client's end and the endpoint's."""
+    client = talk.connect(t, sender, service.cluster())
+    return client, talk.accept(t, server)
+
+
+# Who is next.
+
+
+@case(128, "endpoints take turns in a shuffled order; the same ones listed otherwise keep order and turn, others are "
+      "shuffled anew", legacy=["userspace"], **WITH_ONE_SOURCE)
+def turns(t):
+    services = [t.service(THREE) for _ in range(LISTS)]
+    t.settle()
+    first = [order(t, one, 7) for one in services]
+    for names in first:
+        if set(names[:3]) != {"e1", "e2", "e3"} or names != (names[:3] * 3)[:7]:
+            t.require(False, f"no turns: {names}")
+            return
+    t.require(len({tuple(in_circle(names[:3])) for names in first}) == 2, "every list has the same order")
+    for one in services:
+        one.set_endpoints([ready(E3), ready(E2), ready(E1)])
+    t.settle()
+    for one, names in zip(services, first):
+        again = order(t, one, 3)
+        t.require(again == [names[1], names[2], names[0]], f"after {names} came {again}")
+    for one in services:
+        one.set_endpoints(FOUR)
+    t.settle()
+    moved = 0
+    for one, names in zip(services, first):
+        now = order(t, one, 8)
+        if set(now[:4]) != {"e1", "e2", "e3", "e4"} or now[:4] != now[4:]:
+            t.require(False, f"no turns with four: {now}")
+            return
+        moved += in_circle([name for name in now[:4] if name != "e4"]) != in_circle(names[:3])
+    t.require(moved > 0, "another set of endpoints was not shuffled")
+
+
+def in_circle(names):
+    """The order, whoever is first."""
+    at = names.index(min(names))
+    return names[at:] + names[:at]
+
+
+@case(129, "a client stays with its endpoint; when that one refuses it gets the next and stays with it; after the time-out "
+      "it is balanced anew", legacy=["userspace"], **TCP_ONLY)
+def affinity_and_failure(t):
+    number = talk.FIRST_PORT + t.bench.allocator.number()
+    servers = {}
+
+    def serve(host):
+        servers[host.name] = t.topology.serve(host.place, host.name, [number], [t.protocol])
+        t.defer(lambda: shell.stop(servers[host.name]))
+
+    serve(E1)
+    serve(E2)
+    service = t.service(BOTH, ports=[("p80", 80, number)], spec={
+        "sessionAffinity": "ClientIP", "sessionAffinityConfig": {"clientIP": {"timeoutSeconds": REMEMBERED}}})
+    t.settle()
+    before = order(t, service, 4)
+    t.require(before in (["e1"] * 4, ["e2"] * 4), f"it did not stay: {before}")
+    lost, other = (E1, E2) if before[0] == "e1" else (E2, E1)
+    shell.stop(servers[lost.name])
+    moved = order(t, service, 4)
+    t.require(moved == [other.name] * 4, f"with {lost.name} dead: {moved}")
+    serve(lost)
+    back = order(t, service, 2)
+    t.require(back == [other.name] * 2, f"it did not stay with the new one: {back}")
+    time.sleep(REMEMBERED + 1.2)
+    later = order(t, service, 1)
+    t.require(later == [lost.name], f"after the time-out it is not the turn of {later}")
+
+
+@case(130, "without endpoints a connection is accepted and closed, and a datagram is lost without a word", legacy=["userspace"],
+      **WITH_ONE_SOURCE)
+def nobody_there(t):
+    service = t.service()
+    t.settle()
+    client = talk.connect(t, POD, service.cluster())
+    if t.protocol == "tcp":
+        last = talk.said(client, 2)
+        t.require(last in (talk.END, talk.RESET), f"the connection ended with {last}")
+        return
+    for _ in range(2):
+        client.send(b"?")  # an ICMP message about the first would come with the second
+        t.require(talk.said(client, 0.4) == talk.SILENCE, "there was an answer")
+
+
+def swallow(t, host, number):
+    """Packets to that port vanish in the namespace of the host."""
+    tool = "iptables-nft" if t.family == V4 else "ip6tables-nft"
+    rule = ["INPUT", "-p", t.protocol, "--dport", str(number), "-j", "DROP"]
+    t.topology.run(host.place, tool, "-w", "-I", *rule)
+    t.defer(lambda: t.topology.run(host.place, tool, "-w", "-D", *rule))
+
+
+@case(130, f"an endpoint that does not answer is given up for the next one within a second, and when it is the only one, "
+      f"the client after {LADDER} s", **TCP_ONLY)
+def dial_ladder(t):
+    number = talk.FIRST_PORT + t.bench.allocator.number()
+    swallow(t, E2, number)
+    server = t.topology.serve(E1.place, E1.name, [number], [t.protocol])
+    t.defer(lambda: shell.stop(server))
+    alone = t.service([ready(E2)], ports=[("p80", 80, number)])
+    both = t.service(BOTH, ports=[("p80", 80, number)])
+    t.settle()
+    met = order(t, both, 6)
+    t.require(met == ["e1"] * 6, f"with one of two dead: {met}")
+    client = talk.connect(t, POD, alone.cluster())
+    took, last = talk.seconds_until_over(client)
+    t.require(last in (talk.END, talk.RESET), f"it ended with {last}")
+    t.require(LADDER - 0.3 < took < LADDER + 2, f"the client was given up after {took:.2f} s")
+
+
+# What is open.
+
+
+@case(131, "one end has said everything, and the other goes on: half-closed either way, all of it arrives", **TCP_ONLY)
+def half_closed(t):
+    service, (server,) = served_at(t, E1)
+    t.settle()
+    much = bytes(range(256)) * 4096
+    client, endpoint = conversation(t, service, server)
+    client.sendall(b"question")
+    client.shutdown(1)
+    t.require(talk.said_in_all(endpoint) == (b"question", talk.END), "the question did not arrive whole, with its end")
+    talk.say(endpoint, much, endpoint.close)
+    t.require(talk.said_in_all(client) == (much, talk.END), "the answer did not arrive whole, with its end")
+    client, endpoint = conversation(t, service, server)
+    endpoint.sendall(b"greeting")
+    endpoint.shutdown(1)
+    t.require(talk.said_in_all(client) == (b"greeting", talk.END), "the greeting did not arrive whole, with its end")
+    talk.say(client, much, client.close)
+    t.require(talk.said_in_all(endpoint) == (much, talk.END), "what the client said did not arrive whole, with its end")
+
+
+@case(131, "an open connection outlives its endpoint and its Service; new ones go elsewhere at once", legacy=["userspace"],
+      **TCP_ONLY)
+def outlives(t):
+    service, (here, there) = served_at(t, E1, E2)
+    t.settle()
+    opened = [talk.connect(t, POD, service.cluster()) for _ in range(2)]
+    ends = [talk.accept(t, server) for server in (here, there)]
+    if not talk.answers(opened[0], ends[0]):
+        opened.reverse()
+        t.require(talk.said(ends[1]) == b"there", "two connections went to one endpoint")
+        opened[1].settimeout(talk.PATIENCE)
+        t.require(talk.answers(opened[0], ends[0]), "the connection to e1 does not work")
+    t.require(talk.answers(opened[1], ends[1]), "the connection to e2 does not work")
+    service.set_endpoints([ready(E2)])
+    t.settle()
+    for _ in range(4):
+        _, end = conversation(t, service, there)
+        end.close()
+    t.require(talk.answers(opened[0], ends[0]), "the connection to the endpoint that went is broken")
+    service.delete()
+    t.settle()
+    t.expect(POD, service.cluster(), UNTOUCHED)
+    for client, end in zip(opened, ends):
+        t.require(talk.answers(client, end), "a connection did not outlive its Service")
+
+
+@case(131, "a UDP client is forgotten with its Service: nothing passes either way any more", **UDP_ONLY)
+def datagrams_end(t):
+    service, (server,) = served_at(t, E1)
+    t.settle()
+    client = talk.connect(t, POD, service.cluster())
+
+    def arrives():
+        try:
+            client.send(b"?")
+            server.settimeout(0.2)
+            return server.recvfrom(100)[1]
+        except OSError:  # refused, or nothing came
+            return None
+
+    relay = t.wait_until(arrives, "a datagram arrives")
+    server.sendto(b"!", relay)
+    t.require(talk.said(client) == b"!", "no answer while the Service is there")
+    service.delete()
+    # The client goes on, so that nobody forgets it for its silence.
+    t.wait_until(lambda: not arrives(), "nothing arrives any more")
+    try:
+        server.sendto(b"late", relay)
+    except ConnectionRefusedError:
+        pass
+    t.require(talk.said(client, 0.5) != b"late", "an answer came although the Service is gone")
+
+
+@case(132, "a UDP client that is silent too long is forgotten: its answer is lost, and its next datagram comes from another "
+      "port", legacy=["userspace"], **UDP_ONLY)
+def silent_client(t):
+    service, (server,) = served_at(t, E1)
+    t.settle()
+    client = talk.connect(t, POD, service.cluster())
+    relays = []
+    for _ in range(3):  # by chance a port may be the same twice
+        client.send(b"?")
+        relays.append(server.recvfrom(100)[1])
+        time.sleep(UDP_SILENCE)
+        try:
+            server.sendto(b"late", relays[-1])
+        except ConnectionRefusedError:
+            pass
+        t.require(talk.said(client, 0.3) == talk.SILENCE, "a late answer came through")
+    t.require(len(set(relays)) > 1, f"always from {relays[0]}")
+    t.require(prompt_answer(client, server), "no prompt answer came through")
+
+
+def prompt_answer(client, server):
+    """On a busy machine even the promptest may be late."""
+    for _ in range(5):
+        client.send(b"?")
+        server.sendto(b"prompt", server.recvfrom(100)[1])
+        if talk.said(client, 1) == b"prompt":
+            return True
+    return False
+
+
+@case(132, "with --udp-timeout 2s an answer may take a second, and the next datagram comes from the same port",
+      config="userspace-reset", **UDP_ONLY)
+def longer_silence(t):
+    service, (server,) = served_at(t, E1)
+    t.settle()
+    client = talk.connect(t, POD, service.cluster())
+
+    def patient():
+        client.send(b"?")
+        relay = server.recvfrom(100)[1]
+        time.sleep(UDP_SILENCE)
+        server.sendto(b"late", relay)
+        if talk.said(client, 1) != b"late":
+            return False
+        client.send(b"?")
+        return server.recvfrom(100)[1] == relay
+
+    t.require(any(patient() for _ in range(3)), "a client was forgotten before its time")
+
+
+@case(None, "datagrams of every size go through whole, in both directions", **UDP_ONLY)
+def sizes(t):
+    service, (server,) = served_at(t, E2)
+    t.settle()
+    client = talk.connect(t, POD, service.cluster())
+
+    def echoed(data):
+        for _ in range(5):
+            client.send(data)
+            try:
+                server.settimeout(1)
+                got, relay = server.recvfrom(1 << 16)
+                server.sendto(got, relay)
+                client.settimeout(1)
+                return got == data and client.recv(1 << 16) == data
+            except TimeoutError:
+                continue
+        return False
+
+    for size in (0, 1, 1400, 4097, 30000, 65000):
+        t.require(echoed(bytes(size % 251 for _ in range(size))), f"{size} bytes did not come back")
+
+
+# With other settings.
+
+
+@case(None, "whenEndpointRemoved reset: connections to an endpoint that goes are reset at once, at both ends; others live",
+      config="userspace-reset", **TCP_ONLY)
+def reset_when_removed(t):
+    service, (server,) = served_at(t, E1)
+    other, (steady,) = served_at(t, E2)
+    t.settle()
+    client, endpoint = conversation(t, service, server)
+    t.require(talk.answers(client, endpoint), "the connection does not work")
+    bystanders = conversation(t, other, steady)
+    service.set_endpoints([])
+    t.require(talk.said(client) == talk.RESET, "the client's end was not reset")
+    t.require(talk.said(endpoint) == talk.RESET, "the endpoint's end was not reset")
+    t.require(talk.answers(*bystanders), "a connection to another endpoint broke")
+    other.delete_service()
+    t.require(talk.said(bystanders[0]) == talk.RESET, "a connection of a deleted Service was not reset")
+
+
+@case(None, "whenEndpointRemoved drain: a connection to an endpoint that goes is reset when its time is over, not before",
+      config="userspace-drain", **TCP_ONLY)
+def drained_when_removed(t):
+    service, (server,) = served_at(t, E1)
+    t.settle()
+    client, endpoint = conversation(t, service, server)
+    t.require(talk.answers(client, endpoint), "the connection does not work")
+    began = time.monotonic()
+    service.set_endpoints([ready(E2)])
+    _, last = talk.seconds_until_over(client)
+    took = time.monotonic() - began
+    t.require(last == talk.RESET, f"the connection ended with {last}")
+    t.require(1 <= took < 8, f"it ended after {took:.2f} s")
+
+
+@case(None, "tcpIdleTimeout: a connection on which nobody speaks ends, one on which one end speaks lives",
+      config="userspace-drain", **TCP_ONLY)
+def idle_connections(t):
+    service, (server,) = served_at(t, E1)
+    t.settle()
+    began = time.monotonic()
+    silent, speaking = (conversation(t, service, server) for _ in range(2))
+    while time.monotonic() - began < 3:
+        time.sleep(0.3)
+        speaking[1].sendall(b".")
+    _, last = talk.seconds_until_over(silent[0], 6)
+    t.require(last in (talk.END, talk.RESET), f"the silent one ended with {last}")
+    speaking[1].sendall(b"!")
+    heard = b""
+    while isinstance(part := talk.said(speaking[0]), bytes) and b"!" not in heard:
+        heard += part
+        if b"!" in heard:
+            break
+    t.require(b"!" in heard, f"the speaking one ended, too: {part}")
+
+
+@case(None, "leastConnections: the next connections go to the endpoint that has fewest, until it has as many as others",
+      config="userspace-reset", **TCP_ONLY)
+def least_connections(t):
+    fewest_first(t)
+
+
+@case(None, "powerOfTwoChoices: of two endpoints the next connections go to the one that has fewer",
+      config="userspace-drain", **TCP_ONLY)
+def two_choices(t):
+    fewest_first(t)
+
+
+def fewest_first(t):
+    service, servers = served_at(t, E1, E2)
+    t.settle()
+
+    def open_many(count):
+        """Connections, by which endpoint accepted them."""
+        made = {0: [], 1: []}
+        for _ in range(count):
+            client = talk.connect(t, POD, service.cluster())
+            which, endpoint = accepted(t, servers)
+            made[which].append((client, endpoint))
+        return made
+
+    first = open_many(6)
+    t.require(len(first[0]) == len(first[1]) == 3, f"six connections: {len(first[0])} and {len(first[1])}")
+    for ends in first[0]:
+        for end in ends:
+            end.close()
+    time.sleep(0.5)  # for both ends to be over
+    then = open_many(3)
+    t.require(len(then[0]) == 3, f"of three more {len(then[0])} went to the endpoint without any")
+
+
+def accepted(t, servers):
+    """Which server gets a connection, and its end of it."""
+    deadline = time.monotonic() + talk.PATIENCE
+    while time.monotonic() < deadline:
+        for index, server in enumerate(servers):
+            server.settimeout(0.05)
+            try:
+                endpoint, _ = server.accept()
+            except TimeoutError:
+                continue
+            t.defer(endpoint.close)
+            return index, endpoint
+    raise TimeoutError("no server got the connection")
+
+
+@case(None, "an endpoint that refuses several times is passed over, no client notices, and it is used again when it answers",
+      config="userspace-drain", **TCP_ONLY)
+def outlier(t):
+    number = talk.FIRST_PORT + t.bench.allocator.number()
+    live = t.topology.serve(E1.place, E1.name, [number], [t.protocol])
+    t.defer(lambda: shell.stop(live))
+    tool = "iptables-nft" if t.family == V4 else "ip6tables-nft"
+    rule = ["INPUT", "-p", "tcp", "--syn", "--dport", str(number), "-m", "comment", "--comment", "dials"]
+    t.topology.run(E2.place, tool, "-w", "-I", *rule)
+    t.defer(lambda: t.topology.run(E2.place, tool, "-w", "-D", *rule))
+    service = t.service(BOTH, ports=[("p80", 80, number)])
+    t.settle()
+    began = time.monotonic()
+    met = order(t, service, 100)
+    took = time.monotonic() - began
+    t.require(met == ["e1"] * 100, f"a client noticed: {[name for name in met if name != 'e1'][:3]}")
+    counted = next(line for line in t.topology.run(E2.place, tool, "-w", "-L", "INPUT", "-nvx").stdout.splitlines()
+                   if f"dpt:{number} " in line)
+    dials = int(counted.split()[0])
+    # Two to find out, and one a second to look again; without passing over about fifty.
+    t.require(2 <= dials <= 4 + took, f"{dials} dials of the dead endpoint in {took:.1f} s")
+    back = t.topology.serve(E2.place, E2.name, [number], [t.protocol])
+    t.defer(lambda: shell.stop(back))
+    t.wait_until(lambda: "e2" in order(t, service, 5), "the endpoint is used again", seconds=20)
+
+
+@case(None, "proxyProtocol: the endpoint is told the client's address and the one it asked for, before anything else; other "
+      "Services are not", config="userspace-reset", **TCP_ONLY)
+def proxy_protocol(t):
+    server, number = talk.listen(t, E1)
+    named = ServiceUnderTest(t.bench.source, t.bench.allocator.number(), "told", t.family, t.protocol, [ready(E1)],
+                             name=f"svc-{t.family}", ports=[("p80", 80, number)], type="LoadBalancer", external=True)
+    t.defer(named.delete)
+    other = t.service([ready(E1)], ports=[("p80", 80, number)])
+    t.settle()
+    for sender, front in ((POD, named.cluster()), (EXT, named.node()), (EXT, named.vip()), (FIRST, named.cluster())):
+        client = talk.connect(t, sender, front)
+        client.sendall(b"hello")
+        endpoint = talk.accept(t, server)
+        wanted = proxy_header(t, client, front) + b"hello"
+        got = b""
+        while len(got) < len(wanted) and isinstance(part := talk.said(endpoint), bytes):
+            got += part
+        t.require(got == wanted, f"from {sender.name} to {front.ip} the endpoint got {got!r}, not {wanted!r}")
+    client, endpoint = conversation(t, other, server)
+    client.sendall(b"hello")
+    t.require(talk.said(endpoint) == b"hello", "another Service's endpoint got more than was said")
+
+
+def proxy_header(t, client, front):
+    """Version 2, command PROXY, TCP."""
+    source, source_port = client.getsockname()[:2]
+    addresses = ipaddress.ip_address(source).packed + ipaddress.ip_address(front.ip).packed
+    ports = source_port.to_bytes(2, "big") + front.port.to_bytes(2, "big")
+    kind = b"\x11" if t.family == V4 else b"\x21"
+    return PROXY_SIGNATURE + b"\x21" + kind + len(addresses + ports).to_bytes(2, "big") + addresses + ports

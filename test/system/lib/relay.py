@@ -1,0 +1,156 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Data through a relay, every byte verified by relaycheck, and what a daemon holds while and after it carries it."""
+
+import itertools
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+from . import addresses as a
+from . import shell
+
+# Cases run side by side: each has a port of its own on the pods.
+PORTS = itertools.count(7700)
+# Every address of these networks is the pod's own, so that a Service can have hundreds of endpoints.
+CROWD = {"e1": {a.V4: "10.181.1.0/24", a.V6: "fd00:10:0:181:1::/80"},
+         "e4": {a.V4: "10.181.4.0/24", a.V6: "fd00:10:0:181:4::/80"}}
+
+
+def program(t):
+    return os.path.join(t.bench.programs.builddir, "test", "tools", "relaycheck")
+
+
+class Server:
+    """One in a pod; it counts what it met."""
+
+    def __init__(self, t, host, port):
+        ready = os.path.join(t.topology.directory, f"relay-{host.name}-{port}")
+        self._process = t.topology.start(host.place, program(t), "serve", "--port", str(port), "--ready-file", ready,
+                                         stdout=subprocess.PIPE)
+        t.defer(self.kill)
+        deadline = time.monotonic() + 10
+        while not os.path.exists(ready):
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                raise shell.CommandFailed(f"relaycheck in {host.name} did not start")
+            time.sleep(0.005)
+
+    def stop(self):
+        """Its counts."""
+        self._process.terminate()
+        return json.loads(self._process.communicate(timeout=30)[0])
+
+    def kill(self):
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGKILL)
+            self._process.communicate()
+
+
+class Client:
+    """Many connections from one place; `options` are those of relaycheck, True for one without a value."""
+
+    def __init__(self, t, sender, front, **options):
+        words = []
+        for name, value in options.items():
+            words += ["--" + name.replace("_", "-"), *([] if value is True else [str(value)])]
+        self._process = t.topology.start(sender.place, program(t), "connect", front.ip, str(front.port), *words,
+                                         stdout=subprocess.PIPE)
+        t.defer(self.kill)
+
+    def wait_open(self):
+        """With `together`: all connections are there."""
+        return self._process.stdout.readline().strip() == "all open"
+
+    def running(self):
+        return self._process.poll() is None
+
+    def end(self, timeout=120):
+        """Its counts once it is through."""
+        output, _ = self._process.communicate(timeout=timeout)
+        return json.loads(output.strip().splitlines()[-1])
+
+    def stop(self):
+        """Its counts so far."""
+        self._process.terminate()
+        return self.end()
+
+    def kill(self):
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGKILL)
+            self._process.communicate()
+
+
+def carry(t, sender, front, connections, **options):
+    """All of these connections end as they should; returns the counts."""
+    counts = Client(t, sender, front, connections=connections, **options).end(timeout=1800)
+    wanted = options.get("total", connections)
+    t.require(counts["ok"] == wanted and counts["failed"] == 0 and counts["open"] == 0,
+              f"{counts['ok']} of {wanted} connections were as they should be; {counts['failed']} not: "
+              f"{counts['problems']}, {counts['first_problem']}")
+    return counts
+
+
+def require_whole(t, servers, more=""):
+    """No server missed a byte or an end; those that were dialled and not used do not count."""
+    for server in servers:
+        counts = server.stop()
+        t.require(counts["failed"] == 0 and counts["open"] == 0,
+                  f"a server saw {counts['failed']} broken connections, {counts['open']} still open{more}: "
+                  f"{counts['problems']}, {counts['first_problem']}")
+
+
+def crowd(t, pod, numbers):
+    """Addresses of that pod beside its own, and the routes to them, which stay."""
+    network = CROWD[pod.name][t.family]
+    base = network.split("/", maxsplit=1)[0]
+    flag = "-4" if t.family == a.V4 else "-6"
+    t.topology.run("node", "ip", flag, "route", "replace", network, "via", pod.ip(t.family), "dev", f"veth{pod.name}",
+                   "onlink")
+    t.topology.run(pod.place, "ip", flag, "route", "replace", "local", network, "dev", "lo")
+    return [f"{base[:-1]}{number}" if t.family == a.V4 else f"{base}{number:x}" for number in numbers]
+
+
+def silence(t, pod, address):
+    """Packets to this one of its addresses vanish."""
+    rule = ["ip", "-4" if t.family == a.V4 else "-6", "route", "{}", "blackhole", address, "table", "local"]
+    t.topology.run(pod.place, *(word.format("replace") for word in rule))
+    t.defer(lambda: t.topology.run(pod.place, *(word.format("del") for word in rule)))
+
+
+def many_ports(t, host):
+    """The place can open as many short connections as a case likes: its own ports are soon used again."""
+    for name, value in (("net.ipv4.ip_local_port_range", "1024 65535"), ("net.ipv4.tcp_tw_reuse", "1")):
+        before = t.topology.run(host.place, "sysctl", "-n", name).stdout.strip()
+        t.topology.run(host.place, "sysctl", "-qw", f"{name}={value}")
+        t.defer(lambda name=name, before=before: t.topology.run(host.place, "sysctl", "-qw", f"{name}={before}"))
+
+
+def most_descriptors(t):
+    """Of the daemon, which has raised its limit as far as it may."""
+    with open(f"/proc/{t.bench.daemon.pid}/limits", encoding="ascii") as file:
+        return int(re.search(r"Max open files\s+(\d+)", file.read()).group(1))
+
+
+class Holdings:
+    """What the daemon holds at this moment."""
+
+    def __init__(self, t):
+        folder = f"/proc/{t.bench.daemon.pid}"
+        self.descriptors = len(os.listdir(f"{folder}/fd"))
+        with open(f"{folder}/status", encoding="ascii") as file:
+            self.resident_kib = int(re.search(r"VmRSS:\s+(\d+)", file.read()).group(1))
+        # Of the whole node: nothing else there has TCP connections.
+        stat = t.topology.run("node", "cat", "/proc/net/sockstat").stdout
+        self.sockets = int(re.search(r"TCP: inuse (\d+)", stat).group(1))
+
+    def __str__(self):
+        return f"{self.descriptors} descriptors, {self.sockets} sockets, {self.resident_kib} KiB"
+
+
+def metric(text, name):
+    """The value of the sample with that beginning, labels included; 0 when there is none."""
+    found = re.search(rf"^{re.escape(name)} (\S+)$", text, re.MULTILINE)
+    return float(found.group(1)) if found else 0.0

@@ -1,0 +1,15 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The sub-commands of relaycheck. Each takes the words after its name and returns the exit status.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace relaycheck {
+
+int serve(const std::vector<std::string>& words);
+int connect(const std::vector<std::string>& words);
+
+}  // namespace relaycheck

@@ -1,0 +1,195 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The backend with real sockets on the loopback and a fake kernel, and the calls the daemon makes.
+#pragma once
+
+#include <cppunit/TestAssert.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plugins/userspace/backend.hpp"
+#include "test/unit/iptables/fake_kernel.hpp"
+#include "test/unit/iptables/world.hpp"
+#include "test/unit/userspace/sockets.hpp"
+
+namespace sluice::test {
+
+// A daemon that remembers what it was told, on any thread.
+class RelayHost final : public abi::Host, public abi::HostRelay {
+ public:
+  void log(abi::Severity severity, abi::StringView text) noexcept override {
+    const std::lock_guard lock(mutex_);
+    lines.emplace_back(severity, sdk::text(text));
+  }
+  void metric(abi::MetricKind kind, abi::StringView name, abi::StringView labels, double value) noexcept override {
+    const std::lock_guard lock(mutex_);
+    double& held = metrics[std::string(sdk::text(name)) + "{" + std::string(sdk::text(labels)) + "}"];
+    held = kind == abi::MetricKind::kCounterAdd ? held + value : value;
+  }
+  void event(abi::Severity, abi::StringView, abi::StringView) noexcept override {}
+  std::uint64_t now() noexcept override {
+    const std::lock_guard lock(mutex_);
+    return ++clock;
+  }
+  void request_resync(abi::StringView reason) noexcept override { resyncs.emplace_back(sdk::text(reason)); }
+  void report_unwell(abi::StringView) noexcept override {}
+  void object_failed(abi::StringView object, const abi::Error* error) noexcept override {
+    failed[std::string(sdk::text(object))] = error->message;
+  }
+  const void* extension(abi::StringView id) noexcept override {
+    return relays_known && sdk::text(id) == abi::kHostRelay ? static_cast<const abi::HostRelay*>(this) : nullptr;
+  }
+  void relays(const abi::ServicePortKey* key, abi::ArrayView ports) const noexcept override {
+    const auto range = sdk::range<std::uint16_t>(ports);
+    relayed[sdk::service_port_name(*key)] = std::vector<std::uint16_t>(range.begin(), range.end());
+  }
+  std::map<std::string, double> served() {
+    const std::lock_guard lock(mutex_);
+    return metrics;
+  }
+  void pass(std::uint64_t seconds) {
+    const std::lock_guard lock(mutex_);
+    clock += seconds * 1'000'000'000;
+  }
+
+  std::vector<std::pair<abi::Severity, std::string>> lines;
+  std::vector<std::string> resyncs;
+  std::map<std::string, std::string> failed;
+  mutable std::map<std::string, std::vector<std::uint16_t>> relayed;
+  bool relays_known = true;
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, double> metrics;
+  std::uint64_t clock = 0;
+};
+
+class BackendBench {
+ public:
+  explicit BackendBench(abi::Family family = abi::Family::kIpv4) : family_(family) {
+    settings.listen_address = loopback(family);
+    settings.relay.threads = 2;
+    settings.relay.dial_timeouts = {std::chrono::seconds(5)};
+  }
+  ~BackendBench() { stop(); }
+  BackendBench(const BackendBench&) = delete;
+  BackendBench& operator=(const BackendBench&) = delete;
+
+  // The kernel stays, as when the daemon ends.
+  void stop() {
+    if (backend_ != nullptr) std::exchange(backend_, nullptr)->release();
+  }
+  abi::Backend& backend() {
+    if (backend_ == nullptr) {
+      abi::CreateArgs args{};
+      args.struct_size = sizeof(args);
+      args.family = family_;
+      args.host = &host;
+      backend_ = new userspace::UserspaceBackend(args, settings, std::make_unique<Shared>(*this));
+    }
+    return *backend_;
+  }
+
+  abi::Code full(const std::vector<ServiceSpec>& services, const NodeSpec& node = {}) {
+    World world(family_);
+    return apply(world.full(services, ++generation, node));
+  }
+  abi::Code delta(const std::vector<ServiceSpec>& changed, const std::vector<ServiceSpec>& removed = {},
+                  const NodeSpec& node = {}) {
+    World world(family_);
+    return apply(world.delta(changed, removed, ++generation, node));
+  }
+  abi::Code apply(const abi::Transaction& transaction) {
+    result = {};
+    result.struct_size = sizeof(result);
+    error = {};
+    error.struct_size = sizeof(error);
+    host.failed.clear();
+    kernel.restores.clear();
+    return backend().apply(&transaction, &result, &error);
+  }
+  abi::Code verify() {
+    error = {};
+    error.struct_size = sizeof(error);
+    return backend().verify(&error);
+  }
+
+  // The proxy ports that rules of `text` about `name` lead to.
+  static std::set<std::uint16_t> ports_in(const std::string& text, const std::string& name) {
+    std::set<std::uint16_t> found;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+      const std::size_t target = line.find("--to-destination ");
+      if (target == std::string::npos || line.find(name) == std::string::npos) continue;
+      found.insert(static_cast<std::uint16_t>(std::stoi(line.substr(line.rfind(':') + 1))));
+    }
+    return found;
+  }
+  std::set<std::uint16_t> ports(const std::string& name) const { return ports_in(kernel.text(), name); }
+  std::uint16_t port(const std::string& name) const {
+    const auto found = ports(name);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, found.size());
+    return *found.begin();
+  }
+  // How many rules there are about `name` that have `text`.
+  std::size_t rules(const std::string& name, const std::string& text) const {
+    std::size_t count = 0;
+    for (const auto& [table, chains] : kernel.tables) {
+      for (const auto& [chain, list] : chains) {
+        for (const std::string& rule : list) {
+          count += rule.find(name) != std::string::npos && rule.find(text) != std::string::npos ? 1 : 0;
+        }
+      }
+    }
+    return count;
+  }
+
+  userspace::Settings settings;
+  FakeKernel kernel;
+  RelayHost host;
+  std::function<void(const std::string& input)> on_restore;  // before it
+  abi::ApplyResult result{};
+  abi::Error error{};
+  std::uint64_t generation = 0;
+
+ private:
+  class Shared final : public netfilter::Kernel {
+   public:
+    explicit Shared(BackendBench& bench) : bench_(bench), kernel_(bench.kernel) {}
+    const netfilter::Tools& tools() override { return kernel_.tools(); }
+    process::Outcome save(std::optional<netfilter::Table> only,
+                          const std::function<void(std::string_view)>& sink) override {
+      return kernel_.save(only, sink);
+    }
+    netfilter::Restored restore(std::string_view input) override {
+      if (bench_.on_restore) bench_.on_restore(std::string(input));
+      return kernel_.restore(input);
+    }
+    process::Outcome try_restore(std::string_view input) override { return kernel_.try_restore(input); }
+    std::optional<std::uint32_t> generation() override { return kernel_.generation(); }
+    netfilter::ForeignChanges& foreign_changes() override { return kernel_.foreign_changes(); }
+    int allow_localnet_routing() override { return kernel_.allow_localnet_routing(); }
+    int ensure_counter(const std::string& name) override { return kernel_.ensure_counter(name); }
+    std::optional<std::uint64_t> counted_packets(const std::string& name) override {
+      return kernel_.counted_packets(name);
+    }
+
+   private:
+    BackendBench& bench_;
+    FakeKernel& kernel_;
+  };
+
+  abi::Family family_;
+  abi::Backend* backend_ = nullptr;
+};
+
+}  // namespace sluice::test

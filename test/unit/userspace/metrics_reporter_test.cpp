@@ -1,0 +1,124 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/userspace/metrics_reporter.hpp"
+
+#include <cppunit/extensions/HelperMacros.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "test/unit/userspace/backend_bench.hpp"
+
+namespace sluice::userspace {
+namespace {
+
+using namespace std::chrono_literals;
+
+RelaySettings two_threads() {
+  RelaySettings settings;
+  settings.threads = 2;
+  return settings;
+}
+
+class MetricsReporterTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(MetricsReporterTest);
+  CPPUNIT_TEST(one_family_speaks_for_the_engine);
+  CPPUNIT_TEST(engines_are_summed_up);
+  CPPUNIT_TEST(a_family_tells_what_is_its_own);
+  CPPUNIT_TEST(it_tells_by_itself);
+  CPPUNIT_TEST(the_last_one_to_retire_is_told);
+  CPPUNIT_TEST_SUITE_END();
+
+  static constexpr const char* kAccepted = "sluice_userspace_connections_accepted_total{}";
+  std::shared_ptr<Engine> engine_;
+  test::RelayHost v4_host_;
+  test::RelayHost v6_host_;
+
+ public:
+  // Fixtures live until all tests have run; threads are not to.
+  void setUp() override { engine_ = std::make_shared<Engine>(two_threads()); }
+  void tearDown() override { engine_ = nullptr; }
+
+ private:
+  std::unique_ptr<MetricsReporter> reporter(test::RelayHost& host, abi::Family family) {
+    return std::make_unique<MetricsReporter>(host, family, engine_, 1h);
+  }
+
+  void one_family_speaks_for_the_engine() {
+    auto v4 = reporter(v4_host_, abi::Family::kIpv4);
+    auto v6 = reporter(v6_host_, abi::Family::kIpv6);
+    CPPUNIT_ASSERT(v4->leads());
+    CPPUNIT_ASSERT(!v6->leads());
+    engine_->statistics()[0]->accepted.add(3);
+    engine_->statistics()[1]->accepted.add(4);
+    v4->report();
+    v6->report();
+    CPPUNIT_ASSERT_EQUAL(7.0, v4_host_.served().at(kAccepted));
+    CPPUNIT_ASSERT(!v6_host_.served().contains(kAccepted));
+    v4 = nullptr;
+    CPPUNIT_ASSERT(v6->leads());
+    v6->report();
+    CPPUNIT_ASSERT_EQUAL(7.0, v6_host_.served().at(kAccepted));
+  }
+
+  void engines_are_summed_up() {
+    auto v4 = reporter(v4_host_, abi::Family::kIpv4);
+    engine_->statistics()[0]->udp_clients.add(2);
+    engine_ = std::make_shared<Engine>(two_threads());
+    auto v6 = reporter(v6_host_, abi::Family::kIpv6);
+    engine_->statistics()[1]->udp_clients.add(3);
+    v4->report();
+    CPPUNIT_ASSERT_EQUAL(5.0, v4_host_.served().at("sluice_userspace_udp_clients{}"));
+  }
+
+  void a_family_tells_what_is_its_own() {
+    auto v6 = reporter(v6_host_, abi::Family::kIpv6);
+    const auto face = std::make_shared<Face>("a/b", abi::Protocol::kTcp, abi::Family::kIpv6, FaceKind::kCluster,
+                                             BalancerSettings(), 1);
+    face->balancer().set_affinity(100);
+    const SocketAddress endpoint(abi::Family::kIpv6, test::loopback(abi::Family::kIpv6), 80);
+    face->balancer().set_endpoints({&endpoint, 1});
+    face->balancer().next(test::loopback(abi::Family::kIpv6), 1);
+    v6->add(face);
+    v6->set_portals(7, 2, 1);
+    v6->report();
+    auto served = v6_host_.served();
+    CPPUNIT_ASSERT_EQUAL(7.0, served.at("sluice_userspace_portals{ip_family=\"IPv6\"}"));
+    CPPUNIT_ASSERT_EQUAL(2.0, served.at("sluice_userspace_claims{ip_family=\"IPv6\"}"));
+    CPPUNIT_ASSERT_EQUAL(1.0, served.at("sluice_userspace_claim_conflicts{ip_family=\"IPv6\"}"));
+    CPPUNIT_ASSERT_EQUAL(1.0, served.at("sluice_userspace_affinity_clients{ip_family=\"IPv6\"}"));
+    CPPUNIT_ASSERT_EQUAL(0.0, served.at("sluice_userspace_endpoints_passed_over{ip_family=\"IPv6\"}"));
+    v6->remove(face);
+    v6->report();
+    CPPUNIT_ASSERT_EQUAL(0.0, v6_host_.served().at("sluice_userspace_affinity_clients{ip_family=\"IPv6\"}"));
+  }
+
+  void it_tells_by_itself() {
+    const MetricsReporter reporter(v4_host_, abi::Family::kIpv4, engine_, 1ms);
+    engine_->statistics()[0]->accepted.add(5);
+    const auto told = [&] {
+      const auto served = v4_host_.served();
+      const auto found = served.find(kAccepted);
+      return found != served.end() && found->second == 5;
+    };
+    const auto end = std::chrono::steady_clock::now() + 20s;
+    while (!told() && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(1ms);
+    CPPUNIT_ASSERT(told());
+  }
+
+  void the_last_one_to_retire_is_told() {
+    auto v4 = reporter(v4_host_, abi::Family::kIpv4);
+    auto v6 = reporter(v6_host_, abi::Family::kIpv6);
+    CPPUNIT_ASSERT(!v4->retire());
+    CPPUNIT_ASSERT(v6->retire());
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(MetricsReporterTest);
+
+}  // namespace
+}  // namespace sluice::userspace

@@ -1,0 +1,398 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Every key of the backend's settings: default, good values, refused ones with their whole
+// sentence; and that docs/operations.md has the same keys and defaults.
+#include "plugins/userspace/settings.hpp"
+
+#include <cppunit/extensions/HelperMacros.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plugins/userspace/setting_values.hpp"
+#include "sluice/sdk/address.hpp"
+#include "sluice/sdk/error.hpp"
+
+namespace sluice::userspace {
+namespace {
+
+using namespace std::chrono_literals;
+using Given = std::vector<std::pair<std::string, std::string>>;
+
+sdk::Options options(const Given& given) {
+  std::vector<abi::Option> flat;
+  for (const auto& [key, value] : given) {
+    flat.push_back({{key.data(), key.size()}, {value.data(), value.size()}});
+  }
+  return sdk::Options(abi::ArrayView{flat.data(), flat.size(), sizeof(abi::Option), 0});
+}
+
+Settings read(const Given& given, abi::Family family = abi::Family::kIpv4) {
+  return read_settings(options(given), family);
+}
+
+// "key: sentence", or nothing.
+std::string refusal(const Given& given, abi::Family family = abi::Family::kIpv4) {
+  try {
+    read(given, family);
+  } catch (const sdk::Failure& failure) {
+    CPPUNIT_ASSERT(failure.code() == abi::Code::kInvalid);
+    const std::string out = failure.object() + ": " + failure.what();
+    CPPUNIT_ASSERT_MESSAGE(out + " does not fit", out.size() < 512);
+    return out;
+  }
+  return "";
+}
+
+// A list in brackets becomes key[0], key[1], …
+Given written(const std::string& key, const std::string& value) {
+  if (!value.starts_with('[')) return {{key, value}};
+  Given out;
+  std::istringstream parts(value.substr(1, value.size() - 2));
+  for (std::string part; std::getline(parts, part, ',');) {
+    out.emplace_back(key + "[" + std::to_string(out.size()) + "]", part.substr(part.find_first_not_of(' ')));
+  }
+  return out;
+}
+
+struct Good {
+  std::string value;
+  std::function<bool(const Settings&)> arrives;
+};
+struct Case {
+  std::string key;
+  std::vector<Good> good;
+  std::vector<std::string> bad;  // of a list: one element
+};
+using S = const Settings&;
+
+const std::vector<Case>& cases() {
+  static const std::vector<Case> all{
+      {"balance",
+       {{"leastConnections", [](S s) { return s.balancer.balance == Balance::kLeastConnections; }},
+        {"powerOfTwoChoices", [](S s) { return s.balancer.balance == Balance::kTwoChoices; }}},
+       {"", "roundrobin", "random"}},
+      {"dialTimeouts",
+       {{"[1ms]", [](S s) { return s.relay.dial_timeouts == std::vector{1ms}; }},
+        {"[1s, 1m, 2.5s]",
+         [](S s) {
+           return s.relay.dial_timeouts == std::vector<std::chrono::milliseconds>{1s, 1min, 2500ms};
+         }},
+        {"[1s, 2s, 3s, 4s, 5s, 6s, 7s, 8s, 9s, 10s, 11s, 12s, 13s, 14s, 15s, 16s]",
+         [](S s) { return s.relay.dial_timeouts.size() == 16 && s.relay.dial_timeouts[9] == 10s; }}},
+       {"", "0s", "61s", "1", "-1s"}},
+      {"drainTimeout",
+       {{"0s", [](S s) { return s.relay.drain == 0s; }}, {"24h", [](S s) { return s.relay.drain == 24h; }}},
+       {"", "24h1ms", "30", "soon"}},
+      {"maxAffinityClients",
+       {{"1", [](S s) { return s.balancer.max_affinity_clients == 1; }},
+        {"10000000", [](S s) { return s.balancer.max_affinity_clients == 10'000'000; }}},
+       {"", "0", "10000001", "1k", "-1"}},
+      {"maxConnections",
+       {{"1", [](S s) { return s.relay.max_connections == 1; }},
+        {"10000000", [](S s) { return s.relay.max_connections == 10'000'000; }}},
+       {"", "10000001", "1.5", "-1"}},
+      {"maxUDPClients",
+       {{"1", [](S s) { return s.relay.max_udp_clients == 1; }},
+        {"10000000", [](S s) { return s.relay.max_udp_clients == 10'000'000; }}},
+       {"", "0", "10000001"}},
+      {"outlierFailures",
+       {{"0", [](S s) { return s.balancer.outliers.failures == 0; }},
+        {"1000", [](S s) { return s.balancer.outliers.failures == 1000; }}},
+       {"", "1001", "never"}},
+      {"outlierFirstPause",
+       {{"1ms", [](S s) { return s.balancer.outliers.first_pause == 1ms; }},
+        {"1m", [](S s) { return s.balancer.outliers.first_pause == 1min; }}},
+       {"", "0s", "25h"}},
+      {"outlierLongestPause",
+       {{"1s", [](S s) { return s.balancer.outliers.longest_pause == 1s; }},
+        {"24h", [](S s) { return s.balancer.outliers.longest_pause == 24h; }}},
+       {"", "0s", "25h"}},
+      {"pipeSize",
+       {{"4096", [](S s) { return s.relay.pipe_bytes == 4096; }},
+        {"16777216", [](S s) { return s.relay.pipe_bytes == 16777216; }}},
+       {"", "4095", "16777217", "64Ki"}},
+      {"proxyProtocol",
+       {{"[shop/cart, shop/cart:http, mail/*]",
+         [](S s) {
+           return s.proxy_protocol == std::vector<std::string>{"shop/cart", "shop/cart:http", "mail/*"};
+         }}},
+       {"", "cart", "/cart", "shop/", "*/cart", "*", "shop/*:http", "shop/cart:", "shop/Cart", "a/b/c"}},
+      {"tcpIdleTimeout",
+       {{"1ms", [](S s) { return s.relay.tcp_idle_timeout == 1ms; }},
+        {"720h", [](S s) { return s.relay.tcp_idle_timeout == 720h; }}},
+       {"", "721h", "5"}},
+      {"tcpKeepalive",
+       {{"0s", [](S s) { return s.relay.tcp_keepalive == 0s; }},
+        {"1s", [](S s) { return s.relay.tcp_keepalive == 1s; }},
+        {"9h", [](S s) { return s.relay.tcp_keepalive == 9h; }}},
+       {"", "1500ms", "9h1s"}},
+      {"threads",
+       {{"1", [](S s) { return s.relay.threads == 1; }}, {"256", [](S s) { return s.relay.threads == 256; }}},
+       {"", "257", "0x2", "two"}},
+      {"userspace.listenAddress",
+       {{"192.0.2.1",
+         [](S s) { return s.listen_address && sdk::to_string(*s.listen_address, abi::Family::kIpv4) == "192.0.2.1"; }},
+        {"", [](S s) { return !s.listen_address; }},
+        {"::", [](S s) { return !s.listen_address; }},
+        {"2001:db8::1", [](S s) { return !s.listen_address; }}},
+       {"eth0", "192.0.2.1:80", "[::]"}},
+      {"userspace.portRange",
+       {{"0-0", [](S s) { return s.proxy_ports.any(); }},
+        {"30000-32767",
+         [](S s) {
+           return s.proxy_ports == PortRange{30000, 32767};
+         }},
+        {"30000+500",
+         [](S s) {
+           return s.proxy_ports == PortRange{30000, 30500};
+         }},
+        {"8080",
+         [](S s) {
+           return s.proxy_ports == PortRange{8080, 8080};
+         }},
+        {"65535",
+         [](S s) {
+           return s.proxy_ports == PortRange{65535, 65535};
+         }}},
+       {"x", "65536", "2000-1000", "65000+600", "1-2-3", "-5", "5-", " 5"}},
+      {"userspace.udpTimeout",
+       {{"10s", [](S s) { return s.relay.udp_timeout == 10s; }},
+        {"1ns", [](S s) { return s.relay.udp_timeout == 1ms; }},
+        {"1h0m0s", [](S s) { return s.relay.udp_timeout == 1h; }}},
+       {"", "0s", "10"}},
+      {"whenEndpointRemoved",
+       {{"drain", [](S s) { return s.relay.when_removed == WhenRemoved::kDrain; }},
+        {"reset", [](S s) { return s.relay.when_removed == WhenRemoved::kReset; }}},
+       {"", "Keep", "close"}},
+  };
+  return all;
+}
+
+bool equal(const Settings& a, const Settings& b) {
+  return a.listen_address.has_value() == b.listen_address.has_value() &&
+         (!a.listen_address || sdk::equal(*a.listen_address, *b.listen_address)) && a.proxy_ports == b.proxy_ports &&
+         a.relay == b.relay && a.balancer == b.balancer && a.proxy_protocol == b.proxy_protocol;
+}
+
+class SettingsTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(SettingsTest);
+  CPPUNIT_TEST(every_key_has_a_case);
+  CPPUNIT_TEST(nothing_given_is_every_default_given);
+  CPPUNIT_TEST(good_values_arrive_and_change_nothing_else);
+  CPPUNIT_TEST(bad_values_are_refused_with_what_is_allowed);
+  CPPUNIT_TEST(the_listen_address_of_the_other_family_is_every_address);
+  CPPUNIT_TEST(localhost_is_refused_in_either_family);
+  CPPUNIT_TEST(pauses_that_contradict_each_other_are_refused);
+  CPPUNIT_TEST(a_list_too_long_is_refused);
+  CPPUNIT_TEST(unknown_keys_are_refused_by_name);
+  CPPUNIT_TEST(a_list_where_a_value_belongs_is_refused);
+  CPPUNIT_TEST(proxy_protocol_matches_what_it_names);
+  CPPUNIT_TEST(durations);
+  CPPUNIT_TEST(the_documentation_has_every_key_and_default);
+  CPPUNIT_TEST_SUITE_END();
+
+  void every_key_has_a_case() {
+    std::set<std::string> known, tested;
+    for (const SettingKey& key : setting_keys()) known.emplace(key.key);
+    for (const Case& one : cases()) tested.insert(one.key);
+    CPPUNIT_ASSERT_EQUAL(setting_keys().size(), known.size());
+    CPPUNIT_ASSERT(known == tested);
+  }
+
+  void nothing_given_is_every_default_given() {
+    CPPUNIT_ASSERT(equal(Settings{}, read({})));
+    Given all;
+    for (const SettingKey& key : setting_keys()) {
+      const Given given = written(std::string(key.key), std::string(key.as_default));
+      CPPUNIT_ASSERT_EQUAL(key.list, key.as_default.starts_with('['));
+      CPPUNIT_ASSERT_MESSAGE(std::string(key.key), equal(Settings{}, read(given)));
+      all.insert(all.end(), given.begin(), given.end());
+    }
+    CPPUNIT_ASSERT(equal(Settings{}, read(all)));
+  }
+
+  void good_values_arrive_and_change_nothing_else() {
+    for (const Case& one : cases()) {
+      for (const Good& good : one.good) {
+        const std::string what = one.key + ": " + good.value;
+        const Given given = written(one.key, good.value);
+        CPPUNIT_ASSERT_EQUAL_MESSAGE(what, std::string(), refusal(given));
+        CPPUNIT_ASSERT_MESSAGE(what, good.arrives(read(given)));
+        for (const Case& other : cases()) {
+          if (other.key == one.key || other.good.empty()) continue;
+          if (other.key.starts_with("outlier") && one.key.starts_with("outlier")) continue;  // they bound each other
+          Given both = written(other.key, other.good[0].value);
+          both.insert(both.end(), given.begin(), given.end());
+          const Settings settings = read(both);
+          CPPUNIT_ASSERT_MESSAGE(what + " beside " + other.key,
+                                 good.arrives(settings) && other.good[0].arrives(settings));
+        }
+      }
+    }
+  }
+
+  void bad_values_are_refused_with_what_is_allowed() {
+    for (const SettingKey& key : setting_keys()) {
+      for (const Case& one : cases()) {
+        if (one.key != key.key) continue;
+        CPPUNIT_ASSERT_MESSAGE(one.key, !one.bad.empty());
+        const std::string name = one.key + (key.list ? "[0]" : "");
+        for (const std::string& bad : one.bad) {
+          CPPUNIT_ASSERT_EQUAL(name + ": '" + bad + "' is not a possible value; allowed: " + std::string(key.allowed),
+                               refusal({{name, bad}}));
+        }
+      }
+    }
+    // One of them whole, so that the form is seen.
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("whenEndpointRemoved: 'close' is not a possible value; allowed: keep, drain or reset"),
+        refusal({{"whenEndpointRemoved", "close"}}));
+  }
+
+  void the_listen_address_of_the_other_family_is_every_address() {
+    const Given given{{"userspace.listenAddress", "2001:db8::1"}};
+    CPPUNIT_ASSERT(!read(given, abi::Family::kIpv4).listen_address);
+    const auto address = read(given, abi::Family::kIpv6).listen_address;
+    CPPUNIT_ASSERT(address && sdk::to_string(*address, abi::Family::kIpv6) == "2001:db8::1");
+    CPPUNIT_ASSERT(!read({{"userspace.listenAddress", "192.0.2.1"}}, abi::Family::kIpv6).listen_address);
+  }
+
+  void localhost_is_refused_in_either_family() {
+    for (const abi::Family family : {abi::Family::kIpv4, abi::Family::kIpv6}) {
+      for (const std::string address : {"127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"}) {
+        CPPUNIT_ASSERT_EQUAL("userspace.listenAddress: '" + address +
+                                 "': cannot proxy on localhost; allowed: an address of this node, or 0.0.0.0 or :: "
+                                 "(--bind-address)",
+                             refusal({{"userspace.listenAddress", address}}, family));
+      }
+    }
+  }
+
+  void pauses_that_contradict_each_other_are_refused() {
+    CPPUNIT_ASSERT_EQUAL(std::string("outlierFirstPause: '2m': the first pause of 120000 ms is longer than the longest "
+                                     "one of 60000 ms; allowed: at most as long"),
+                         refusal({{"outlierFirstPause", "2m"}}));
+    CPPUNIT_ASSERT_EQUAL(std::string("outlierLongestPause: '1ms': the first pause of 1000 ms is longer than the "
+                                     "longest one of 1 ms; allowed: at most as long"),
+                         refusal({{"outlierLongestPause", "1ms"}}));
+    CPPUNIT_ASSERT_EQUAL(std::string(), refusal({{"outlierFirstPause", "2m"}, {"outlierLongestPause", "2m"}}));
+  }
+
+  void a_list_too_long_is_refused() {
+    Given given;
+    for (int i = 0; i < 17; ++i) given.emplace_back("dialTimeouts[" + std::to_string(i) + "]", "1s");
+    CPPUNIT_ASSERT_EQUAL(std::string("dialTimeouts[16]: '1s': the list has more than 16; allowed: a list of 1 to 16 "
+                                     "durations from 1ms to 1m"),
+                         refusal(given));
+  }
+
+  void unknown_keys_are_refused_by_name() {
+    const auto unknown = [](const std::string& key) { return refusal({{key, "1"}}); };
+    CPPUNIT_ASSERT_EQUAL(std::string("thread: unknown setting; did you mean threads?"), unknown("thread"));
+    CPPUNIT_ASSERT_EQUAL(std::string("maxUdpClients: unknown setting; did you mean maxUDPClients?"),
+                         unknown("maxUdpClients"));
+    CPPUNIT_ASSERT_EQUAL(std::string("dialTimeout[0]: unknown setting; did you mean dialTimeouts?"),
+                         unknown("dialTimeout[0]"));
+    const std::string other = unknown("queues.depth");
+    CPPUNIT_ASSERT_MESSAGE(other, other.starts_with("queues.depth: unknown setting; the userspace backend knows "));
+    for (const SettingKey& key : setting_keys()) {
+      CPPUNIT_ASSERT_MESSAGE(other, other.find(" " + std::string(key.key)) != std::string::npos);
+    }
+  }
+
+  void a_list_where_a_value_belongs_is_refused() {
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("threads[0]: is a list or a map; allowed for threads: 0 (one for each processor), or a number up "
+                    "to 256"),
+        refusal({{"threads[0]", "1"}}));
+    CPPUNIT_ASSERT_EQUAL(std::string("balance.kind: is a list or a map; allowed for balance: roundRobin, "
+                                     "leastConnections or powerOfTwoChoices"),
+                         refusal({{"balance.kind", "1"}}));
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("dialTimeouts: is no list; allowed for dialTimeouts: a list of 1 to 16 durations from 1ms to 1m"),
+        refusal({{"dialTimeouts", "1s"}}));
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("dialTimeouts[x]: is no list; allowed for dialTimeouts: a list of 1 to 16 durations from 1ms to "
+                    "1m"),
+        refusal({{"dialTimeouts[x]", "1s"}}));
+  }
+
+  void proxy_protocol_matches_what_it_names() {
+    const Settings settings = read(written("proxyProtocol", "[shop/cart, shop/till:http, mail/*]"));
+    CPPUNIT_ASSERT(settings.uses_proxy_protocol("shop", "cart", ""));
+    CPPUNIT_ASSERT(settings.uses_proxy_protocol("shop", "cart", "http"));
+    CPPUNIT_ASSERT(settings.uses_proxy_protocol("shop", "till", "http"));
+    CPPUNIT_ASSERT(settings.uses_proxy_protocol("mail", "anything", "smtp"));
+    CPPUNIT_ASSERT(!settings.uses_proxy_protocol("shop", "till", "https"));
+    CPPUNIT_ASSERT(!settings.uses_proxy_protocol("shop", "till", ""));
+    CPPUNIT_ASSERT(!settings.uses_proxy_protocol("shop", "cart2", "http"));
+    CPPUNIT_ASSERT(!settings.uses_proxy_protocol("sho", "cart", ""));
+    CPPUNIT_ASSERT(!settings.uses_proxy_protocol("mailbox", "anything", ""));
+    CPPUNIT_ASSERT(!Settings{}.uses_proxy_protocol("shop", "cart", ""));
+  }
+
+  void durations() {
+    const std::vector<std::pair<std::string, std::chrono::milliseconds>> good{{"0", 0ms},
+                                                                              {"0s", 0ms},
+                                                                              {"1ns", 1ms},
+                                                                              {"1us", 1ms},
+                                                                              {"1000us", 1ms},
+                                                                              {"1001us", 2ms},
+                                                                              {"2\u00b5s", 1ms},
+                                                                              {"2\u03bcs", 1ms},
+                                                                              {"250ms", 250ms},
+                                                                              {".5s", 500ms},
+                                                                              {"1.s", 1000ms},
+                                                                              {"1.25s", 1250ms},
+                                                                              {"1m30s", 90s},
+                                                                              {"1h0m0s", 1h},
+                                                                              {"0.1s", 100ms},
+                                                                              {"1.5h", 90min},
+                                                                              {"2562047h", 2562047h},
+                                                                              {"0.123456789123s", 124ms}};
+    for (const auto& [text, value] : good) {
+      const auto read = parse_duration(text);
+      CPPUNIT_ASSERT_MESSAGE(text, read.has_value());
+      CPPUNIT_ASSERT_EQUAL_MESSAGE(text, value.count(), read->count());
+    }
+    for (const std::string bad : {"", "5", "s", ".s", "-1s", "+1s", "1 s", "1x", "1s ", "1d", "3000000h", "1e3s",
+                                  "99999999999999999999s", "2562047h2562047h"}) {
+      CPPUNIT_ASSERT_MESSAGE(bad, !parse_duration(bad));
+    }
+  }
+
+  void the_documentation_has_every_key_and_default() {
+    const char* folder = std::getenv("SLUICE_SRCDIR");
+    CPPUNIT_ASSERT_MESSAGE("SLUICE_SRCDIR is not set", folder != nullptr);
+    std::ifstream file(std::string(folder) + "/docs/operations.md");
+    const std::regex row(R"(\| `([A-Za-z.]+)` \| (?:`([^`]*)`)? ?\| [^|]+ \|)");
+    std::map<std::string, std::string> documented;
+    bool inside = false;
+    for (std::string line; std::getline(file, line);) {
+      if (line.starts_with("## ")) inside = line == "## Userspace mode: settings";
+      if (std::smatch match; inside && std::regex_match(line, match, row)) documented[match[1]] = match[2];
+    }
+    std::map<std::string, std::string> known;
+    for (const SettingKey& key : setting_keys()) known.emplace(key.key, key.as_default);
+    for (const auto& [key, value] : known) {
+      CPPUNIT_ASSERT_MESSAGE(key + " is not in docs/operations.md", documented.contains(key));
+      CPPUNIT_ASSERT_EQUAL_MESSAGE(key, value, documented[key]);
+    }
+    CPPUNIT_ASSERT_EQUAL(known.size(), documented.size());
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(SettingsTest);
+
+}  // namespace
+}  // namespace sluice::userspace

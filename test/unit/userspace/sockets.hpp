@@ -1,0 +1,63 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Sockets on the loopback for tests of what opens ports.
+#pragma once
+
+#include <cppunit/TestAssert.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstdint>
+
+#include "plugins/userspace/descriptor.hpp"
+#include "plugins/userspace/socket_address.hpp"
+#include "sluice/sdk/address.hpp"
+
+namespace sluice::test {
+
+inline abi::Address loopback(abi::Family family) {
+  return *sdk::parse_address(family == abi::Family::kIpv6 ? "::1" : "127.0.0.1", family);
+}
+
+inline bool has_ipv6() {
+  const userspace::Descriptor socket(::socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  const userspace::SocketAddress address(abi::Family::kIpv6, loopback(abi::Family::kIpv6), 0);
+  return socket && bind(socket.get(), address.get(), address.size()) == 0;
+}
+
+// A bound socket, 0: of a port the kernel chooses. Empty: the port is in use.
+inline userspace::Descriptor bound(abi::Family family, int type, const abi::Address& address, std::uint16_t port) {
+  userspace::Descriptor socket(::socket(sdk::socket_family(family), type | SOCK_CLOEXEC, 0));
+  CPPUNIT_ASSERT(socket);
+  const userspace::SocketAddress where(family, address, port);
+  if (bind(socket.get(), where.get(), where.size()) == 0) return socket;
+  CPPUNIT_ASSERT_EQUAL(EADDRINUSE, errno);
+  return {};
+}
+
+inline std::uint16_t port_of(const userspace::Descriptor& socket) {
+  userspace::SocketAddress address;
+  socklen_t size = userspace::SocketAddress::capacity();
+  CPPUNIT_ASSERT_EQUAL(0, getsockname(socket.get(), address.get(), &size));
+  return address.port();
+}
+
+// One that nobody had a moment ago, for TCP and UDP, at all addresses.
+inline std::uint16_t free_port(abi::Family family) {
+  for (;;) {
+    const userspace::Descriptor tcp = bound(family, SOCK_STREAM, {}, 0);
+    const userspace::Descriptor udp = bound(family, SOCK_DGRAM, {}, port_of(tcp));
+    if (udp) return port_of(tcp);
+  }
+}
+
+// 0, or the errno with which a connection to the loopback ends.
+inline int connect_error(abi::Family family, std::uint16_t port) {
+  const userspace::Descriptor socket(::socket(sdk::socket_family(family), SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const userspace::SocketAddress where(family, loopback(family), port);
+  return connect(socket.get(), where.get(), where.size()) == 0 ? 0 : errno;
+}
+
+}  // namespace sluice::test

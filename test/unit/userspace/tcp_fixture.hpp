@@ -1,0 +1,189 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Sockets on loopback and an engine between them, for tests of the TCP relay.
+#pragma once
+
+#include <cppunit/extensions/HelperMacros.h>
+#include <dirent.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+#include <cerrno>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "plugins/userspace/relay/engine.hpp"
+
+namespace sluice::userspace::test {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// Waits for what other threads bring about.
+inline bool eventually(const std::function<bool()>& condition) {
+  const auto deadline = std::chrono::steady_clock::now() + seconds(20);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  return true;
+}
+
+inline std::size_t open_descriptors() {
+  DIR* const dir = opendir("/proc/self/fd");
+  CPPUNIT_ASSERT(dir != nullptr);
+  std::size_t count = 0;
+  while (readdir(dir) != nullptr) ++count;
+  closedir(dir);
+  return count;
+}
+
+inline SocketAddress loopback(abi::Family family, std::uint16_t port) {
+  abi::Address address{};
+  if (family == abi::Family::kIpv6) {
+    address.bytes[15] = 1;
+  } else {
+    address.bytes[0] = 127;
+    address.bytes[3] = 1;
+  }
+  return SocketAddress(family, address, port);
+}
+
+inline abi::Family family_of(const SocketAddress& address) {
+  return address.family() == AF_INET6 ? abi::Family::kIpv6 : abi::Family::kIpv4;
+}
+
+// Nothing in a test waits for ever.
+inline void set_patience(const Descriptor& socket) {
+  const timeval patience{20, 0};
+  setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+  setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+}
+
+inline SocketAddress name_of(const Descriptor& socket) {
+  SocketAddress name;
+  socklen_t size = SocketAddress::capacity();
+  CPPUNIT_ASSERT_EQUAL(0, getsockname(socket.get(), name.get(), &size));
+  return name;
+}
+
+inline Descriptor new_socket(abi::Family family, int flags = 0) {
+  Descriptor socket(::socket(family == abi::Family::kIpv6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | flags, 0));
+  CPPUNIT_ASSERT(static_cast<bool>(socket));
+  set_patience(socket);
+  return socket;
+}
+
+inline Descriptor listening(abi::Family family, int flags = 0, int backlog = 128) {
+  Descriptor socket = new_socket(family, flags);
+  const SocketAddress any_port = loopback(family, 0);
+  CPPUNIT_ASSERT_EQUAL(0, bind(socket.get(), any_port.get(), any_port.size()));
+  CPPUNIT_ASSERT_EQUAL(0, listen(socket.get(), backlog));
+  return socket;
+}
+
+inline Descriptor accepted(const Descriptor& listener) {
+  Descriptor socket(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  CPPUNIT_ASSERT(static_cast<bool>(socket));
+  set_patience(socket);
+  return socket;
+}
+
+inline Descriptor connected(const SocketAddress& where) {
+  Descriptor socket = new_socket(family_of(where));
+  CPPUNIT_ASSERT_EQUAL(0, connect(socket.get(), where.get(), where.size()));
+  return socket;
+}
+
+inline void write_all(const Descriptor& socket, const std::string& text) {
+  CPPUNIT_ASSERT_EQUAL(static_cast<ssize_t>(text.size()), send(socket.get(), text.data(), text.size(), MSG_NOSIGNAL));
+}
+
+inline std::string read_exactly(const Descriptor& socket, std::size_t size) {
+  std::string text(size, '\0');
+  const ssize_t n = size == 0 ? 0 : recv(socket.get(), text.data(), size, MSG_WAITALL);
+  text.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
+  return text;
+}
+
+// 0 after the end of the stream, an errno otherwise, -1 when there is data.
+inline int how_it_ended(const Descriptor& socket) {
+  char byte = 0;
+  const ssize_t n = recv(socket.get(), &byte, 1, 0);
+  return n > 0 ? -1 : n == 0 ? 0 : errno;
+}
+
+inline void reset(Descriptor socket) {
+  const linger at_once{1, 0};
+  setsockopt(socket.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+}
+
+// Accepts nothing and has no room for more: who dials it hears nothing.
+class SilentEndpoint {
+ public:
+  explicit SilentEndpoint(abi::Family family = abi::Family::kIpv4) : listener_(listening(family, 0, 0)) {
+    const SocketAddress where = address();
+    for (int i = 0; i < 8; ++i) {
+      crowd_.push_back(new_socket(family, SOCK_NONBLOCK));
+      CPPUNIT_ASSERT(connect(crowd_.back().get(), where.get(), where.size()) == 0 || errno == EINPROGRESS);
+    }
+  }
+  SocketAddress address() const { return name_of(listener_); }
+
+ private:
+  Descriptor listener_;
+  std::vector<Descriptor> crowd_;
+};
+
+// An address where nobody listens.
+inline SocketAddress dead_endpoint(abi::Family family = abi::Family::kIpv4) { return name_of(listening(family)); }
+
+// An engine with one face before the given endpoints.
+class Relayed {
+ public:
+  explicit Relayed(const std::vector<SocketAddress>& endpoints, const RelaySettings& settings = one_thread(),
+                   abi::Family family = abi::Family::kIpv4, bool tells_client = false)
+      : face(std::make_shared<Face>("shop/cart:http", abi::Protocol::kTcp, family, FaceKind::kCluster,
+                                    BalancerSettings{}, 1)),
+        engine(std::make_unique<Engine>(settings)) {
+    face->balancer().set_endpoints(endpoints);
+    face->set_tells_client(tells_client);
+    Descriptor listener = listening(family, SOCK_NONBLOCK);
+    front = name_of(listener);
+    std::vector<Descriptor> sockets;
+    sockets.push_back(std::move(listener));
+    id = engine->serve(std::move(sockets), face);
+  }
+
+  static RelaySettings one_thread() {
+    RelaySettings settings;
+    settings.threads = 1;
+    return settings;
+  }
+
+  std::uint64_t sum(Counter ThreadStatistics::*counter) const {
+    std::uint64_t total = 0;
+    for (const auto& statistics : engine->statistics()) total += ((*statistics).*counter).get();
+    return total;
+  }
+  bool becomes(Counter ThreadStatistics::*counter, std::uint64_t value) const {
+    return eventually([&] { return sum(counter) == value; });
+  }
+  void replace_endpoints(const std::vector<SocketAddress>& endpoints) {
+    engine->endpoints_gone(face, face->balancer().set_endpoints(endpoints).gone);
+  }
+
+  FacePtr face;
+  std::unique_ptr<Engine> engine;
+  SocketAddress front;
+  ServingId id = 0;
+};
+
+}  // namespace sluice::userspace::test

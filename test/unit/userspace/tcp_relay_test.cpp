@@ -1,0 +1,301 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Bytes through the TCP relay: none lost, none out of order, and each end hears what the
+// other has done.
+#include <cppunit/extensions/HelperMacros.h>
+#include <poll.h>
+
+#include <atomic>
+#include <random>
+
+#include "test/unit/userspace/tcp_fixture.hpp"
+
+namespace sluice::userspace {
+namespace {
+
+using namespace test;
+
+// The same bytes again for the same seed, made in steps of any size.
+class Bytes {
+ public:
+  explicit Bytes(std::uint64_t seed) : state_(seed) {}
+  char next() {
+    state_ = state_ * 6364136223846793005U + 1442695040888963407U;
+    return static_cast<char>(state_ >> 56U);
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+bool write_stream(const Descriptor& socket, std::uint64_t seed, std::size_t size, std::size_t largest) {
+  Bytes bytes(seed);
+  std::mt19937 random(static_cast<unsigned>(seed));
+  std::string piece;
+  while (size > 0) {
+    piece.resize(std::min<std::size_t>(size, 1 + random() % largest));
+    for (char& byte : piece) byte = bytes.next();
+    std::size_t sent = 0;
+    while (sent < piece.size()) {
+      const ssize_t n = send(socket.get(), piece.data() + sent, piece.size() - sent, MSG_NOSIGNAL);
+      if (n <= 0) return false;
+      sent += static_cast<std::size_t>(n);
+    }
+    size -= piece.size();
+  }
+  return shutdown(socket.get(), SHUT_WR) == 0;
+}
+
+// How many bytes came that were the right ones, up to the end of the stream.
+std::size_t read_stream(const Descriptor& socket, std::uint64_t seed, std::size_t largest) {
+  Bytes bytes(seed);
+  std::mt19937 random(static_cast<unsigned>(seed) + 1);
+  std::string piece(largest, '\0');
+  std::size_t total = 0;
+  for (;;) {
+    const ssize_t n = recv(socket.get(), piece.data(), 1 + random() % largest, 0);
+    if (n <= 0) return n == 0 ? total : 0;
+    for (ssize_t i = 0; i < n; ++i) {
+      if (piece[static_cast<std::size_t>(i)] != bytes.next()) return 0;
+    }
+    total += static_cast<std::size_t>(n);
+  }
+}
+
+class TcpRelayTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(TcpRelayTest);
+  CPPUNIT_TEST(both_ways_at_once_ipv4);
+  CPPUNIT_TEST(both_ways_at_once_ipv6);
+  CPPUNIT_TEST(small_pieces_are_copied_without_pipes);
+  CPPUNIT_TEST(a_slow_reader_stops_the_writer_and_gets_everything);
+  CPPUNIT_TEST(a_client_that_has_sent_everything_still_gets_its_answer);
+  CPPUNIT_TEST(an_endpoint_that_has_sent_everything_still_gets_the_rest);
+  CPPUNIT_TEST(a_reset_by_the_client_reaches_the_endpoint);
+  CPPUNIT_TEST(a_reset_by_the_endpoint_reaches_the_client);
+  CPPUNIT_TEST(what_was_sent_before_a_reset_arrives);
+  CPPUNIT_TEST(an_idle_connection_is_reset_after_its_time);
+  CPPUNIT_TEST(the_client_is_told_by_proxy_protocol_ipv4);
+  CPPUNIT_TEST(the_client_is_told_by_proxy_protocol_ipv6);
+  CPPUNIT_TEST(many_connections_leave_nothing_behind);
+  CPPUNIT_TEST(connections_are_spread_over_threads);
+  CPPUNIT_TEST_SUITE_END();
+
+  // One connection between a client and an endpoint.
+  struct Path {
+    explicit Path(RelaySettings settings = Relayed::one_thread(), abi::Family family = abi::Family::kIpv4,
+                  bool tells_client = false)
+        : listener(listening(family)),
+          relay({name_of(listener)}, settings, family, tells_client),
+          client(connected(relay.front)),
+          server(accepted(listener)) {}
+    // The relay knows, too, that it is connected.
+    void settle() const {
+      write_all(client, "x");
+      CPPUNIT_ASSERT_EQUAL(std::string("x"), read_exactly(server, 1));
+    }
+    Descriptor listener;
+    Relayed relay;
+    Descriptor client;
+    Descriptor server;
+  };
+
+  static void both_ways(Path& path, std::size_t size, std::size_t largest) {
+    std::size_t to_server = 0;
+    std::size_t to_client = 0;
+    std::atomic<bool> written{true};
+    std::thread a([&] { written = write_stream(path.client, 1, size, largest) && written; });
+    std::thread b([&] { written = write_stream(path.server, 2, size, largest) && written; });
+    std::thread c([&] { to_server = read_stream(path.server, 1, largest); });
+    to_client = read_stream(path.client, 2, largest);
+    a.join();
+    b.join();
+    c.join();
+    CPPUNIT_ASSERT(written);
+    CPPUNIT_ASSERT_EQUAL(size, to_server);
+    CPPUNIT_ASSERT_EQUAL(size, to_client);
+    CPPUNIT_ASSERT(path.relay.becomes(&ThreadStatistics::open, 0));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{size}, path.relay.sum(&ThreadStatistics::bytes_to_endpoint));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{size}, path.relay.sum(&ThreadStatistics::bytes_to_client));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, path.relay.sum(&ThreadStatistics::ended_reset));
+  }
+
+  void both_ways_at_once_ipv4() {
+    Path path;
+    both_ways(path, std::size_t{12} << 20U, 300000);
+    CPPUNIT_ASSERT(path.relay.sum(&ThreadStatistics::pipes) > 0);
+  }
+
+  void both_ways_at_once_ipv6() {
+    RelaySettings settings = Relayed::one_thread();
+    settings.threads = 2;
+    settings.pipe_bytes = 65536;
+    Path path(settings, abi::Family::kIpv6);
+    both_ways(path, std::size_t{6} << 20U, 100000);
+  }
+
+  void small_pieces_are_copied_without_pipes() {
+    Path path;
+    for (int i = 0; i < 100; ++i) {
+      write_all(path.client, "ping");
+      CPPUNIT_ASSERT_EQUAL(std::string("ping"), read_exactly(path.server, 4));
+      write_all(path.server, "pong!");
+      CPPUNIT_ASSERT_EQUAL(std::string("pong!"), read_exactly(path.client, 5));
+    }
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, path.relay.sum(&ThreadStatistics::pipes));
+    CPPUNIT_ASSERT(path.relay.becomes(&ThreadStatistics::bytes_to_endpoint, 400));
+    CPPUNIT_ASSERT(path.relay.becomes(&ThreadStatistics::bytes_to_client, 500));
+  }
+
+  void a_slow_reader_stops_the_writer_and_gets_everything() {
+    Path path;
+    const std::string piece(65536, 'x');
+    std::size_t written = 0;
+    // The writer is stopped when nothing of it fits for a while.
+    for (pollfd ready{path.client.get(), POLLOUT, 0}; poll(&ready, 1, 300) == 1;) {
+      const ssize_t n = send(path.client.get(), piece.data(), piece.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+      if (n > 0) written += static_cast<std::size_t>(n);
+      CPPUNIT_ASSERT_MESSAGE("no back-pressure", written < (std::size_t{256} << 20U));
+    }
+    CPPUNIT_ASSERT_EQUAL(0, shutdown(path.client.get(), SHUT_WR));
+    std::size_t read = 0;
+    std::string buffer(65536, '\0');
+    for (;;) {
+      const ssize_t n = recv(path.server.get(), buffer.data(), buffer.size(), 0);
+      CPPUNIT_ASSERT(n >= 0);
+      if (n == 0) break;
+      read += static_cast<std::size_t>(n);
+    }
+    CPPUNIT_ASSERT_EQUAL(written, read);
+  }
+
+  void a_client_that_has_sent_everything_still_gets_its_answer() {
+    Path path;
+    write_all(path.client, "question");
+    shutdown(path.client.get(), SHUT_WR);
+    CPPUNIT_ASSERT_EQUAL(std::string("question"), read_exactly(path.server, 8));
+    CPPUNIT_ASSERT_EQUAL(0, how_it_ended(path.server));
+    write_all(path.server, "answer");
+    CPPUNIT_ASSERT_EQUAL(std::string("answer"), read_exactly(path.client, 6));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{1}, path.relay.sum(&ThreadStatistics::open));
+    path.server.close();
+    CPPUNIT_ASSERT_EQUAL(0, how_it_ended(path.client));
+    CPPUNIT_ASSERT(path.relay.becomes(&ThreadStatistics::open, 0));
+  }
+
+  void an_endpoint_that_has_sent_everything_still_gets_the_rest() {
+    Path path;
+    write_all(path.server, "greeting");
+    shutdown(path.server.get(), SHUT_WR);
+    CPPUNIT_ASSERT_EQUAL(std::string("greeting"), read_exactly(path.client, 8));
+    CPPUNIT_ASSERT_EQUAL(0, how_it_ended(path.client));
+    write_all(path.client, "upload");
+    CPPUNIT_ASSERT_EQUAL(std::string("upload"), read_exactly(path.server, 6));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{1}, path.relay.sum(&ThreadStatistics::open));
+    path.client.close();
+    CPPUNIT_ASSERT_EQUAL(0, how_it_ended(path.server));
+    CPPUNIT_ASSERT(path.relay.becomes(&ThreadStatistics::open, 0));
+  }
+
+  void a_reset_by_the_client_reaches_the_endpoint() {
+    Path path;
+    path.settle();
+    test::reset(std::move(path.client));
+    CPPUNIT_ASSERT_EQUAL(ECONNRESET, how_it_ended(path.server));
+    CPPUNIT_ASSERT(path.relay.becomes(&ThreadStatistics::ended_reset, 1));
+    CPPUNIT_ASSERT(path.relay.becomes(&ThreadStatistics::open, 0));
+  }
+
+  void a_reset_by_the_endpoint_reaches_the_client() {
+    Path path;
+    path.settle();
+    test::reset(std::move(path.server));
+    CPPUNIT_ASSERT_EQUAL(ECONNRESET, how_it_ended(path.client));
+    CPPUNIT_ASSERT(path.relay.becomes(&ThreadStatistics::ended_reset, 1));
+  }
+
+  void what_was_sent_before_a_reset_arrives() {
+    Path path;
+    write_all(path.server, "last words");
+    CPPUNIT_ASSERT(path.relay.becomes(&ThreadStatistics::bytes_to_client, 10));
+    test::reset(std::move(path.server));
+    CPPUNIT_ASSERT(path.relay.becomes(&ThreadStatistics::ended_reset, 1));
+    CPPUNIT_ASSERT_EQUAL(std::string("last words"), read_exactly(path.client, 10));
+    CPPUNIT_ASSERT_EQUAL(ECONNRESET, how_it_ended(path.client));
+  }
+
+  void an_idle_connection_is_reset_after_its_time() {
+    RelaySettings settings = Relayed::one_thread();
+    settings.tcp_idle_timeout = milliseconds(100);
+    settings.dial_timeouts = {milliseconds(50), milliseconds(5000)};
+    Path path(settings);
+    path.settle();
+    CPPUNIT_ASSERT_EQUAL(ECONNRESET, how_it_ended(path.client));
+    CPPUNIT_ASSERT_EQUAL(ECONNRESET, how_it_ended(path.server));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{1}, path.relay.sum(&ThreadStatistics::ended_idle));
+  }
+
+  static void tells_client(abi::Family family) {
+    Path path(Relayed::one_thread(), family, true);
+    const SocketAddress from = name_of(path.client);
+    const std::size_t length = family == abi::Family::kIpv6 ? 16 : 4;
+    std::string expected("\r\n\r\n\0\r\nQUIT\n", 12);
+    expected += '\x21';
+    expected += family == abi::Family::kIpv6 ? '\x21' : '\x11';
+    expected += '\0';
+    expected += static_cast<char>(2 * length + 4);
+    expected.append(reinterpret_cast<const char*>(from.address().bytes), length);
+    expected.append(reinterpret_cast<const char*>(path.relay.front.address().bytes), length);
+    for (const std::uint16_t port : {from.port(), path.relay.front.port()}) {
+      expected += static_cast<char>(port >> 8U);
+      expected += static_cast<char>(port & 0xffU);
+    }
+    // Before the client says anything: some endpoints speak first.
+    CPPUNIT_ASSERT_EQUAL(expected, read_exactly(path.server, expected.size()));
+    write_all(path.client, "hello");
+    CPPUNIT_ASSERT_EQUAL(std::string("hello"), read_exactly(path.server, 5));
+  }
+  void the_client_is_told_by_proxy_protocol_ipv4() { tells_client(abi::Family::kIpv4); }
+  void the_client_is_told_by_proxy_protocol_ipv6() { tells_client(abi::Family::kIpv6); }
+
+  void many_connections_leave_nothing_behind() {
+    const std::size_t before = open_descriptors();
+    {
+      const Descriptor listener = listening(abi::Family::kIpv4);
+      RelaySettings settings = Relayed::one_thread();
+      settings.threads = 2;
+      Relayed relay({name_of(listener)}, settings);
+      const std::size_t idle = open_descriptors();
+      for (int i = 0; i < 300; ++i) {
+        const Descriptor client = connected(relay.front);
+        const Descriptor server = accepted(listener);
+        write_all(client, "x");
+        CPPUNIT_ASSERT_EQUAL(std::string("x"), read_exactly(server, 1));
+      }
+      CPPUNIT_ASSERT(relay.becomes(&ThreadStatistics::open, 0));
+      CPPUNIT_ASSERT_EQUAL(std::uint64_t{300}, relay.sum(&ThreadStatistics::accepted));
+      CPPUNIT_ASSERT_EQUAL(idle, open_descriptors());
+      CPPUNIT_ASSERT_EQUAL(std::uint32_t{0}, relay.face->balancer().next({}, 0)->open());
+    }
+    CPPUNIT_ASSERT_EQUAL(before, open_descriptors());
+  }
+
+  void connections_are_spread_over_threads() {
+    const Descriptor listener = listening(abi::Family::kIpv4);
+    RelaySettings settings = Relayed::one_thread();
+    settings.threads = 2;
+    Relayed relay({name_of(listener)}, settings);
+    std::vector<Descriptor> ends;
+    for (int i = 0; i < 8; ++i) {
+      ends.push_back(connected(relay.front));
+      ends.push_back(accepted(listener));
+    }
+    CPPUNIT_ASSERT(relay.becomes(&ThreadStatistics::open, 8));
+    for (const auto& statistics : relay.engine->statistics()) CPPUNIT_ASSERT(statistics->open.get() >= 3);
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(TcpRelayTest);
+
+}  // namespace
+}  // namespace sluice::userspace
