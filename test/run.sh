@@ -223,7 +223,8 @@ build_clang() {
   "$@" "$src/test/sanitizers/build.sh" "$build/clang" clang++ "" --enable-sanitizers=address,undefined --enable-fuzzing
 }
 build_thread() {
-  "$@" "$src/test/sanitizers/build.sh" "$build/thread" g++ test/unit/unit_tests --enable-sanitizers=thread
+  "$@" "$src/test/sanitizers/build.sh" "$build/thread" g++ \
+    "test/unit/unit_tests test/unit/userspace_tests" --enable-sanitizers=thread
 }
 build_packages() {
   "$@" sh -c '[ -e "$2/done" ] || { "$1" "$2" "$3" && : >"$2/done"; }' \
@@ -300,15 +301,17 @@ end_reports() { tap reports 60 "$src/test/sanitizers/reports.sh" "$reports"; }
 part_asan() {
   clang_build || return
   begin_reports address
-  unit_tests unit_tests iptables_tests
+  unit_tests unit_tests iptables_tests userspace_tests
   system="$src/test/system/run.py --builddir $instrumented"
   # The short form takes each source once, and both families and protocols; the configurations of the
   # daemon differ in rules, which the part system looks at.
   # shellcheck disable=SC2086
-  if [ "$long" != 0 ]; then watched system 3600 python3 $system
+  if [ "$long" != 0 ]; then
+    for backend in iptables userspace; do watched "system-$backend" 3600 python3 $system --backend "$backend"; done
   else
     watched system-manifests 600 python3 $system --source manifests --family v6 --protocol udp
     watched system-apiserver 600 python3 $system --source apiserver --family v4 --protocol tcp
+    watched system-userspace 600 python3 $system --backend userspace --short --filter cases_userspace --filter cases_relay
   fi
   end_reports
 }
@@ -319,16 +322,20 @@ part_fuzz() {
   tap targets 36000 "$src/test/fuzz/fuzz.sh" --builddir "$instrumented" --seconds "$fuzz_seconds" --jobs "$SLUICE_JOBS"
 }
 
-# Threads: the core's unit tests, and the daemon with the print example while everything
-# changes; in the long form with real packets too.
+# Threads: unit tests of the core and of the backend that has threads, and the daemon with the print example while
+# everything changes; in the long form with real packets too.
 part_tsan() {
   instrumented thread "the build for threads" || return
   begin_reports thread
-  unit_tests unit_tests
+  unit_tests unit_tests userspace_tests
   if [ "$long" != 0 ]; then change_seconds=300; else change_seconds=20; fi
   watched change 1200 python3 "$src/test/sanitizers/daemon_under_change.py" --builddir "$instrumented" \
     --seconds "$change_seconds"
-  if [ "$long" != 0 ]; then watched system 3600 python3 "$src/test/system/run.py" --builddir "$instrumented"; fi
+  if [ "$long" != 0 ]; then
+    for backend in iptables userspace; do
+      watched "system-$backend" 3600 python3 "$src/test/system/run.py" --builddir "$instrumented" --backend "$backend"
+    done
+  fi
   end_reports
 }
 
@@ -362,7 +369,9 @@ if [ "$with_build" = 1 ] && [ "$chosen" != " lint" ]; then
   "$src/packaging/install-deps.sh" build test >"$logs/install.log" 2>&1 ||
     { one "packaging/install-deps.sh build test" 10 sh -c "cat '$logs/install.log'; false"; tail -20 "$logs/install.log"; finish; }
   begin build
-  one "the build, warnings being errors" 1500 "$src/packaging/build.sh" "$build" --enable-werror ||
+  # Lines for backtraces and no more: types for debuggers are a third of the time a compiler takes.
+  one "the build, warnings being errors" 1500 env CXXFLAGS="${CXXFLAGS:--g1 -O2}" \
+    "$src/packaging/build.sh" "$build" --enable-werror ||
     { end; tail -30 "$logs/build.log"; finish; }
   end
 fi

@@ -2,8 +2,9 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# A build with sanitizers, with its test programs, less optimised for speed of building
-# and for readable reports. Usage: build.sh BUILDDIR COMPILER PROGRAMS CONFIGURE-OPTION…
+# A build with sanitizers, with its test programs, for speed of building less optimised and
+# with lines but not types for debuggers; reports are readable all the same. Usage:
+#   build.sh BUILDDIR COMPILER PROGRAMS CONFIGURE-OPTION…
 # PROGRAMS are those of make check that are wanted; all when empty.
 set -eu
 src=$(cd "$(dirname "$0")/../.." && pwd)
@@ -12,7 +13,7 @@ CXX=$2
 programs=$3
 shift 3
 if command -v ccache >/dev/null 2>&1; then CXX="ccache $CXX"; fi
-CXXFLAGS='-g -O1'
+CXXFLAGS='-g1 -O1'
 export CXX CXXFLAGS
 "$src/packaging/build.sh" "$build" "$@"
 exec make --no-print-directory -C "$build" -j "${SLUICE_JOBS:-$(nproc)}" check TESTS= ${programs:+"check_PROGRAMS=$programs"}
