@@ -129,8 +129,8 @@ def wrong_token(t):
     daemon = t.bench.daemon
     daemon.stop()
     daemon.start(t.bench.source.daemon_flags("kubeconfig-badtoken"), t.bench.flags)
-    line = daemon.wait_logged("401", seconds=10)
-    t.require(line is not None and "192.168.0.3" in line, f"no line names the server and the refusal: {line}")
+    line = daemon.wait_logged("192.168.0.3", "answers 401", seconds=10)
+    t.require(line is not None, f"no line names the server and the refusal: {daemon.log_tail()}")
     daemon.check_alive()
     daemon.stop()
     t.bench.start_daemon()
