@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <ctime>
+#include <new>
 #include <system_error>
 #include <utility>
 
@@ -39,17 +40,44 @@ EventLoop::EventLoop()
 EventLoop::~EventLoop() { free_retired(); }
 
 int EventLoop::add(int fd, std::uint32_t events, EventHandler* handler) noexcept {
+  std::uint32_t slot = free_slots_;
+  if (slot == kNoSlot) {
+    try {
+      slots_.emplace_back();
+    } catch (const std::bad_alloc&) {
+      return ENOMEM;
+    }
+    slot = static_cast<std::uint32_t>(slots_.size() - 1);
+  } else {
+    free_slots_ = slots_[slot].next_free;
+  }
   epoll_event event{};
   event.events = events;
-  event.data.ptr = handler;
-  return epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : errno;
+  event.data.u64 = std::uint64_t{slots_[slot].generation} << 32 | slot;
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
+    const int failure = errno;
+    forget(slot);
+    return failure;
+  }
+  if (handler->loop_ != nullptr) forget(handler->slot_);
+  slots_[slot].handler = handler;
+  handler->loop_ = this;
+  handler->slot_ = slot;
+  return 0;
 }
 
-int EventLoop::modify(int fd, std::uint32_t events, EventHandler* handler) noexcept {
-  epoll_event event{};
-  event.events = events;
-  event.data.ptr = handler;
-  return epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event) == 0 ? 0 : errno;
+void EventLoop::forget(std::uint32_t slot) noexcept {
+  Slot& forgotten = slots_[slot];
+  forgotten.handler = nullptr;
+  ++forgotten.generation;
+  forgotten.next_free = free_slots_;
+  free_slots_ = slot;
+}
+
+void EventLoop::deliver(const epoll_event& event) noexcept {
+  const Slot& slot = slots_[static_cast<std::uint32_t>(event.data.u64)];
+  if (slot.handler == nullptr || slot.generation != event.data.u64 >> 32) return;
+  slot.handler->on_events(event.events);
 }
 
 void EventLoop::remove(int fd) noexcept { epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr); }
@@ -128,8 +156,7 @@ void EventLoop::run() noexcept {
     const int count = epoll_wait(epoll_.get(), events.data(), kBatch, patience());
     now_ = clock();
     for (int i = 0; i < count; ++i) {
-      static_cast<EventHandler*>(events[static_cast<std::size_t>(i)].data.ptr)
-          ->on_events(events[static_cast<std::size_t>(i)].events);
+      deliver(events[static_cast<std::size_t>(i)]);
     }
     run_timers();
     free_retired();

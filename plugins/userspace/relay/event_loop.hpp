@@ -25,13 +25,21 @@
 
 namespace sluice::userspace {
 
-// What epoll calls. Lives as long as its descriptor is watched, plus the batch.
+class EventLoop;
+
+// What epoll calls. Hears of the descriptor it was added with last, until it ends itself. The loop outlives it.
 class EventHandler {
  public:
+  EventHandler() = default;
+  EventHandler(const EventHandler&) = delete;
+  EventHandler& operator=(const EventHandler&) = delete;
+  inline virtual ~EventHandler();
   virtual void on_events(std::uint32_t events) noexcept = 0;
 
- protected:
-  ~EventHandler() = default;
+ private:
+  friend class EventLoop;
+  EventLoop* loop_ = nullptr;  // that it was added to
+  std::uint32_t slot_ = 0;
 };
 
 // Fires once at its deadline. Unlinks itself when it ends.
@@ -76,9 +84,9 @@ class EventLoop {
 
   // The rest: the loop's thread only (or no thread runs it yet).
 
-  // 0 or an errno. `handler` lives until the descriptor is closed or removed, and the batch is over.
+  // 0 or an errno. Closing the descriptor removes it. From then on the handler may still hear of it, but not any more
+  // when it was added with another one.
   [[nodiscard]] int add(int fd, std::uint32_t events, EventHandler* handler) noexcept;
-  [[nodiscard]] int modify(int fd, std::uint32_t events, EventHandler* handler) noexcept;
   void remove(int fd) noexcept;
 
   // Replaces an earlier deadline of the same timer.
@@ -92,18 +100,31 @@ class EventLoop {
   static Nanoseconds clock() noexcept;
 
  private:
+  friend class EventHandler;
   static constexpr int kBatch = 256;
+  static constexpr std::uint32_t kNoSlot = ~std::uint32_t{0};
+  // Events name a slot and its generation, not the handler: while a program is being started, the new process has
+  // copies of all descriptors, and one that we have closed is still watched, though its handler may be gone.
+  struct Slot {
+    EventHandler* handler = nullptr;
+    std::uint32_t generation = 0;
+    std::uint32_t next_free = kNoSlot;
+  };
   struct Wake final : EventHandler {
     explicit Wake(EventLoop& owner) noexcept : loop(owner) {}
     void on_events(std::uint32_t events) noexcept override;
     EventLoop& loop;
   };
 
+  void deliver(const epoll_event& event) noexcept;
+  void forget(std::uint32_t slot) noexcept;
   void run_posted() noexcept;
   void run_timers() noexcept;
   void free_retired() noexcept;
   int patience() const noexcept;  // milliseconds until the next deadline; -1: for ever
 
+  std::vector<Slot> slots_;
+  std::uint32_t free_slots_ = kNoSlot;
   Descriptor epoll_;
   Descriptor wake_fd_;
   Wake wake_{*this};
@@ -115,5 +136,9 @@ class EventLoop {
   std::vector<std::function<void()>> posted_;
   std::vector<std::function<void()>> running_;
 };
+
+EventHandler::~EventHandler() {
+  if (loop_ != nullptr) loop_->forget(slot_);
+}
 
 }  // namespace sluice::userspace

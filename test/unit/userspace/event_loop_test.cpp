@@ -59,6 +59,8 @@ class EventLoopTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(what_is_posted_runs_in_order_on_the_loop);
   CPPUNIT_TEST(events_reach_their_handler);
   CPPUNIT_TEST(a_retired_object_outlives_the_batch);
+  CPPUNIT_TEST(what_is_closed_here_and_open_elsewhere_is_nobodys);
+  CPPUNIT_TEST(a_handler_hears_of_its_last_descriptor_only);
   CPPUNIT_TEST_SUITE_END();
 
   EventLoop loop_;
@@ -120,6 +122,45 @@ class EventLoopTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(ssize_t{1}, write(pair.there.get(), "x", 1));
     loop_.run();
     CPPUNIT_ASSERT((seen & EPOLLIN) != 0);
+  }
+
+  void run_for_a_moment() {
+    Alarm end([&] { loop_.stop(); });
+    loop_.arm(end, EventLoop::clock() + 20 * kMillisecond);
+    loop_.run();
+  }
+
+  // A program that is being started has a copy of every descriptor for a moment, as dup() makes one here: closing ours
+  // does not end the watch then.
+  void what_is_closed_here_and_open_elsewhere_is_nobodys() {
+    Pair pair;
+    bool called = false;
+    auto reader = std::make_unique<Reader>([&](std::uint32_t) { called = true; });
+    CPPUNIT_ASSERT_EQUAL(0, loop_.add(pair.here.get(), EPOLLIN | EPOLLET, reader.get()));
+    const Descriptor copy(dup(pair.here.get()));
+    pair.here.close();
+    reader.reset();
+    // Where the old one may have been.
+    auto another = std::make_unique<Reader>([&](std::uint32_t) { called = true; });
+    Pair other;
+    CPPUNIT_ASSERT_EQUAL(0, loop_.add(other.here.get(), EPOLLIN | EPOLLET, another.get()));
+    CPPUNIT_ASSERT_EQUAL(ssize_t{1}, write(pair.there.get(), "x", 1));
+    run_for_a_moment();
+    CPPUNIT_ASSERT(!called);
+  }
+
+  void a_handler_hears_of_its_last_descriptor_only() {
+    Pair first, second;
+    int calls = 0;
+    Reader reader([&](std::uint32_t) { ++calls; });
+    CPPUNIT_ASSERT_EQUAL(0, loop_.add(first.here.get(), EPOLLIN | EPOLLET, &reader));
+    const Descriptor copy(dup(first.here.get()));
+    first.here.close();
+    CPPUNIT_ASSERT_EQUAL(0, loop_.add(second.here.get(), EPOLLIN | EPOLLET, &reader));
+    CPPUNIT_ASSERT_EQUAL(ssize_t{1}, write(first.there.get(), "x", 1));
+    CPPUNIT_ASSERT_EQUAL(ssize_t{1}, write(second.there.get(), "x", 1));
+    run_for_a_moment();
+    CPPUNIT_ASSERT_EQUAL(1, calls);
   }
 
   void a_retired_object_outlives_the_batch() {
