@@ -8,11 +8,12 @@ import time
 from lib import addresses as a
 from lib import observed
 from lib.addresses import E1, E2, E3, E4
-from lib.cases import EXT, POD, case, own_daemon
+from lib.cases import EXT, POD, Skip, case, own_daemon
+from lib.episode import WATCHED
 from lib.objects import ready
 from lib.relay import PORTS, Client, Holdings, Server, carry, crowd, many_ports, metric, most_descriptors, require_whole, silence
 
-LONG = "SLUICE_LONG" in os.environ
+LONG = os.environ.get("SLUICE_LONG", "0") != "0"
 MIB = 1 << 20
 TCP = ("tcp",)
 USERSPACE = ("userspace",)
@@ -111,7 +112,7 @@ def slow_readers(t):
     counts = slow.stop()
     t.require(counts["failed"] == 0 and counts["open"] == number, f"slow readers: {counts}")
     grown = most - before.resident_kib
-    t.require(grown < 4096 + 8 * number, f"the daemon grew by {grown} KiB for {number} of them")
+    t.require(WATCHED or grown < 4096 + 8 * number, f"the daemon grew by {grown} KiB for {number} of them")
     sent = server.stop()["bytes_down"]
     # What the kernels of three hosts keep for them, and no more: a sender that is not held up sends 1 GiB each.
     t.require(sent < number * 40 * MIB, f"the endpoint could send {sent >> 20} MiB to {number} readers that read next to nothing")
@@ -153,13 +154,15 @@ def churn(t):
     t.wait_until(lambda: (now := Holdings(t)).descriptors <= before.descriptors + 8 and now.sockets <= before.sockets + 8,
                  f"the daemon holds no more than before, {before}")
     now = Holdings(t)
-    t.require(now.resident_kib < before.resident_kib + 4096, f"memory: {before} became {now}")
+    t.require(WATCHED or now.resident_kib < before.resident_kib + 4096, f"memory: {before} became {now}")
     require_whole(t, servers)
 
 
 @own_daemon(None, "out of descriptors: accepting pauses and goes on, one line says so, and every client is served in the end",
             backends=USERSPACE, sources=("manifests",))
 def out_of_descriptors(t):
+    if WATCHED:
+        raise Skip("the sanitizers need descriptors of their own to look at an object, and complain of it where there are none")
     port = next(PORTS)
     server = Server(t, E1, port)
     front = relayed(t, [ready(E1)], port)

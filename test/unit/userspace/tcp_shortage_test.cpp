@@ -9,12 +9,20 @@
 #include <mutex>
 
 #include "plugins/userspace/relay/pipe_pool.hpp"
+#include "test/unit/skip.hpp"
 #include "test/unit/userspace/tcp_fixture.hpp"
 
 namespace sluice::userspace {
 namespace {
 
 using namespace test;
+
+// Clang's sanitizer looks at an object through a pipe, and complains of the object where there are no descriptors.
+#ifdef __has_feature
+constexpr bool kNeedsDescriptors = __has_feature(undefined_behavior_sanitizer);
+#else
+constexpr bool kNeedsDescriptors = false;
+#endif
 
 // While it lives, this process can open no more than `spare` descriptors.
 class FewDescriptors {
@@ -67,6 +75,10 @@ class TcpShortageTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE_END();
 
   void scarce(std::size_t spare) {
+    if (kNeedsDescriptors) {
+      skip("the sanitizer needs descriptors of its own");
+      return;
+    }
     const Descriptor listener = listening(abi::Family::kIpv4);
     Relayed relay({name_of(listener)});
     Heard heard;
