@@ -76,7 +76,7 @@ class TcpShortageTest : public CppUnit::TestFixture {
 
   void scarce(std::size_t spare) {
     if (kNeedsDescriptors) {
-      skip("the sanitizer needs descriptors of its own");
+      sluice::test::skip("the sanitizer needs descriptors of its own");
       return;
     }
     const Descriptor listener = listening(abi::Family::kIpv4);
