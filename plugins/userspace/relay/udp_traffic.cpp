@@ -18,9 +18,10 @@
 namespace sluice::userspace {
 namespace {
 
-// Of one event; then the next descriptor has its turn.
-constexpr int kRequestBatches = 4;
-constexpr int kReplyBatches = 2;
+// Of one event; then the next descriptor has its turn. More replies than requests: what was carried one way is not to be
+// lost in the queue of the way back while more is taken in.
+constexpr int kRequestBatches = 2;
+constexpr int kReplyBatches = 8;
 constexpr std::size_t kEndpointsTried = 4;  // for one datagram, as the ladder of TCP
 constexpr int kEvictions = 2;               // for one descriptor: another thread may be quicker
 
