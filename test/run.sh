@@ -184,7 +184,7 @@ part_system() {
   short=--short
   [ "$long" = 0 ] || short=
   # shellcheck disable=SC2086
-  tap cases 900 python3 "$system" --builddir "$build" --lanes 5 $short \
+  tap cases 900 python3 "$system" --builddir "$build" --lanes 4 $short \
     --results "$logs/system-nft.json" --keep-logs "$logs/system"
   # shellcheck disable=SC2086
   tap churn 900 python3 "$system" --builddir "$build" --churn $short --keep-logs "$logs/system-churn"
