@@ -1,0 +1,51 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Keeps kube-ipvs0 and its addresses of one family; the other family's instance shares the link.
+// The apply thread only.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "plugins/ipvs/links/link_kernel.hpp"
+#include "sluice/sdk/logger.hpp"
+
+namespace sluice::ipvs {
+
+class AddressWriter {
+ public:
+  // `kernel` outlives this.
+  AddressWriter(LinkKernel& kernel, abi::Family family, sdk::Logger log);
+
+  // Makes the link when it is missing; reads its addresses. A link of that name that is no dummy is an error that says what
+  // to do. Throws sdk::Failure.
+  void refresh();
+  // As refresh(), but makes nothing.
+  void look();
+
+  const std::set<abi::Address>& held() const noexcept { return held_; }
+
+  // What is held already (or not) costs nothing. Throw sdk::Failure; refresh() is needed then.
+  void bind(const std::vector<abi::Address>& addresses);
+  void unbind(const std::vector<abi::Address>& addresses);
+
+  // What is damaged of what was written, in a phrase: the link is gone or another one, addresses are missing. Addresses others
+  // have added stay and are no damage. Throws sdk::Failure.
+  std::optional<std::string> find_damage();
+
+  // Takes our family's addresses off, and the link once it carries none of the other family.
+  void remove_all();
+
+ private:
+  LinkKernel& kernel_;
+  abi::Family family_;
+  sdk::Logger log_;
+  int index_ = 0;  // 0: there is no link
+  std::set<abi::Address> held_;
+  std::set<abi::Address> bound_;  // by us: what find_damage() looks for
+};
+
+}  // namespace sluice::ipvs

@@ -1,0 +1,41 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What one service port asks for: virtual servers, entries of sets, addresses (BEH 6.3–6.8). Pure.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "plugins/ipvs/servers/server_writer.hpp"
+#include "plugins/ipvs/sets/set_spec.hpp"
+#include "plugins/ipvs/settings.hpp"
+#include "sluice/abi/node.hpp"
+#include "sluice/abi/service.hpp"
+
+namespace sluice::ipvs {
+
+// What plans depend on: other values take a full transaction.
+struct PlanFacts {
+  abi::Family family{};
+  abi::Address node_ip{};
+  std::vector<abi::Address> node_port_addresses;  // concrete ones, whatever nodePortAddresses says; sorted
+  std::set<abi::Address> local_addresses;         // of other links than kube-ipvs0: these are never bound
+  std::string scheduler;
+  bool operator==(const PlanFacts&) const = default;
+};
+PlanFacts plan_facts(abi::Family family, const abi::NodeFacts& node, const Settings& settings);
+
+struct ServicePlan {
+  std::string name;                    // printed
+  std::vector<WantedServer> servers;   // in the order of the frontends
+  std::vector<SetItem> items;          // sorted, without duplicates
+  std::vector<abi::Address> addresses; // to be bound; without duplicates
+  std::vector<ServerKey> closed;       // for KUBE-IPVS-OUT-FILTER
+};
+
+// Throws sdk::Failure (kInvalid) for a name that could not be written into a rule or a file.
+ServicePlan plan_service(const PlanFacts& facts, const abi::ServicePort& port);
+
+}  // namespace sluice::ipvs

@@ -1,0 +1,52 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Keeps the iptables part in the kernel: one restore, and only when something is different.
+// The apply thread only.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "plugins/common/netfilter/kernel_session.hpp"
+#include "plugins/ipvs/rules/rule_plan.hpp"
+
+namespace sluice::ipvs {
+
+class RuleWriter {
+ public:
+  using Now = std::function<std::uint64_t()>;  // nanoseconds
+
+  // `kernel` outlives this.
+  RuleWriter(netfilter::Kernel& kernel, abi::Family family, Now now);
+  ~RuleWriter();
+
+  // Reads the kernel once and writes the difference to `plan`: chains whose content differs as a whole (atomically), jumps
+  // that are missing; foreign rules stay as they are and where they are. Sets the plan names must exist. Throws sdk::Failure.
+  void write_full(const RulePlan& plan);
+  // The same without reading: compares with what was written. REQUIRES: a write_full() that has not been followed by a throw
+  // or by damage. A single rule that comes or goes (KUBE-IPVS-OUT-FILTER) is one line.
+  void write_change(const RulePlan& plan);
+  // Whether write_change() would write anything.
+  bool differs(const RulePlan& plan) const;
+
+  // As in mode iptables: generation number with nf_tables, a look each time with the old one, rested.
+  std::optional<std::string> find_damage();
+
+  // Removes jumps and chains, but those for which `keep` says so; chains somebody else's rule leads to are emptied only.
+  // Jumps of other backends to chains that are kept stay.
+  void remove_all(const std::function<bool(netfilter::Table, const std::string& chain)>& keep);
+
+  std::size_t rules() const noexcept;  // owned
+  // What the last writing call cost: lines, waiting for the lock of the old iptables, and for the tools.
+  const netfilter::KernelSession& session() const noexcept;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace sluice::ipvs

@@ -1,0 +1,91 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The sets of BEH 6.7: what they are called, what is in them. Pure.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "sluice/abi/types.hpp"
+#include "sluice/sdk/address.hpp"
+
+namespace sluice::ipvs {
+
+// In the order of BEH 6.7.
+enum class SetId : std::uint8_t {
+  kLoopBack,
+  kClusterIp,
+  kExternalIp,
+  kExternalIpLocal,
+  kLoadBalancer,
+  kLoadBalancerFirewall,
+  kLoadBalancerLocal,
+  kLoadBalancerSourceIp,
+  kLoadBalancerSourceCidr,
+  kNodePortTcp,
+  kNodePortLocalTcp,
+  kNodePortUdp,
+  kNodePortLocalUdp,
+  kNodePortSctp,
+  kNodePortLocalSctp,
+  kHealthCheckNodePort,
+  kIpvsAddresses,
+};
+inline constexpr std::size_t kSets = 17;
+
+enum class SetType : std::uint8_t { kIpPortIp, kIpPort, kIpPortNet, kPorts, kIp };
+
+struct SetSpec {
+  SetId id;
+  std::string_view ipv4_name;  // "KUBE-CLUSTER-IP"
+  SetType type;
+  std::string_view comment;    // of the rules that use it
+};
+const SetSpec& spec(SetId id) noexcept;
+std::array<SetId, kSets> all_sets() noexcept;
+
+// IPv6: "KUBE-6-CLUSTER-IP", cut to 31 characters.
+std::string set_name(SetId id, abi::Family family);
+// "hash:ip,port,ip", …
+std::string_view type_name(SetType type) noexcept;
+
+// One entry of any set; what its type has no use for is zero. kIpPortIp and kIpPortNet: `other`
+// with `other_length` bits.
+struct SetEntry {
+  abi::Address address{};
+  abi::Address other{};
+  std::uint16_t port = 0;
+  abi::Protocol protocol{};  // 0 where the type has none
+  std::uint8_t other_length = 0;
+  bool operator==(const SetEntry& o) const noexcept {
+    return address == o.address && other == o.other && port == o.port && protocol == o.protocol &&
+           other_length == o.other_length;
+  }
+  bool operator<(const SetEntry& o) const noexcept {
+    if (address != o.address) return address < o.address;
+    if (port != o.port) return port < o.port;
+    if (protocol != o.protocol) return protocol < o.protocol;
+    if (other != o.other) return other < o.other;
+    return other_length < o.other_length;
+  }
+};
+struct SetEntryHash {
+  std::size_t operator()(const SetEntry& entry) const noexcept;
+};
+
+// As ipset prints it: "10.0.0.1,tcp:80,10.0.0.0/8", "30001".
+std::string to_string(const SetEntry& entry, SetType type, abi::Family family);
+
+// One entry in one set.
+struct SetItem {
+  SetId set{};
+  SetEntry entry;
+  bool operator==(const SetItem& o) const noexcept { return set == o.set && entry == o.entry; }
+  bool operator<(const SetItem& o) const noexcept { return set != o.set ? set < o.set : entry < o.entry; }
+};
+
+}  // namespace sluice::ipvs

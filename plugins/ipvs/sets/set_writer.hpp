@@ -1,0 +1,64 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Keeps the sets: knows what the kernel holds since refresh(), writes only what is different, lets
+// them grow. The apply thread only.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "plugins/ipvs/sets/set_kernel.hpp"
+
+namespace sluice::ipvs {
+
+using SetContents = std::unordered_set<SetEntry, SetEntryHash>;
+
+class SetWriter {
+ public:
+  // `kernel` outlives this.
+  SetWriter(SetKernel& kernel, abi::Family family);
+
+  // One dump of each set of ours; one that is missing is made; one of another type, or for another family,
+  // is replaced under its name by swap (rules that use it keep working, or it is an error that says so).
+  // After it held() is what the kernel has. Throws sdk::Failure.
+  void refresh();
+  // As refresh(), but makes nothing: what an earlier process left. Empty sets where there are none.
+  void look();
+
+  const SetContents& held(SetId set) const noexcept { return held_[static_cast<std::size_t>(set)]; }
+  // Bit number SetId: it has entries. What rules are written for depends on it (BEH 6.8).
+  std::uint32_t filled() const noexcept;
+
+  // What is held already (or not, for remove) costs nothing. A set that would be more than full is made
+  // anew with twice the room and swapped in: no packet meets a set with less in it. Throw sdk::Failure;
+  // refresh() is needed then.
+  void add(const std::vector<SetItem>& items);
+  void remove(const std::vector<SetItem>& items);
+
+  // What is damaged, in a phrase; empty when all is as written. Compares the number of entries each time,
+  // which costs one small message for each set, and all entries of one set after the other, so that a
+  // replaced entry is found as well: every set within `sweep` calls.
+  static constexpr unsigned kSweep = 2;
+  std::optional<std::string> find_damage();
+
+  // Destroys all our sets but those for which `keep` says so, waiting a little for rules that are just
+  // being let go of. Names of those somebody else's rule uses are returned: they are emptied only.
+  std::vector<std::string> remove_all(const std::function<bool(const std::string& name)>& keep);
+
+  std::uint64_t messages() const { return kernel_.messages(); }
+
+ private:
+  SetKernel& kernel_;
+  abi::Family family_;
+  std::array<SetContents, kSets> held_;
+  std::array<std::uint32_t, kSets> most_{};  // room in the kernel
+  unsigned next_sweep_ = 0;
+};
+
+}  // namespace sluice::ipvs

@@ -1,0 +1,70 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What all service ports together want, and what changes when one of them does. Several of them may want the same
+// address, entry or virtual server. Pure.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "plugins/ipvs/plan.hpp"
+
+namespace sluice::ipvs {
+
+// Of a service port: printed name and protocol.
+using PortId = std::pair<std::string, abi::Protocol>;
+
+// What is to be written. Sorted, without duplicates.
+struct Changes {
+  std::vector<WantedServer> put;
+  std::vector<ServerKey> drop;
+  std::vector<SetItem> add;
+  std::vector<SetItem> remove;
+  std::vector<abi::Address> bind;
+  std::vector<abi::Address> unbind;
+};
+
+class Wanted {
+ public:
+  // Replaces what `id` wanted. A virtual server that another service port has already is not given to this one: the name of the
+  // other is returned with it; whoever had it first keeps it until it goes, then the next in the order of names gets it.
+  struct Conflict {
+    ServerKey key;
+    std::string owner;
+  };
+  std::vector<Conflict> put(const PortId& id, ServicePlan plan);
+  void remove(const PortId& id);
+  void clear();
+
+  // What has changed since the last call. Order of size of the changes, not of the cluster.
+  Changes take_changes();
+  // Everything, as if nothing had been there before.
+  Changes everything() const;
+
+  bool wants(const SetItem& item) const;
+  bool wants(const abi::Address& address) const;
+  bool wants(const ServerKey& key) const;
+  const std::set<ServerKey>& closed() const noexcept;  // KUBE-IPVS-OUT-FILTER
+  std::vector<PortId> ids() const;
+  std::size_t size() const noexcept;
+  // Those that got a virtual server since the last call, because somebody else went.
+  std::vector<PortId> take_gained();
+
+  Wanted();
+  ~Wanted();
+  Wanted(const Wanted&) = delete;
+  Wanted& operator=(const Wanted&) = delete;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace sluice::ipvs
