@@ -14,7 +14,8 @@ DEMO="iproute2 iptables procps"
 PACKAGE="debhelper dpkg-dev"
 TEST="libcppunit-dev conntrack iproute2 ipset iptables nftables procps python3 openssl curl clang libclang-rt-dev llvm
   man-db prometheus util-linux binutils $PACKAGE lintian mmdebstrap
-  haproxy socat nginx libnginx-mod-stream"
+  haproxy socat nginx libnginx-mod-stream
+  qemu-system-x86 busybox-static kmod ipvsadm"
 # Of these, tests start their own; this machine is not to serve anything because it was tested on.
 SERVERS="haproxy nginx"
 

@@ -16,7 +16,7 @@ set -u
 src=$(cd "$(dirname "$0")/.." && pwd)
 build=$src/build-test
 long=${SLUICE_LONG:-0}
-parts="lint check apiserver kernel system demo bench asan fuzz tsan package dist"
+parts="lint check apiserver kernel system vm demo bench asan fuzz tsan package dist"
 chosen=
 with_build=1
 
@@ -168,11 +168,14 @@ part_apiserver() { tap test 300 python3 "$src/test/apiserver/test_apiserver.py";
 
 # A backend without the daemon, against a real kernel.
 part_kernel() {
-  make -C "$build" -j "$SLUICE_JOBS" test/system/iptables_roundtrip test/system/userspace_roundtrip >"$logs/kernel.log" 2>&1
+  make -C "$build" -j "$SLUICE_JOBS" test/system/iptables_roundtrip test/system/userspace_roundtrip \
+    test/system/ipset_roundtrip test/system/ipvs_rules_roundtrip >"$logs/kernel.log" 2>&1
   SLUICE_BUILDDIR=$build
   export SLUICE_BUILDDIR
   tap iptables 300 "$src/test/system/iptables_kernel_test.sh" "$build/test/system/iptables_roundtrip"
   tap userspace 120 "$src/test/system/iptables_kernel_test.sh" "$build/test/system/userspace_roundtrip"
+  tap ipset 120 "$src/test/system/ipset_kernel_test.sh" "$build/test/system/ipset_roundtrip"
+  tap ipvs-rules 180 "$src/test/system/iptables_kernel_test.sh" "$build/test/system/ipvs_rules_roundtrip"
 }
 
 # Every case runs in peace; those that share a daemon again while everything around them
@@ -204,10 +207,48 @@ part_system() {
   if [ "$long" != 0 ]; then tap selftest 3600 python3 "$src/test/system/selftest.py" --builddir "$build"; fi
 }
 
+# in_vm NAME LIMIT KERNEL OPTION…: system tests in a virtual machine with that kernel. There is more patience in it
+# than in the limit: what hangs is to be said by the machine, with its console.
+in_vm() {
+  vm_name=$1
+  vm_limit=$2
+  vm_kernel=$3
+  shift 3
+  tap "$vm_name" $((vm_limit + 300)) python3 "$src/test/vm/run" --builddir "$build" --kernel "$vm_kernel" \
+    --limit "$vm_limit" --results "$logs/vm-$vm_name" --console "$logs/vm-$vm_name.console" -- \
+    python3 "$src/test/system/run.py" --builddir "$build" --results "$logs/vm-$vm_name/results.json" \
+    --keep-logs "$logs/vm-$vm_name" "$@"
+  sed -n 's,^test/vm/run: ,    ,p' "$logs/vm-$vm_name.err" >>"$failures"
+}
+
+# Kernels of Debian, with what this machine's may lack: mode ipvs, SCTP, and the old iptables as a kernel of its time has
+# it. In the long form everything, on each kernel.
+part_vm() {
+  make -C "$build" -j "$SLUICE_JOBS" test/system/ipvs_roundtrip >"$logs/vm.log" 2>&1
+  tap selftest 600 python3 "$src/test/vm/selftest.py" --builddir "$build"
+  for vm_release in 6.1 6.12; do
+    tap "servers-$vm_release" 900 python3 "$src/test/vm/run" --builddir "$build" --kernel "$vm_release" --limit 600 -- \
+      "$build/test/system/ipvs_roundtrip"
+    if [ "$long" = 0 ]; then break; fi
+  done
+  if [ "$long" = 0 ]; then
+    in_vm ipvs 900 6.1 --backend ipvs --short
+    in_vm sctp 300 6.1 --protocol sctp --source manifests
+    # Each way of the rules once: cluster IP, nobody there, policies, ranges, node ports, memory, repair.
+    in_vm legacy 900 6.1 --iptables legacy --short --family v4 --protocol tcp \
+      --filter 2 --filter 13 --filter 22 --filter 56 --filter 63 --filter 74 --filter 100
+    return
+  fi
+  for vm_release in 6.1 6.12; do
+    for backend in iptables ipvs userspace; do in_vm "$backend-$vm_release" 14400 "$vm_release" --backend "$backend"; done
+    in_vm "legacy-$vm_release" 14400 "$vm_release" --iptables legacy
+  done
+}
+
 part_demo() { one "the demo answers as it says" 300 "$src/packaging/demo/demo.sh" --build-dir "$build"; }
 
 part_bench() {
-  if [ "$long" = 0 ]; then tap smoke 180 python3 "$src/test/bench/bench.py" --builddir "$build" --smoke
+  if [ "$long" = 0 ]; then tap smoke 300 python3 "$src/test/bench/bench.py" --builddir "$build" --smoke
   else one "the benchmark" 3600 python3 "$src/test/bench/bench.py" --builddir "$build" --json "$logs/bench.json"; fi
 }
 
@@ -301,7 +342,7 @@ end_reports() { tap reports 60 "$src/test/sanitizers/reports.sh" "$reports"; }
 part_asan() {
   clang_build || return
   begin_reports address
-  unit_tests unit_tests iptables_tests userspace_tests
+  unit_tests unit_tests iptables_tests ipvs_tests userspace_tests
   system="$src/test/system/run.py --builddir $instrumented"
   # The short form takes each source once, and both families and protocols; the configurations of the
   # daemon differ in rules, which the part system looks at.

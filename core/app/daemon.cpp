@@ -93,6 +93,11 @@ base::Status Daemon::start() {
   service_health_.start();
   if (auto status = observe_.start(); !status.ok()) return status;
   events_.record(starting_event(settings_.node_name, kVersion));
+  if (settings_.backend == "ipvs") {
+    const auto event = ipvs_deprecation_event(settings_.node_name);
+    base::log_warning("app", event.note);
+    events_.record(event);
+  }
   store_->start();
   return source_->start();
 }
@@ -179,7 +184,7 @@ base::Result<std::future<base::Status>> Daemon::start_loop(base::Family family) 
   options.intervals.min = settings_.min_sync_period;
   options.intervals.retry = settings_.sync_period;
   options.intervals.max = std::max<base::Clock::Duration>(kFullSyncInterval, settings_.sync_period);
-  options.verify_every = settings_.sync_period;
+  options.verify_every = sync::verify_interval(settings_.sync_period);
   auto health = std::make_unique<ServiceHealthCounts>();
   auto conntrack_feed = std::make_unique<ConntrackFeed>();
   auto conntrack = make_conntrack(family);

@@ -17,6 +17,13 @@ ClusterEvent starting_event(const std::string& node, const std::string& version)
   return {ClusterEvent::Type::normal, "Starting", kStart, "sluiced " + version, Regarding::node(node)};
 }
 
+ClusterEvent ipvs_deprecation_event(const std::string& node) {
+  return {ClusterEvent::Type::warning, "IPVSDeprecation", kStart,
+          "mode ipvs is deprecated in Kubernetes since 1.35; kube-proxy turns it off in 1.40 and removes it in 1.43. "
+          "sluiced goes on serving it, and a node can be changed to another mode at any time",
+          Regarding::node(node)};
+}
+
 ClusterEvent bind_failed_event(const std::string& node, const std::string& reason, const std::string& sentence) {
   return {ClusterEvent::Type::warning, reason, kStart, sentence, Regarding::node(node)};
 }

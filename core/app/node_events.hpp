@@ -15,6 +15,8 @@
 namespace sluice::app {
 
 kube::ClusterEvent starting_event(const std::string& node, const std::string& version);
+// What is said at each start in mode ipvs, as kube-proxy does.
+kube::ClusterEvent ipvs_deprecation_event(const std::string& node);
 // `reason` is FailedToStartProxierHealthcheck or FailedToStartMetricServer.
 kube::ClusterEvent bind_failed_event(const std::string& node, const std::string& reason, const std::string& sentence);
 // `sentences`: not empty.

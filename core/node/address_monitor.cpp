@@ -3,11 +3,8 @@
 
 #include "core/node/address_monitor.hpp"
 
-#include <linux/netlink.h>
-#include <linux/rtnetlink.h>
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -26,24 +23,10 @@ int poll_timeout(base::Clock::Time now, base::Clock::Time due) {
 
 }  // namespace
 
-base::Status AddressMonitor::subscribe() {
-  netlink_ = base::Fd(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE));
-  if (!netlink_.valid()) return base::errno_status("cannot watch the addresses of this node", errno);
-  sockaddr_nl address{};
-  address.nl_family = AF_NETLINK;
-  address.nl_groups = RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR;
-  if (::bind(netlink_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    const int error = errno;
-    netlink_.reset();
-    return base::errno_status("cannot watch the addresses of this node", error);
-  }
-  return {};
-}
-
 base::Result<InterfaceAddresses> AddressMonitor::start() {
   wake_ = base::Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake_.valid()) return base::errno_status("cannot watch the addresses of this node", errno);
-  if (const base::Status status = subscribe(); !status.ok()) return status;
+  if (const base::Status status = events_.open(); !status.ok()) return status;
   base::Result<InterfaceAddresses> addresses = options_.read();
   if (!addresses) return addresses;
   last_ = *addresses;
@@ -61,7 +44,7 @@ void AddressMonitor::stop() {
 
 void AddressMonitor::run() {
   for (;;) {
-    pollfd waits[] = {{wake_.get(), POLLIN, 0}, {netlink_.get(), POLLIN, 0}};
+    pollfd waits[] = {{wake_.get(), POLLIN, 0}, {events_.descriptor(), POLLIN, 0}};
     // A closed socket is -1, which poll() skips: the retry subscribes again.
     const int ready = ::poll(waits, 2, poll_timeout(clock_.now(), debounce_.due()));
     if (ready < 0 && errno != EINTR) {
@@ -70,33 +53,22 @@ void AddressMonitor::run() {
       return;
     }
     if (ready > 0 && waits[0].revents != 0) return;
-    if (ready > 0 && waits[1].revents != 0 && drain()) debounce_.event(clock_.now());
+    if (ready > 0 && waits[1].revents != 0) look();
     if (debounce_.take(clock_.now())) refresh();
   }
 }
 
-bool AddressMonitor::drain() {
-  alignas(nlmsghdr) char buffer[8192];
-  bool any = false;
-  for (;;) {
-    // What a message says is not looked at, so a cut one is as good as a whole one.
-    const ssize_t n = ::recv(netlink_.get(), buffer, sizeof buffer, MSG_TRUNC);
-    if (n > 0) {
-      any = true;
-    } else if (n < 0 && (errno == ENOBUFS || errno == EINTR)) {
-      any = true;  // notifications were lost: the addresses may have changed
-    } else if (n < 0 && errno == EAGAIN) {
-      return any;
-    } else {
-      netlink_.reset();
-      debounce_.retry(clock_.now(), options_.retry);
-      return false;
-    }
+// What a notification says is not looked at beyond its link, so a cut one is as good as a whole one.
+void AddressMonitor::look() {
+  switch (events_.drain()) {
+    case AddressEvents::Outcome::kNothing: return;
+    case AddressEvents::Outcome::kChanged: debounce_.event(clock_.now()); return;
+    case AddressEvents::Outcome::kBroken: debounce_.retry(clock_.now(), options_.retry); return;
   }
 }
 
 void AddressMonitor::refresh() {
-  const base::Status subscribed = netlink_.valid() ? base::Status() : subscribe();
+  const base::Status subscribed = events_.descriptor() >= 0 ? base::Status() : events_.open();
   const base::Result<InterfaceAddresses> now = subscribed.ok() ? options_.read() : subscribed;
   if (!now) {
     base::log_warning("node", now.status().message() + "; trying again");

@@ -4,7 +4,8 @@
 // Tells when the addresses of this node have changed. An own thread listens to the
 // kernel's notifications; they are taken as a hint only: the addresses are read anew
 // and compared, so that lost notifications (ENOBUFS), refreshed lifetimes and storms
-// of a backend that sets many addresses cost one read and change nothing.
+// of a backend that sets many addresses cost one read and change nothing. Those of the link of service addresses
+// are not even heard of.
 #pragma once
 
 #include <functional>
@@ -14,6 +15,7 @@
 #include "core/base/clock.hpp"
 #include "core/base/fd.hpp"
 #include "core/base/status.hpp"
+#include "core/node/address_events.hpp"
 #include "core/node/addresses.hpp"
 #include "core/node/debounce.hpp"
 
@@ -25,13 +27,15 @@ class AddressMonitor {
  public:
   // `read` and `changed` run on the monitor's thread (`read` also in start()).
   struct Options {
-    std::function<base::Result<InterfaceAddresses>()> read = read_interface_addresses;
+    std::function<base::Result<InterfaceAddresses>()> read = read_node_addresses;
     std::function<void(const InterfaceAddresses&)> changed;
     DebounceOptions debounce;
     base::Clock::Duration retry = std::chrono::seconds(1);  // after a failed read
+    AddressEvents::FindLink find_service_link{};            // empty: kube-ipvs0
   };
 
-  explicit AddressMonitor(Options options) : options_(std::move(options)), debounce_(options_.debounce) {}
+  explicit AddressMonitor(Options options)
+      : options_(std::move(options)), debounce_(options_.debounce), events_(options_.find_service_link) {}
   ~AddressMonitor() { stop(); }
   AddressMonitor(const AddressMonitor&) = delete;
   AddressMonitor& operator=(const AddressMonitor&) = delete;
@@ -43,17 +47,15 @@ class AddressMonitor {
   void stop();
 
  private:
-  base::Status subscribe();
   void run();
-  // True when something arrived or was lost.
-  bool drain();
+  void look();
   void refresh();
 
   Options options_;
   base::SteadyClock clock_;
   Debounce debounce_;
   InterfaceAddresses last_;
-  base::Fd netlink_;
+  AddressEvents events_;
   base::Fd wake_;  // eventfd: written to by stop()
   std::thread thread_;
 };

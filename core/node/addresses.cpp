@@ -16,6 +16,8 @@
 #include <memory>
 #include <optional>
 
+#include "core/node/address_events.hpp"
+
 namespace sluice::node {
 namespace {
 
@@ -52,10 +54,14 @@ std::optional<InterfaceAddress> to_value(rtnl_addr* entry, nl_cache* links) {
                                             nl_addr_get_binary_addr(local));
   out.prefix_length = rtnl_addr_get_prefixlen(entry);
   out.scope = scope_of(rtnl_addr_get_scope(entry));
-  // An interface that appeared between the two dumps has no name yet; its address counts.
   if (const LinkPtr link{rtnl_link_get(links, rtnl_addr_get_ifindex(entry))}) {
     out.loopback_interface = (rtnl_link_get_flags(link.get()) & IFF_LOOPBACK) != 0;
     if (const char* name = rtnl_link_get_name(link.get())) out.interface_name = name;
+  } else {
+    // It appeared between the two dumps.
+    char name[IF_NAMESIZE];
+    const auto index = static_cast<unsigned>(rtnl_addr_get_ifindex(entry));
+    if (if_indextoname(index, name) != nullptr) out.interface_name = name;
   }
   return out;
 }
@@ -79,6 +85,12 @@ base::Result<std::vector<InterfaceAddress>> read_interface_addresses() {
     if (auto value = to_value(reinterpret_cast<rtnl_addr*>(object), links.get())) out.push_back(std::move(*value));
   }
   std::sort(out.begin(), out.end());
+  return out;
+}
+
+base::Result<std::vector<InterfaceAddress>> read_node_addresses() {
+  auto out = read_interface_addresses();
+  if (out) std::erase_if(*out, [](const InterfaceAddress& entry) { return entry.interface_name == kServiceLink; });
   return out;
 }
 

@@ -29,6 +29,10 @@ struct InterfaceAddress {
 // address on which duplicate detection failed is left out: nothing can reach it.
 base::Result<std::vector<InterfaceAddress>> read_interface_addresses();
 
+// The same without those of kube-ipvs0, which are addresses of Services and not of the node (BEH 6.2), whichever mode is
+// in use: another one may have left them.
+base::Result<std::vector<InterfaceAddress>> read_node_addresses();
+
 // All addresses of one family but 127.0.0.0/8 and ::1, whatever interface has them;
 // sorted, each once.
 std::vector<base::IpAddress> local_addresses(const std::vector<InterfaceAddress>& all, base::Family family);

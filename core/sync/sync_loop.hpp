@@ -6,6 +6,7 @@
 // caller of the backend.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <future>
@@ -56,11 +57,17 @@ struct LoopStatus {
   std::string unwell;
 };
 
+// How often the kernel is looked at for damage: with the default of `sync_period`, 30 s, what somebody broke is to be
+// found and repaired within that time.
+constexpr base::Clock::Duration verify_interval(base::Clock::Duration sync_period) {
+  return std::min<base::Clock::Duration>(sync_period, std::chrono::seconds(20));
+}
+
 class SyncLoop {
  public:
   struct Options {
     RunnerIntervals intervals;
-    base::Clock::Duration verify_every{std::chrono::seconds(30)};
+    base::Clock::Duration verify_every = verify_interval(std::chrono::seconds(30));
   };
   using Take = std::function<std::shared_ptr<const snapshot::Transaction>(bool full)>;
   // Makes the backend; called once, on the apply thread.

@@ -88,7 +88,7 @@ class FullSync {
     for (const SharedChain chain : kSharedChains) {
       if (!seen_.chain(table(chain), name(chain))) input_.declare(table(chain), name(chain));
     }
-    for (const FixedChain& chain : state_.fixed.chains) write_fixed_chain(chain);
+    for (const netfilter::ExactChain& chain : state_.fixed.chains) write_fixed_chain(chain);
     for (const Table table : {Table::kNat, Table::kFilter}) {
       if (!seen_.chain(table, kCanary)) input_.declare(table, kCanary);
     }
@@ -162,14 +162,10 @@ class FullSync {
     if (pending.before && present_.take_whole(*pending.before)) state_.put(pending.key, std::move(*pending.before));
   }
 
-  void write_fixed_chain(const FixedChain& chain) {
-    std::uint64_t content = 0;
-    for (const std::string& rule : chain.rules) content = netfilter::fold(content, canonicaliser_.hash(rule));
+  void write_fixed_chain(const netfilter::ExactChain& chain) {
+    const std::uint64_t content = netfilter::content_of(chain.rules, canonicaliser_);
     state_.fixed_chains.push_back({chain.table, chain.name, content});
-    const netfilter::Chain* found = seen_.chain(chain.table, chain.name);
-    if (found != nullptr && found->content == content) return;
-    input_.declare(chain.table, chain.name);
-    for (const std::string& rule : chain.rules) input_.append(chain.table, chain.name, rule);
+    if (!netfilter::holds(seen_.rules, chain.table, chain.name, content)) netfilter::write(chain, input_);
   }
 
   // Not only ours: a declaration would empty it.
@@ -177,7 +173,7 @@ class FullSync {
     const netfilter::Chain* found = seen_.chain(Table::kFilter, kFirewall);
     if (found == nullptr) input_.declare(Table::kFilter, kFirewall);
     const std::string& rule = state_.fixed.firewall_rule;
-    if (rule.empty() || (found != nullptr && contains(*found, canonicaliser_.hash(rule)))) return;
+    if (rule.empty() || (found != nullptr && netfilter::contains(*found, canonicaliser_.hash(rule)))) return;
     input_.append(Table::kFilter, kFirewall, rule);
   }
 
@@ -186,8 +182,7 @@ class FullSync {
   // load of 5,000 service ports takes half the time.
   void write_jumps() {
     for (const Jump& jump : state_.fixed.jumps) {
-      const netfilter::Chain* from = seen_.chain(jump.table, jump.from);
-      if (from != nullptr && contains(*from, canonicaliser_.hash(jump.text))) continue;
+      if (netfilter::contains(seen_.rules, jump.table, jump.from, jump.text, canonicaliser_)) continue;
       input_.insert(jump.table, jump.from, jump.text);
     }
   }

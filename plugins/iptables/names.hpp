@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "plugins/common/netfilter/base32_hash.hpp"
+#include "plugins/common/netfilter/masquerade_rules.hpp"
 #include "plugins/common/netfilter/restore.hpp"
 
 namespace sluice::iptables {
@@ -65,9 +66,9 @@ std::string_view name(SharedChain chain) noexcept;
 std::optional<SharedChain> parse_shared(std::string_view table, std::string_view name);
 
 // Chains whose whole content is fixed.
-inline constexpr std::string_view kForward = "KUBE-FORWARD";
-inline constexpr std::string_view kPostrouting = "KUBE-POSTROUTING";
-inline constexpr std::string_view kMarkMasquerade = "KUBE-MARK-MASQ";
+inline constexpr std::string_view kForward = netfilter::kForwardChain;
+inline constexpr std::string_view kPostrouting = netfilter::kPostroutingChain;
+inline constexpr std::string_view kMarkMasquerade = netfilter::kMarkMasqueradeChain;
 inline constexpr std::string_view kCanary = "KUBE-PROXY-CANARY";
 // Also kubelet's: we add to it and never take it away.
 inline constexpr std::string_view kFirewall = "KUBE-FIREWALL";

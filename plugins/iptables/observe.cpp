@@ -13,9 +13,7 @@
 namespace sluice::iptables {
 namespace {
 
-std::string in_table(Table table, std::string_view chain) {
-  return std::string(netfilter::table_name(table)).append(" ").append(chain);
-}
+using netfilter::in_table;
 
 // Where a rule that points to one of our chains is expected to be.
 class ForeignReferences {
@@ -64,10 +62,7 @@ void find_shared_damage(const State& state, const Observed& seen, netfilter::Dam
 void find_chain_damage(const State& state, const Observed& seen, netfilter::Damage& damage) {
   for (const auto& [input, service] : state.services()) {
     for (const KnownChain& known : service.chains) {
-      const netfilter::Chain* found = seen.chain(Table::kNat, name(known.id));
-      if (found != nullptr && found->content == known.content) continue;
-      damage.add(
-          [&, &chain = known] { return "nat " + name(chain.id) + (found == nullptr ? " is gone" : " was changed"); });
+      netfilter::expect_content(seen.rules, Table::kNat, name(known.id), known.content, damage);
     }
   }
 }
@@ -94,10 +89,6 @@ Observed observe(netfilter::KernelSession& session) {
   return seen;
 }
 
-bool contains(const netfilter::Chain& chain, std::uint64_t hash) {
-  return std::any_of(chain.rules.begin(), chain.rules.end(), [&](const auto& rule) { return rule.hash == hash; });
-}
-
 bool ends_with(const netfilter::Chain& chain, const std::vector<netfilter::Rule>& tail) {
   if (chain.rules.size() < tail.size()) return false;
   const auto last = chain.rules.end() - static_cast<std::ptrdiff_t>(tail.size());
@@ -109,18 +100,14 @@ netfilter::Damage find_damage(const State& state, const Observed& seen) {
   netfilter::Damage damage;
   netfilter::Canonicaliser canonicaliser;
   for (const Jump& jump : state.fixed.jumps) {
-    const netfilter::Chain* from = seen.chain(jump.table, jump.from);
-    if (from != nullptr && contains(*from, canonicaliser.hash(jump.text))) continue;
-    damage.add([&] { return "the rule \"" + jump.text + "\" in " + in_table(jump.table, jump.from) + " is gone"; });
+    netfilter::expect_rule(seen.rules, jump.table, jump.from, jump.text, canonicaliser, damage);
   }
   for (const KnownFixedChain& chain : state.fixed_chains) {
-    const netfilter::Chain* found = seen.chain(chain.table, chain.name);
-    if (found != nullptr && found->content == chain.content) continue;
-    damage.add([&] { return in_table(chain.table, chain.name) + (found == nullptr ? " is gone" : " was changed"); });
+    netfilter::expect_content(seen.rules, chain.table, chain.name, chain.content, damage);
   }
   if (!state.fixed.firewall_rule.empty()) {
     const netfilter::Chain* firewall = seen.chain(Table::kFilter, kFirewall);
-    if (firewall == nullptr || !contains(*firewall, canonicaliser.hash(state.fixed.firewall_rule))) {
+    if (firewall == nullptr || !netfilter::contains(*firewall, canonicaliser.hash(state.fixed.firewall_rule))) {
       damage.add([] { return std::string("the rule in filter KUBE-FIREWALL is gone"); });
     }
   }

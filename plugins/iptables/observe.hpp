@@ -36,7 +36,4 @@ netfilter::Damage find_damage(const State& state, const Observed& seen);
 // The rules at the end of nat KUBE-SERVICES are exactly `tail`, in any order.
 bool ends_with(const netfilter::Chain& chain, const std::vector<netfilter::Rule>& tail);
 
-// A rule with this hash is among the kept rules of `chain`.
-bool contains(const netfilter::Chain& chain, std::uint64_t hash);
-
 }  // namespace sluice::iptables

@@ -206,8 +206,8 @@ class ServicePlanner {
     const std::uint32_t chain = internal_over_local_ ? *local_chain_ : *cluster_chain_;
     if (facts_.masquerade_all) {
       add(chain, cluster_match_ + " -j KUBE-MARK-MASQ");
-    } else if (facts_.has_detector && !facts_.not_local.empty()) {
-      add(chain, cluster_match_ + " " + facts_.not_local + " -j KUBE-MARK-MASQ");
+    } else if (!facts_.local.not_local.empty()) {
+      add(chain, cluster_match_ + " " + facts_.local.not_local + " -j KUBE-MARK-MASQ");
     }
   }
 
@@ -219,8 +219,8 @@ class ServicePlanner {
     } else if (cluster_chain_) {
       // Pods and processes of this node may use every endpoint: the source that policy
       // Local preserves is here anyway.
-      if (facts_.has_detector) {
-        add(*external_, quoted("pod traffic" + destinations) + " " + facts_.is_local + jump(*cluster_chain_));
+      if (facts_.local.works()) {
+        add(*external_, quoted("pod traffic" + destinations) + " " + facts_.local.is_local + jump(*cluster_chain_));
       }
       const std::string from_node = " -m addrtype --src-type LOCAL";
       add(*external_, quoted("masquerade LOCAL traffic" + destinations) + from_node + " -j KUBE-MARK-MASQ");
@@ -320,29 +320,7 @@ PlanFacts plan_facts(abi::Family family, const abi::NodeFacts& node) {
   facts.family = family;
   facts.masquerade_all = (node.flags & abi::kMasqueradeAll) != 0;
   facts.node_ip = node.node_ip;
-  const std::string interface(sdk::text(node.detector_interface));
-  const bool by_interface = node.detector == abi::LocalDetectorKind::kBridgeInterface ||
-                            node.detector == abi::LocalDetectorKind::kInterfacePrefix;
-  if (by_interface && (interface.empty() || interface.size() > 15 || !is_plain_name(interface))) {
-    throw sdk::Failure(abi::Code::kInvalid, "detectLocal", "'" + interface + "' is no name of an interface");
-  }
-  switch (node.detector) {
-    case abi::LocalDetectorKind::kNone: return facts;
-    case abi::LocalDetectorKind::kCidr:
-      facts.is_local = "-s " + sdk::to_string(node.detector_cidr, family);
-      // iptables refuses "! -s 0.0.0.0/0": no packet could match it.
-      if (node.detector_cidr.length != 0) facts.not_local = "! " + facts.is_local;
-      break;
-    case abi::LocalDetectorKind::kBridgeInterface:
-      facts.is_local = "-i " + interface;
-      facts.not_local = "! " + facts.is_local;
-      break;
-    case abi::LocalDetectorKind::kInterfacePrefix:
-      facts.is_local = "-i " + interface + "+";
-      facts.not_local = "! " + facts.is_local;
-      break;
-  }
-  facts.has_detector = !facts.is_local.empty();
+  facts.local = netfilter::local_match(family, node);
   return facts;
 }
 

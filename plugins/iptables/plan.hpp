@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "plugins/common/netfilter/local_match.hpp"
 #include "plugins/iptables/names.hpp"
 #include "sluice/abi/node.hpp"
 #include "sluice/abi/service.hpp"
@@ -22,9 +23,7 @@ namespace sluice::iptables {
 struct PlanFacts {
   abi::Family family = abi::Family::kIpv4;
   bool masquerade_all = false;
-  bool has_detector = false;
-  std::string is_local;   // match for traffic of pods of this node; needs has_detector
-  std::string not_local;  // its opposite; empty when nothing is ever not local
+  netfilter::LocalMatch local;
   abi::Address node_ip{};
 
   bool operator==(const PlanFacts&) const = default;

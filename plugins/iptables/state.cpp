@@ -45,7 +45,7 @@ Totals State::totals() const {
   totals.nat_rules += tail.size();
   totals.filter_rules += fixed.firewall_rule.empty() ? 0 : 1;
   for (const Jump& jump : fixed.jumps) ++(jump.table == Table::kNat ? totals.nat_rules : totals.filter_rules);
-  for (const FixedChain& chain : fixed.chains) {
+  for (const netfilter::ExactChain& chain : fixed.chains) {
     (chain.table == Table::kNat ? totals.nat_rules : totals.filter_rules) += chain.rules.size();
   }
   return totals;

@@ -3,8 +3,9 @@
 
 #include "plugins/iptables/static_plan.hpp"
 
-#include <cstdio>
+#include <utility>
 
+#include "plugins/common/netfilter/masquerade_rules.hpp"
 #include "plugins/common/netfilter/rule_text.hpp"
 #include "sluice/sdk/address.hpp"
 #include "sluice/sdk/views.hpp"
@@ -16,38 +17,16 @@ using netfilter::is_loopback;
 
 std::string commented(std::string_view comment) { return netfilter::quoted_comment(comment); }
 
-std::string mark_text(std::uint32_t mark) {
-  char text[16];
-  std::snprintf(text, sizeof(text), "0x%08x", mark);
-  return text;
-}
-
-FixedChain plan_forward(const abi::NodeFacts& node, std::string_view invalid_counter) {
-  const std::string mark = mark_text(node.masquerade_mark);
-  FixedChain forward{Table::kFilter, std::string(kForward), {}};
+netfilter::ExactChain plan_forward(const abi::NodeFacts& node, std::string_view invalid_counter) {
+  std::vector<std::string> rules = netfilter::forward_rules(node.masquerade_mark);
   // A packet conntrack calls invalid would pass with its addresses untranslated and
   // make the client reset the connection; with be_liberal there are no such packets.
   if ((node.flags & abi::kConntrackTcpLiberal) == 0) {
     std::string count;
     if (!invalid_counter.empty()) count.append("-m nfacct --nfacct-name ").append(invalid_counter).append(" ");
-    forward.rules.push_back("-m conntrack --ctstate INVALID " + count + "-j DROP");
+    rules.insert(rules.begin(), "-m conntrack --ctstate INVALID " + count + "-j DROP");
   }
-  forward.rules.push_back(commented("kubernetes forwarding rules") + " -m mark --mark " + mark + "/" + mark +
-                          " -j ACCEPT");
-  forward.rules.push_back(commented("kubernetes forwarding conntrack rule") +
-                          " -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT");
-  return forward;
-}
-
-FixedChain plan_postrouting(const abi::NodeFacts& node, bool random_fully) {
-  const std::string mark = mark_text(node.masquerade_mark);
-  return {Table::kNat,
-          std::string(kPostrouting),
-          {"-m mark ! --mark " + mark + "/" + mark + " -j RETURN",
-           // Cleared, so that a packet that passes twice is not masqueraded twice.
-           "-j MARK --xor-mark " + mark,
-           commented("kubernetes service traffic requiring SNAT") + " -j MASQUERADE" +
-               (random_fully ? " --random-fully" : "")}};
+  return {Table::kFilter, std::string(kForward), std::move(rules)};
 }
 
 }  // namespace
@@ -118,9 +97,10 @@ StaticPlan plan_static(abi::Family family, const abi::NodeFacts& node, bool rand
   StaticPlan plan;
   plan.jumps = plan_jumps();
   plan.chains.push_back(plan_forward(node, invalid_counter));
-  plan.chains.push_back(plan_postrouting(node, random_fully));
   plan.chains.push_back(
-      {Table::kNat, std::string(kMarkMasquerade), {"-j MARK --or-mark " + mark_text(node.masquerade_mark)}});
+      {Table::kNat, std::string(kPostrouting), netfilter::postrouting_rules(node.masquerade_mark, random_fully)});
+  plan.chains.push_back(
+      {Table::kNat, std::string(kMarkMasquerade), netfilter::mark_masquerade_rules(node.masquerade_mark)});
   plan.tail = plan_tail(family, node);
   if (serves_localhost(family, node)) {
     // route_localnet lets neighbours reach what listens on loopback only; this undoes it

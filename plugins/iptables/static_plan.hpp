@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "plugins/common/netfilter/exact_chain.hpp"
 #include "plugins/iptables/names.hpp"
 #include "sluice/abi/node.hpp"
 
@@ -21,18 +22,12 @@ struct Jump {
   bool removable;  // false: shared with kubelet, stays when we go
 };
 
-struct FixedChain {
-  Table table;
-  std::string name;
-  std::vector<std::string> rules;
-};
-
 struct StaticPlan {
   // In the order in which they are inserted at position 1, so the last one of a chain
   // ends up first.
   std::vector<Jump> jumps;
   // Chains whose content is exactly this.
-  std::vector<FixedChain> chains;
+  std::vector<netfilter::ExactChain> chains;
   // The end of nat KUBE-SERVICES: service addresses win over node ports.
   std::vector<std::string> tail;
   // One rule for filter KUBE-FIREWALL, which is not ours alone; empty when not needed.

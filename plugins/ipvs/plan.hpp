@@ -4,6 +4,7 @@
 // What one service port asks for: virtual servers, entries of sets, addresses (BEH 6.3–6.8). Pure.
 #pragma once
 
+#include <cstddef>
 #include <set>
 #include <string>
 #include <vector>
@@ -28,11 +29,15 @@ struct PlanFacts {
 PlanFacts plan_facts(abi::Family family, const abi::NodeFacts& node, const Settings& settings);
 
 struct ServicePlan {
-  std::string name;                    // printed
-  std::vector<WantedServer> servers;   // in the order of the frontends
-  std::vector<SetItem> items;          // sorted, without duplicates
-  std::vector<abi::Address> addresses; // to be bound; without duplicates
-  std::vector<ServerKey> closed;       // for KUBE-IPVS-OUT-FILTER
+  std::string name;                     // printed
+  std::vector<WantedServer> servers;    // in the order of the frontends, each key once: those of node ports come last
+  std::size_t node_ports = 0;           // how many of them are of node ports
+  std::vector<SetItem> items;           // sorted, without duplicates
+  std::vector<abi::Address> addresses;  // to be bound; without duplicates
+  std::vector<ServerKey> closed;        // for KUBE-IPVS-OUT-FILTER; sorted, without duplicates
+  // There are endpoints, but none on this node although policy Local wants one.
+  bool no_local_internal = false;
+  bool no_local_external = false;
 };
 
 // Throws sdk::Failure (kInvalid) for a name that could not be written into a rule or a file.

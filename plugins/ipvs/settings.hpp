@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "plugins/common/settings/table.hpp"
 #include "sluice/abi/types.hpp"
 #include "sluice/sdk/options.hpp"
 
@@ -37,11 +38,7 @@ struct Settings {
 Settings read_settings(const sdk::Options& options, abi::Family family);
 
 // One key read_settings() knows, for tests and the documentation.
-struct SettingKey {
-  std::string_view key;
-  std::string_view as_default;
-  std::string_view allowed;
-};
+using SettingKey = settings::Key;
 std::vector<SettingKey> setting_keys();
 
 }  // namespace sluice::ipvs

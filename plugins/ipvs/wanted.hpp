@@ -29,16 +29,20 @@ struct Changes {
   std::vector<SetItem> remove;
   std::vector<abi::Address> bind;
   std::vector<abi::Address> unbind;
+  bool closed = false;  // closed() is another one
 };
 
 class Wanted {
  public:
-  // Replaces what `id` wanted. A virtual server that another service port has already is not given to this one: the name of the
-  // other is returned with it; whoever had it first keeps it until it goes, then the next in the order of names gets it.
+  // A virtual server that somebody wants and another one has.
   struct Conflict {
     ServerKey key;
-    std::string owner;
+    std::string owner;  // printed name of the service port that has it
+    std::string loser;  // of the one that does not
   };
+  // Replaces what `id` wanted. Of several that want a virtual server one has it: whose own address it is goes before
+  // whose node port it is (BEH case 71); then, whoever had it first keeps it until it goes, and the next in the order
+  // of names gets it. Returns what `id` does not get, and what others lose to it.
   std::vector<Conflict> put(const PortId& id, ServicePlan plan);
   void remove(const PortId& id);
   void clear();
@@ -53,8 +57,10 @@ class Wanted {
   bool wants(const ServerKey& key) const;
   const std::set<ServerKey>& closed() const noexcept;  // KUBE-IPVS-OUT-FILTER
   std::vector<PortId> ids() const;
+  // And to which service port, by printed name, each belongs.
+  std::map<std::pair<abi::Protocol, std::uint16_t>, std::string> node_ports() const;
   std::size_t size() const noexcept;
-  // Those that got a virtual server since the last call, because somebody else went.
+  // Those that got a virtual server since the last call, because somebody else went. Sorted, each once.
   std::vector<PortId> take_gained();
 
   Wanted();

@@ -7,10 +7,10 @@
 #include <chrono>
 #include <utility>
 
+#include "plugins/common/netfilter/tool_figures.hpp"
 #include "plugins/userspace/cleanup.hpp"
 #include "plugins/userspace/limits.hpp"
 #include "plugins/userspace/probe.hpp"
-#include "plugins/userspace/tool_figures.hpp"
 #include "sluice/sdk/sdk.hpp"
 
 namespace sluice::userspace {
@@ -200,10 +200,10 @@ void UserspaceBackend::write(const abi::Transaction& transaction, const std::vec
     written = full ? writer_.write_full(fixed_rules(facts_), portals) : writer_.write_delta(portals, removed);
   } catch (const sdk::Failure& failure) {
     result.kernel_writes = writer_.session().lines();
-    report_tools(host(), family(), writer_.session(), failure.code() == abi::Code::kRetry);
+    netfilter::report_tools(host(), family(), writer_.session(), failure.code() == abi::Code::kRetry);
     throw;
   }
-  report_tools(host(), family(), writer_.session(), false);
+  netfilter::report_tools(host(), family(), writer_.session(), false);
   result.kernel_writes = written.lines;
   result.objects_owned = written.rules;
   for (const auto& [name, why] : written.refused) add_problem(problems, name, why);

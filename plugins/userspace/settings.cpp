@@ -11,9 +11,10 @@
 #include <tuple>
 #include <utility>
 
+#include "plugins/common/settings/table.hpp"
+#include "plugins/common/settings/values.hpp"
 #include "plugins/userspace/setting_values.hpp"
 #include "sluice/sdk/address.hpp"
-#include "sluice/sdk/error.hpp"
 
 namespace sluice::userspace {
 namespace {
@@ -24,20 +25,16 @@ using namespace std::chrono_literals;
 constexpr std::size_t kMany = 10'000'000;
 constexpr std::string_view kDialTimeouts = "dialTimeouts";
 
-// What a value's reader says: taken, or not one of those allowed, or a sentence of its own.
-constexpr const char* kTaken = nullptr;
-constexpr const char* kNotAllowed = "";
+using settings::kNotAllowed;
+using settings::kTaken;
+using settings::parse_count;
+using settings::parse_duration;
 
 struct Context {
   Settings& settings;
   abi::Family family;
 };
-using Reader = const char* (*)(std::string_view value, Context& context);
-
-struct Row {
-  SettingKey key;
-  Reader read;  // of a list: once for each element
-};
+using Row = settings::Row<Context>;
 
 template <class T>
 const char* count(std::string_view value, T& out, std::uint64_t least, std::uint64_t most) {
@@ -184,74 +181,28 @@ constexpr std::array kRows{
 };
 // clang-format on
 
-[[noreturn]] void refuse(std::string key, const std::string& message) {
-  throw sdk::Failure(abi::Code::kInvalid, std::move(key), message);
-}
-
-// "dialTimeouts" of "dialTimeouts[0]"; the whole key when it is none of a list.
-std::string_view name_of(std::string_view key) {
-  const auto bracket = key.find('[');
-  if (bracket == std::string_view::npos || !key.ends_with(']')) return key;
-  const std::string_view index = key.substr(bracket + 1, key.size() - bracket - 2);
-  return parse_count(index) ? key.substr(0, bracket) : key;
-}
-
-const Row& row_of(const std::string& key) {
-  const std::string_view name = name_of(key);
-  std::array<std::string_view, kRows.size()> known;
-  for (std::size_t i = 0; i < kRows.size(); ++i) {
-    const SettingKey& row = kRows[i].key;
-    known[i] = row.key;
-    if (row.key == name && row.list == (name.size() != key.size())) return kRows[i];
-    if (key.starts_with(row.key) && (key.size() == row.key.size() || key.find_first_of("[.") == row.key.size())) {
-      refuse(key, std::string(row.list ? "is no list" : "is a list or a map") + "; allowed for " +
-                      std::string(row.key) + ": " + std::string(row.allowed));
-    }
-  }
-  const std::string_view nearest = nearest_name(key, known);
-  std::string remedy = "did you mean " + std::string(nearest) + "?";
-  if (nearest.empty()) {
-    remedy = "the userspace backend knows ";
-    for (std::size_t i = 0; i < known.size(); ++i) remedy += (i == 0 ? "" : ", ") + std::string(known[i]);
-  }
-  refuse(key, "unknown setting; " + remedy);
-}
-
 }  // namespace
 
-std::vector<SettingKey> setting_keys() {
-  std::vector<SettingKey> out;
-  for (const Row& row : kRows) out.push_back(row.key);
-  return out;
-}
+std::vector<SettingKey> setting_keys() { return settings::keys_of(kRows); }
 
 Settings read_settings(const sdk::Options& options, abi::Family family) {
-  Settings settings;
-  Context context{settings, family};
-  // A list that is given replaces the default. By index, not by key: [10] comes before [2] there.
-  std::vector<std::pair<std::string, std::string>> given(options.all().begin(), options.all().end());
-  std::sort(given.begin(), given.end(), [](const auto& a, const auto& b) {
-    return std::tuple(name_of(a.first), a.first.size(), a.first) <
-           std::tuple(name_of(b.first), b.first.size(), b.first);
-  });
-  if (std::any_of(given.begin(), given.end(), [](const auto& one) { return name_of(one.first) == kDialTimeouts; })) {
-    settings.relay.dial_timeouts.clear();
+  Settings read;
+  Context context{read, family};
+  // A list that is given replaces the default.
+  const auto& given = options.all();
+  if (std::any_of(given.begin(), given.end(),
+                  [](const auto& one) { return settings::name_of(one.first) == kDialTimeouts; })) {
+    read.relay.dial_timeouts.clear();
   }
-  for (const auto& [key, value] : given) {
-    const Row& row = row_of(key);
-    const char* const problem = row.read(value, context);
-    if (problem == kTaken) continue;
-    const std::string sentence = *problem == '\0' ? " is not a possible value" : std::string(": ") + problem;
-    refuse(key, "'" + value + "'" + sentence + "; allowed: " + std::string(row.key.allowed));
-  }
-  const OutlierSettings& outliers = settings.balancer.outliers;
+  settings::read(options, kRows, "userspace", context);
+  const OutlierSettings& outliers = read.balancer.outliers;
   if (outliers.first_pause > outliers.longest_pause) {
     const char* const key = options.has("outlierFirstPause") ? "outlierFirstPause" : "outlierLongestPause";
-    refuse(key, "'" + options.get(key) + "': the first pause of " + std::to_string(outliers.first_pause.count()) +
-                    " ms is longer than the longest one of " + std::to_string(outliers.longest_pause.count()) +
-                    " ms; allowed: at most as long");
+    settings::refuse(key, "'" + options.get(key) + "': the first pause of " +
+                              std::to_string(outliers.first_pause.count()) + " ms is longer than the longest one of " +
+                              std::to_string(outliers.longest_pause.count()) + " ms; allowed: at most as long");
   }
-  return settings;
+  return read;
 }
 
 bool Settings::uses_proxy_protocol(std::string_view namespace_name, std::string_view service_name,

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "plugins/common/settings/table.hpp"
 #include "sluice/abi/types.hpp"
 #include "sluice/sdk/options.hpp"
 
@@ -86,12 +87,7 @@ struct Settings {
 Settings read_settings(const sdk::Options& options, abi::Family family);
 
 // One key read_settings() knows, for tests and the documentation.
-struct SettingKey {
-  std::string_view key;         // "threads"
-  bool list;                    // given as key[0], key[1], …
-  std::string_view as_default;  // as it would be written: "250ms", "[250ms, 500ms]"
-  std::string_view allowed;     // what its values may be
-};
+using SettingKey = settings::Key;
 std::vector<SettingKey> setting_keys();
 
 }  // namespace sluice::userspace

@@ -20,13 +20,14 @@ import smoke  # noqa: E402
 from cluster import Cluster  # noqa: E402
 from conntrack_measurement import FLAGS as CONNTRACK_FLAGS, ConntrackMeasurement  # noqa: E402
 from core_measurement import FLAGS as CORE_FLAGS, CoreMeasurement  # noqa: E402
+from ipvs import ipvs_rows  # noqa: E402
 from measurement import Measurement  # noqa: E402
 from network import BenchError, Network  # noqa: E402
 from relay import PHASE_NAMES, relay_rows  # noqa: E402
 from subjects import KubeProxy, Sluiced  # noqa: E402
 from tracking import Room  # noqa: E402
 
-PARTS = ("core", "nft", "legacy", "conntrack", "relay")
+PARTS = ("core", "nft", "legacy", "conntrack", "ipvs", "relay")
 
 
 def options():
@@ -34,7 +35,8 @@ def options():
     parser.add_argument("--builddir", default=".", help="where make was run (default: here)")
     parser.add_argument("--parts", type=_words(PARTS), default=list(PARTS), metavar="PART,...",
                         help="core: no kernel; nft, legacy: with packets, variants of iptables; conntrack: "
-                             "beside many tracked flows; relay: bytes and datagrams through a proxy (default: all)")
+                             "beside many tracked flows; ipvs: mode ipvs, in a virtual machine where this kernel has no IPVS; relay: "
+                             "bytes and datagrams through a proxy (default: all)")
     parser.add_argument("--services", type=_numbers, default=[100, 1000, 5000, 10000], metavar="N,...",
                         help="numbers of Services (default 100,1000,5000,10000)")
     parser.add_argument("--core-services", type=_numbers, default=[100, 1000, 10000], metavar="N,...",
@@ -48,6 +50,10 @@ def options():
                         help="the same beside tracked flows, each way (default %(default)s)")
     parser.add_argument("--connects", type=int, default=200, help="connects to time (default %(default)s)")
     parser.add_argument("--churn-seconds", type=float, default=30, help="length of the churn (default %(default)s)")
+    parser.add_argument("--ipvs-services", type=_numbers, default=[100, 1000, 10000], metavar="N,...",
+                        help="numbers of Services of part ipvs (default 100,1000,10000)")
+    parser.add_argument("--ipvs-endpoints", type=int, default=2, help="endpoints of each there (default %(default)s)")
+    parser.add_argument("--ipvs-here", action="store_true", help="part ipvs on this kernel, whatever it can do")
     parser.add_argument("--relay-rounds", type=int, default=5, metavar="N",
                         help="how often each program takes its turn; the middle counts (default %(default)s)")
     parser.add_argument("--relay-seconds", type=float, default=2, metavar="S",
@@ -159,6 +165,9 @@ def rows(wanted):
         if part == "relay":
             print("bench: relays", file=sys.stderr, flush=True)
             yield from relay_rows(wanted)
+            continue
+        if part == "ipvs":
+            yield from ipvs_rows(wanted)
             continue
         sizes = {"core": wanted.core_services, "conntrack": wanted.entries}.get(part, wanted.services)
         for kind, place in kinds(part, wanted):

@@ -8,9 +8,10 @@ import report
 
 # In a run this short a child may end between two ticks of the clock, and an empty table is walked in no time.
 MAY_BE_ZERO = ("children_user", "children_system", "memory_growth", "empty_look", "lost_percent", "idle_growth",
-               "system_cpu_per_gb")
+               "system_cpu_per_gb",
+               "own_user", "own_system", "user_cpu", "system_cpu")
 # The machine's slab is everybody's, and a program of many processes ends them before they can be asked.
-MAY_BE_ANYTHING = ("idle_slab_mib", "udp_hundred_cpu_us", "tcp_waited_percent", "udp_waited_percent")
+MAY_BE_ANYTHING = ("start_children_cpu_seconds", "idle_slab_mib", "udp_hundred_cpu_us", "tcp_waited_percent", "udp_waited_percent")
 # Never more than the second.
 ORDERED = [
     ("start_first_answer_seconds", "start_seconds"),

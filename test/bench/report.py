@@ -3,6 +3,7 @@
 """Tables in Markdown: of one run, and of two runs side by side."""
 
 import environment
+import ipvs_report
 import relay_report
 
 SIDES = (("own", "own"), ("children_user", "tools"), ("children_system", "kernel"))
@@ -103,6 +104,8 @@ def is_conntrack(row):
 def tables_of(row):
     if relay_report.is_relay(row):
         return relay_report.tables_of(row)
+    if ipvs_report.is_ipvs(row):
+        return ipvs_report.TABLES
     return CONNTRACK if is_conntrack(row) else CORE if is_core(row) else WITH_PACKETS
 
 
@@ -111,6 +114,8 @@ def what(row):
         return f"{row['program']} relay"
     if is_conntrack(row):
         return f"{row['program']} conntrack"
+    if ipvs_report.is_ipvs(row):
+        return f"{row['program']} ipvs in Linux {row['kernel']}" if row.get("kernel") else f"{row['program']} ipvs"
     variant = f"-{row['iptables']}" if row["iptables"] else ""
     return f"{row['program']} {row['mode']}{variant}"
 
@@ -137,7 +142,7 @@ def grid(headings, lines):
 
 def tables(rows):
     others = [row for row in rows if not relay_report.is_relay(row)]
-    for kind in (CORE, WITH_PACKETS, CONNTRACK):
+    for kind in (CORE, WITH_PACKETS, CONNTRACK, ipvs_report.TABLES):
         chosen = [row for row in others if tables_of(row) is kind]
         for title, columns in (SUMMARY if kind is WITH_PACKETS else []) + kind if chosen else []:
             yield f"### {title}\n\n" + grid(["N × M", "program", *(heading for _, heading in columns)], [
@@ -176,6 +181,7 @@ def shortcomings(rows):
         for figure, most in MOST.items():
             if row["program"] == "sluiced" and (row.get(figure) or 0) > most:
                 yield f"{size(row)} {what(row)}: {figure} is {row[figure]:.1f}, and has to be at most {most}"
+    yield from ipvs_report.shortcomings(rows)
 
 
 def whole(result):

@@ -3,6 +3,7 @@
 """Whether the benchmark would notice: made-up figures, some of which cannot be true."""
 
 import figures
+import ipvs_report
 import relay_report
 import report
 from plausible import problem
@@ -37,6 +38,14 @@ def made_up_relay(program, **changes):
            "each": {}}
     row.update({figure: 0 if figure in report.ZERO else 1.0
                 for _, columns in relay_report.tables_of(row) for figure, _ in columns})
+    return {**row, **changes}
+
+
+def made_up_ipvs(services=100, **changes):
+    row = {"program": "sluiced", "mode": "ipvs", "part": "ipvs", "iptables": "nft", "services": services, "endpoints": 2,
+           "kernel": "6"}
+    row.update({figure: 0 if figure in report.ZERO else 1.0
+                for _, columns in ipvs_report.TABLES for figure, _ in columns})
     return {**row, **changes}
 
 
@@ -89,3 +98,14 @@ def checks():
                 problem(made_up_relay(relay_report.OURS, connections_failed=1), "connections_failed") is not None)
     yield check("a relay that carries nothing is found",
                 problem(made_up_relay(relay_report.OURS, down100_gbit=0.0), "down100_gbit") is not None)
+
+    flat = made_up_ipvs(), made_up_ipvs(10_000, one_endpoint_own_cpu_ms_p50=1.5)
+    yield check("figures of mode ipvs can be true", not list(report.shortcomings(flat)) and
+                not any(problem(flat[0], figure) for _, columns in report.tables_of(flat[0]) for figure, _ in columns))
+    text = report.whole(result(made_up_ipvs(), made_up_ipvs(10_000, one_endpoint_own_cpu_ms_p50=1.51)))
+    yield check("a change in mode ipvs that grows with N is a failure",
+                "a change costs 1.51 times as much CPU with 10,000 Services as with 100, more than 1.5" in text)
+    text = report.whole(result(made_up_ipvs(one_endpoint_kernel_writes=9.0)))
+    yield check("one that takes many messages too", "a change of one endpoint takes 9 messages, more than 8" in text)
+    yield check("a restart in mode ipvs that writes is found",
+                problem(made_up_ipvs(restart_kernel_writes=1), "restart_kernel_writes") is not None)

@@ -14,6 +14,7 @@ def make_tiny(wanted):
     wanted.relay_rounds, wanted.relay_seconds, wanted.relay_open, wanted.relay_idle = 1, 0.2, 50, 200
     wanted.patience, wanted.change_patience, wanted.part_minutes = 20, 5, 1
     wanted.relay_minutes = 1
+    wanted.ipvs_services = [20, 200]
 
 
 def judge(result):

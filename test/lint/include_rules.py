@@ -49,7 +49,8 @@ THIRD_PARTY = {
     "libmnl/": ("core/node/conntrack_", "test/tools/"),
     "libipset/": ("plugins/",),
     "log4cplus/": ("core/base/log.cpp", "core/app/logging.cpp", "test/unit/plugin/captured_log.hpp", "test/unit/app/"),
-    "netlink/": ("core/node/", "core/app/cleanup/", "test/unit/app/cleanup_", "plugins/"),
+    "netlink/": ("core/node/", "core/app/cleanup/", "test/unit/app/cleanup_", "plugins/", "test/unit/ipvs/", "test/unit/node/",
+                 "test/fuzz/targets/ipvs"),
     # JSON is read with simdjson, which writes none.
     "nlohmann/": ("core/app/", "core/serve/", "core/ctl/", "core/kube/recording/", "core/kube/events/",
                   "test/unit/app/", "test/unit/serve/", "test/unit/ctl/"),
@@ -58,7 +59,8 @@ THIRD_PARTY = {
     "prometheus/": ("core/app/metrics/", "test/unit/app/"),
     "simdjson": ("core/kube/", "test/unit/kube/"),
     "yaml-cpp/": ("core/kube/", "core/app/", "test/unit/kube/", "test/unit/app/"),
-    "dlfcn.h": ("core/plugin/", "test/abi/", "test/unit/plugin/", "test/unit/userspace/plugin_test", "sdk/conformance/"),
+    "dlfcn.h": ("core/plugin/", "test/abi/", "test/unit/plugin/", "test/unit/plugin_library.hpp",
+                "sdk/conformance/", "test/tools/netlinkfaults"),
 }
 
 # A library that throws is met in one file only, which turns its exceptions into Status.

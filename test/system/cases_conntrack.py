@@ -9,6 +9,7 @@ from lib import addresses as a
 from lib import probe
 from lib.addresses import E1, E2, NODE_SECOND
 from lib.cases import EXT, IN_KERNEL, POD, case, own_daemon
+from lib.differences import UDP_MOVES
 from lib.episode import WATCHED
 from lib.objects import gone, ready, terminating
 
@@ -153,7 +154,7 @@ def others_left_alone(t):
 
 
 @case(109, "an endpoint that is terminating and serves keeps its flows, one that serves no more loses them; policies and "
-      "hints take none", protocols=UDP, backends=IN_KERNEL, legacy=True)
+      "hints take none", protocols=UDP, backends=["iptables", "nftables"], legacy=True)
 def terminating_endpoint(t):
     service = t.service([ready(E2)], type="LoadBalancer", external=True)
     t.settle()
@@ -186,6 +187,24 @@ def terminating_endpoint(t):
     t.settle()
     for client in clients:
         client.expect_soon(E1, "once e2 serves no more")
+
+
+@case(109, "an endpoint that is terminating and serves loses its flows to one that is ready: at once, at every address, and "
+      "without a gap", protocols=UDP, backends=["ipvs"])
+def terminating_endpoint_ipvs(t):
+    service = t.service([ready(E2)], type="LoadBalancer", external=True)
+    t.settle()
+    clients = everywhere(t, service)
+    for client in clients:
+        client.expect(E2, "at first")
+    service.set_endpoints([terminating(E2)])
+    t.settle()
+    for client in clients:
+        client.expect(E2, "while it is the only one")
+    service.set_endpoints([ready(E1), terminating(E2)])
+    t.settle()
+    for client in clients:
+        client.expect_soon(t.differs(UDP_MOVES, E2, E1), "beside one that is ready")
 
 
 @case(None, "a Service is deleted, or loses an address: what was translated there is forgotten, what is translated "

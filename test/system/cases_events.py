@@ -42,6 +42,11 @@ def starting(t):
               "regarding": {"kind": "Node", "name": NODE_NAME, "apiVersion": "v1"}}
     seen = {name: told.get(name) for name in wanted}
     t.require(seen == wanted, f"the event says {seen}")
+    if t.ipvs:
+        told = event(t, "IPVSDeprecation")
+        t.require(told.get("type") == "Warning" and told.get("regarding") == wanted["regarding"], f"the event says {told}")
+    else:
+        t.require(not events(t, "IPVSDeprecation"), "mode ipvs is told of in another mode")
     # What a namespace may not set is one event for all settings; no machine has this value already.
     t.bench.daemon.stop()
     t.bench.flags.append("--conntrack-min=654321")

@@ -5,9 +5,9 @@ node's addresses while they change (BEH 1.4, 11.4; case 139)."""
 
 import copy
 
-from lib import objects
+from lib import ipvs, objects
 from lib.addresses import E1, E2, NODE, NODE_SECOND, V4
-from lib.bench import BOTH_CIDRS, PROMPT
+from lib.bench import BOTH_CIDRS, PROMPT, PROMPT_IPVS
 from lib.cases import EXT, REJECTED, VACANT, case, masqueraded, own_daemon
 from lib.objects import ready
 
@@ -22,7 +22,7 @@ def setting(t, name):
 
 def restart(t, flags):
     t.bench.daemon.stop()
-    t.bench.daemon.start(t.bench.source.daemon_flags(), [*PROMPT, *flags])
+    t.bench.daemon.start(t.bench.source.daemon_flags(), [*(PROMPT_IPVS if t.ipvs else PROMPT), *flags])
 
 
 @own_daemon(None, "conntrack settings are as kube-proxy makes them; what a namespace may not set is one warning",
@@ -77,7 +77,8 @@ def late_node(t):
     daemon, source = t.bench.daemon, t.bench.source
     daemon.stop()
     source.delete(objects.node({}))
-    daemon.start(source.daemon_flags(), [*PROMPT, *BOTH_CIDRS, "--nodeport-addresses", "primary"])
+    daemon.start(source.daemon_flags(), [*(PROMPT_IPVS if t.ipvs else PROMPT), *BOTH_CIDRS, "--nodeport-addresses",
+                                           "primary"])
     daemon.wait_synced()
     service = t.service([ready(E1), ready(E2)], type="NodePort", node_port=True)
     first, second = service.node(NODE), service.node(NODE_SECOND)
@@ -104,7 +105,7 @@ def address_case(name, title, config, inside, outside):
     """`inside` is an address that becomes one of the node ports' addresses when it appears; `outside` never."""
 
     @case(None, title, config=config, families=[V4], protocols=["tcp"], sources=["manifests"],
-          backends=["iptables", "userspace"], exclusive=True, above=False)
+          backends=["iptables", "ipvs", "userspace"], exclusive=True, above=False)
     def run(t):
         def device(action, ip):
             t.topology.run("node", "ip", "addr", action, f"{ip}/32", "dev", "eth1", check=action == "add")
@@ -127,7 +128,8 @@ def address_case(name, title, config, inside, outside):
                 device("del", ip)
             if inside:
                 # Nobody has it any more, so no packet tells.
-                t.wait_until(lambda: not any(inside in line for line in t.saved("nat")), f"no rule for {inside}")
+                t.wait_until(lambda: not any(inside in line for line in (ipvs.picture(t) if t.ipvs else t.saved("nat"))),
+                             f"no rule for {inside}")
         t.require_unbroken(hammer, "while addresses came and went")
 
     run.__name__ = name

@@ -5,6 +5,7 @@
 from lib import health
 from lib.addresses import E1, E2
 from lib.cases import DROPPED, EXT, NODE, POD, REJECTED, UNTOUCHED, case, kept, masqueraded
+from lib.differences import INTERNAL_REJECTED, INTERNAL_USES_OTHERS, LOCAL_FOR_ALL, NO_LOCAL
 from lib.objects import not_ready, ready
 
 BOTH = [ready(E1), ready(E2)]
@@ -41,14 +42,14 @@ def external_local_outside(t):
 def external_local_pod(t):
     service = balanced(t, BOTH, external_policy="Local")
     t.settle()
-    t.expect(POD, service.externals(), kept(E1, E2))
+    t.expect(POD, service.externals(), t.differs(LOCAL_FOR_ALL, kept(E1, E2), kept(E1)))
 
 
 @case(22, "external policy Local: the node reaches every endpoint, masqueraded", legacy=True)
 def external_local_node(t):
     service = balanced(t, BOTH, external_policy="Local")
     t.settle()
-    expect_from_node(t, service, masqueraded(E1, E2))
+    expect_from_node(t, service, t.differs(LOCAL_FOR_ALL, masqueraded(E1, E2), kept(E1)))
 
 
 @case(23, "external policy Local without a local endpoint: outside clients are dropped, nobody else", legacy=True)
@@ -56,9 +57,9 @@ def external_local_without_local(t):
     service = balanced(t, ONLY_REMOTE, external_policy="Local")
     t.settle()
     t.expect(POD, service.externals(), kept(E2))
-    expect_from_node(t, service, masqueraded(E2))
+    expect_from_node(t, service, t.differs(LOCAL_FOR_ALL, masqueraded(E2), kept(E2)))
     t.expect(POD, service.cluster(), kept(E2))
-    t.expect(EXT, service.externals(), DROPPED)
+    t.expect(EXT, service.externals(), t.differs(NO_LOCAL, DROPPED, kept(E2)))
 
 
 @case(24, "external policy Local without any endpoint: everything is rejected")
@@ -77,7 +78,7 @@ def external_local_without_detector(t):
     remote = balanced(t, ONLY_REMOTE, external_policy="Local")
     t.settle()
     t.expect([POD, EXT], [local.external(), local.vip()], kept(E1))
-    t.expect([POD, EXT], [remote.external(), remote.vip()], DROPPED)
+    t.expect([POD, EXT], [remote.external(), remote.vip()], t.differs(NO_LOCAL, DROPPED, kept(E2)))
 
 
 @case(26, "external policy Local on type ClusterIP counts only when there are external IPs")
@@ -102,10 +103,13 @@ def internal_local(t):
       legacy=True)
 def internal_local_without_local(t):
     remote = t.service(ONLY_REMOTE, type="NodePort", node_port=True, internal_policy="Local")
+    inside = t.service(ONLY_REMOTE, internal_policy="Local")
     none = t.service(type="NodePort", node_port=True, internal_policy="Local")
     t.settle()
     t.expect(EXT, remote.node(), masqueraded(E2))
-    t.expect([POD, NODE], remote.cluster(), DROPPED)
+    t.expect(POD, remote.cluster(), t.differs(INTERNAL_USES_OTHERS, DROPPED, kept(E2)))
+    t.expect(NODE, remote.cluster(), t.differs(INTERNAL_USES_OTHERS, DROPPED, masqueraded(E2)))
+    t.expect([POD, NODE], inside.cluster(), t.differs(INTERNAL_REJECTED, DROPPED, REJECTED))
     t.expect(POD, [none.cluster(), none.node()], REJECTED)
 
 

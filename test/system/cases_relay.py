@@ -11,7 +11,8 @@ from lib.addresses import E1, E2, E3, E4
 from lib.cases import EXT, POD, Skip, case, own_daemon
 from lib.episode import WATCHED
 from lib.objects import ready
-from lib.relay import PORTS, Client, Holdings, Server, carry, crowd, many_ports, metric, most_descriptors, require_whole, silence
+from lib.relay import (PORTS, Client, Holdings, Server, carry, crowd, flows_not_tracked, forget_flows, many_ports, metric,
+                       most_descriptors, require_whole, silence)
 
 LONG = os.environ.get("SLUICE_LONG", "0") != "0"
 MIB = 1 << 20
@@ -137,6 +138,8 @@ def churn(t):
     carry(t, POD, service.cluster(), 50, total=3000, up=2000, down=2000, vary=True, seed=61)
     t.wait_until(lambda: Holdings(t).sockets < 100, "connections end")
     before = Holdings(t)
+    forget_flows(t)
+    not_tracked = flows_not_tracked(t)
     busy = Client(t, POD, service.cluster(), connections=50, total=CHURN, up=2000, down=2000, vary=True, seed=62)
     changes, started, pace = 0, time.monotonic(), 1 / CHANGES_A_SECOND
     while busy.running():
@@ -146,6 +149,9 @@ def churn(t):
         time.sleep(max(0.0, started + changes * pace - time.monotonic()))
     seconds = time.monotonic() - started
     counts = busy.end()
+    not_tracked = flows_not_tracked(t) - not_tracked
+    t.require(not_tracked == 0, f"{not_tracked} packets were dropped because the kernel had no room to track a flow: dials time "
+                                f"out then, whatever the relay does ({counts['problems']})")
     t.require(counts["ok"] == CHURN, f"{counts['ok']} of {CHURN} connections were as they should be; {counts['problems']}, "
                                      f"{counts['first_problem']}")
     t.require(changes > CHANGES_A_SECOND / 2 * seconds, f"{changes} changes in {seconds:.0f} s")

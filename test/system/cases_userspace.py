@@ -11,6 +11,7 @@ from lib.addresses import E1, E2, E3, E4, NODE as FIRST, V4
 from lib.cases import EXT, POD, UNTOUCHED, case
 from lib.objects import ready
 from lib.services import ServiceUnderTest
+from lib.talk import conversation, served_at
 
 BOTH = [ready(E1), ready(E2)]
 THREE = [ready(E1), ready(E2), ready(E3)]
@@ -31,30 +32,6 @@ def order(t, service, questions, sender=POD):
     front = service.cluster()
     lines = probe.ask(t.topology, sender, front.protocol, front.ip, front.port, t.family, questions, 2500)
     return [line.split()[1] if line.startswith("ok ") else line for line in lines]
-
-
-def served_at(t, *hosts, **wanted):
-    """A Service whose endpoints are these hosts, each with a server of the case's own: it, and the server of each."""
-    servers, number = [], 0
-    for host in hosts:
-        listener, number = talk.listen(t, host) if not number else (at_port(t, host, number), number)
-        servers.append(listener)
-    service = t.service([ready(host) for host in hosts], ports=[("p80", 80, number)], **wanted)
-    return service, servers
-
-
-def at_port(t, host, number):
-    made = talk.bind(t, host, number, t.protocol)
-    made.settimeout(talk.PATIENCE)
-    if t.protocol == "tcp":
-        made.listen()
-    return made
-
-
-def conversation(t, service, server, sender=POD):
-    """An open connection through the Service: the client's end and the endpoint's."""
-    client = talk.connect(t, sender, service.cluster())
-    return client, talk.accept(t, server)
 
 
 # Who is next.

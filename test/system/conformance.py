@@ -18,7 +18,8 @@ HEADER = """# Conformance
 Behaviour is compared with kube-proxy 1.36, case by case. **Packets** are the system tests in `test/system`: real
 daemon, real kernel, who answered and from which address. **Unit** are tests of the code, without a kernel.
 Per backend: how many runs of the case passed (family, protocol and source each count), or what was wrong. What a
-backend has no part in, and what is to be seen otherwise with it, is told below the tables, with reasons.
+backend has no part in, and what is to be seen otherwise with it, is told below the tables, with reasons; where runs
+assert such a difference of mode ipvs, their number is marked with ≠.
 `not covered` is said where no test of either sort names the case.
 
 This file is made by `test/system/conformance.py` from results of `test/system/run.py`; do not edit it.
@@ -47,8 +48,9 @@ def main():
             print(row(number, what, runs.get(number, {}), units.get(number, []), backends))
     table("Decided otherwise than upstream", "what Sluice does instead", REPLACED)
     for mode in sorted({_mode(backend) for backend in backends}):
-        if mode in DIFFERENT:
-            table(f"What is to be seen otherwise in mode {mode}", "what, and why", DIFFERENT[mode])
+        different = DIFFERENT.get(mode) or asserted_differences(documents, mode)
+        if different:
+            table(f"What is to be seen otherwise in mode {mode}", "what, and why", different)
         if mode in NOT_APPLICABLE:
             table(f"What does not apply to mode {mode}", "why", NOT_APPLICABLE[mode])
     print("\n## Beyond the cases\n\n| test | " + " | ".join(backends) + " |\n|" + "---|" * (1 + len(backends)))
@@ -65,8 +67,25 @@ def _load(path):
 
 def table(title, column, rows):
     print(f"\n## {title}\n\n| case | {column} |\n|---|---|")
-    for number, reason in rows.items():
+    for number, reason in rows.items() if isinstance(rows, dict) else rows:
         print(f"| {number} | {reason} |")
+
+
+def asserted_differences(documents, mode):
+    """Numbers of cases → what is otherwise, as the runs of this mode asserted it."""
+    numbers = {}
+    for document in documents:
+        if _mode(document["backend"]) == mode:
+            for record in document["results"]:
+                for why in record.get("differs", []):
+                    numbers.setdefault(why, set()).update(record["numbers"] or {record["name"]})
+    rows = [(sorted(found, key=_in_order), why) for why, found in numbers.items()]
+    rows.sort(key=lambda row: [_in_order(one) for one in row[0]])
+    return [(", ".join(map(str, found)), why) for found, why in rows]
+
+
+def _in_order(number_or_name):
+    return isinstance(number_or_name, str), str(number_or_name).zfill(4)
 
 
 def _mode(backend):
@@ -104,7 +123,8 @@ def verdict(records, not_applicable=False):
     if FAIL in results:
         return f"**{results.count(FAIL)} of {len(results)} failed**"
     if PASS in results:
-        return f"{results.count(PASS)} passed" + (f", {results.count(SKIP)} skipped" if SKIP in results else "")
+        mark = " ≠" if any("differs" in record for record in records) else ""
+        return f"{results.count(PASS)} passed{mark}" + (f", {results.count(SKIP)} skipped" if SKIP in results else "")
     return "skipped: " + records[0]["reason"]
 
 

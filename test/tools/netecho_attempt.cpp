@@ -5,6 +5,7 @@
 
 #include <linux/errqueue.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/types.h>
@@ -133,6 +134,13 @@ int connect_and_wait(int socket, const Target& target, Clock::time_point deadlin
   return pending_error(socket);
 }
 
+// Whether the kernel had to send anything twice on that connection so far.
+bool sent_again(int socket) {
+  tcp_info info{};
+  socklen_t length = sizeof info;
+  return ::getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &length) == 0 && info.tcpi_total_retrans != 0;
+}
+
 int prepare_and_connect(int socket, const Target& target, Clock::time_point deadline) {
   if (!target.device.empty() && ::setsockopt(socket, SOL_SOCKET, SO_BINDTODEVICE, target.device.c_str(),
                                              static_cast<socklen_t>(target.device.size())) != 0) {
@@ -147,6 +155,7 @@ int prepare_and_connect(int socket, const Target& target, Clock::time_point dead
   const ErrorQueue queue(socket, target.address.family());
   const int number = connect_and_wait(socket, target, deadline);
   const int queued = queue.take();
+  if (number == 0 && queued == 0 && target.first_syn_only && sent_again(socket)) return ETIMEDOUT;
   return number == 0 && queued != 0 ? queued : number;
 }
 

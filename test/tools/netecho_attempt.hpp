@@ -19,6 +19,7 @@ struct Target {
   std::optional<Address> source;
   std::string device;  // bind to this interface when not empty
   std::chrono::milliseconds timeout{1000};
+  bool first_syn_only = false;  // a TCP connection that a repeated SYN made counts as a timeout
 };
 
 enum class Outcome { ok, refused, timeout, unreachable, error };

@@ -62,7 +62,8 @@ int hammer(const std::vector<std::string>& words) {
   target.protocol = parse_protocol(options.positional(0));
   target.address = make_address(options.positional(1), parse_port(options.positional(2)));
   if (options.has("--source")) target.source = parse_source(options.text("--source", ""));
-  // Below one second, the first retransmission of a SYN: a lost SYN must count as a failure.
+  // A lost SYN must count as a failure, also where the time-out is long because the machine is slow.
+  target.first_syn_only = true;
   target.timeout = options.milliseconds("--timeout", 900);
   const auto interval = options.milliseconds("--interval", 5);
 

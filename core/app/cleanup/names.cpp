@@ -66,6 +66,8 @@ constexpr std::array<std::string_view, 19> kSets = {
     "NODE-PORT-LOCAL-TCP", "NODE-PORT-UDP", "NODE-PORT-LOCAL-UDP", "NODE-PORT-SCTP-HASH",
     "NODE-PORT-LOCAL-SCTP-HASH", "HEALTH-CHECK-NODE-PORT", "IPVS-IPS", "NODE-PORT-SCTP", "NODE-PORT-LOCAL-SCTP"};
 constexpr std::size_t kSetNameLimit = 31;  // of ipset; longer names are cut
+// Of ours, what a set is called that is to take the place of one: a daemon that is killed may leave it.
+constexpr std::string_view kSpare = "-N";
 
 constexpr std::array<std::string_view, 4> kKubelets = {"KUBE-FIREWALL", "KUBE-MARK-DROP", "KUBE-KUBELET-CANARY",
                                                        "KUBE-IPTABLES-HINT"};
@@ -152,7 +154,8 @@ Modes makers_of_chain(std::string_view table, std::string_view chain) {
 Modes makers_of_set(std::string_view name) {
   for (const std::string_view prefix : {"KUBE-", "KUBE-6-"}) {
     for (const std::string_view set : kSets) {
-      if (name == std::string(prefix).append(set).substr(0, kSetNameLimit)) return kIpvs;
+      const std::string whole = std::string(prefix).append(set).substr(0, kSetNameLimit);
+      if (name == whole || name == whole.substr(0, kSetNameLimit - kSpare.size()).append(kSpare)) return kIpvs;
     }
   }
   return 0;

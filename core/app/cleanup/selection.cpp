@@ -14,6 +14,9 @@ constexpr std::string_view kChain6 = "ip6tables";
 constexpr std::string_view kSet = "ipset";
 constexpr std::string_view kLink = "link";
 constexpr std::string_view kTable = "nft";
+constexpr std::string_view kServers = "ipvs";
+// All of mode ipvs together; which ones these are is told by sets and addresses.
+constexpr std::string_view kVirtualServers = "virtual-servers";
 
 // A shorter beginning of a name says nothing about whose it is.
 constexpr std::size_t kShortestPrefix = 5;
@@ -74,6 +77,8 @@ bool Selection::add(base::Family family, std::string_view claim) {
     if (parsed.prefix || !contains(kNftFamilies, parsed.place) || contains(kSharedTables, parsed.name)) return false;
   } else if (parsed.kind == kLink) {
     if (parsed.prefix || parsed.name == "lo") return false;
+  } else if (parsed.kind == kServers) {
+    if (parsed.prefix || parsed.name != kVirtualServers) return false;
   } else if (parsed.kind != kSet) {
     return false;
   }
@@ -100,6 +105,14 @@ bool Selection::set(std::string_view name) const {
   if (any(keep_)) return false;
   const Modes makers = makers_of_set(name);
   return ((makers & gone_) != 0 && (makers & kept_) == 0) || any(add_);
+}
+
+bool Selection::virtual_servers() const {
+  const auto named = [](const Claims& claims) {
+    return std::any_of(claims.begin(), claims.end(),
+                       [](const Claim& claim) { return claim.kind == kServers && claim.covers(kVirtualServers); });
+  };
+  return !named(keep_) && ((gone_ & kIpvs) != 0 || named(add_));
 }
 
 bool Selection::table(std::string_view family, std::string_view name) const {

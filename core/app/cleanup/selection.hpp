@@ -30,7 +30,7 @@ class Selection {
   // The chain is to go because a ledger names it, so that every plain jump to it goes too.
   bool chain_by_ledger(base::Family family, std::string_view table, std::string_view chain) const;
   bool set(std::string_view name) const;
-  bool virtual_servers() const { return (gone_ & kIpvs) != 0; }
+  bool virtual_servers() const;
   // `family` as nft names it: "ip", "ip6", "inet".
   bool table(std::string_view family, std::string_view name) const;
   std::vector<std::string> links() const;

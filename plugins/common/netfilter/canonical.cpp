@@ -347,6 +347,10 @@ void Canonicaliser::print_option(std::string& out, std::string_view part, const 
       out.append(" ").append(probability(value));
       return;
     }
+    if (part == "ipvs" && (option.name == "--vaddr" || option.name == "--vproto")) {
+      append_word(out, option.name == "--vaddr" ? address(value) : resolve(kProtocolNames, value));
+      return;
+    }
     if (is_list(option.name)) {
       out.append(" ").append(sorted_list(value));
       return;

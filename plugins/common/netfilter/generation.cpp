@@ -7,61 +7,37 @@
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nfnetlink.h>
 #include <netlink/attr.h>
-#include <netlink/handlers.h>
 #include <netlink/msg.h>
-#include <netlink/netlink.h>
-#include <netlink/socket.h>
-
 #include <sys/socket.h>
-#include <sys/time.h>
 
-#include <utility>
+#include "plugins/common/netlink/message.hpp"
+#include "sluice/sdk/error.hpp"
 
 namespace sluice::netfilter {
 namespace {
 
-constexpr int kGetGeneration = (NFNL_SUBSYS_NFTABLES << 8) | NFT_MSG_GETGEN;
-constexpr int kNewGeneration = (NFNL_SUBSYS_NFTABLES << 8) | NFT_MSG_NEWGEN;
-
-int take(nl_msg* message, void* into) {
-  nlmsghdr* header = nlmsg_hdr(message);
-  if (header->nlmsg_type != kNewGeneration) return NL_SKIP;
-  const nlattr* id = nlmsg_find_attr(header, sizeof(nfgenmsg), NFTA_GEN_ID);
-  if (id != nullptr && nla_len(id) >= static_cast<int>(sizeof(std::uint32_t))) {
-    *static_cast<std::optional<std::uint32_t>*>(into) = ntohl(nla_get_u32(id));
-  }
-  return NL_STOP;
-}
+constexpr std::uint16_t kGetGeneration = (NFNL_SUBSYS_NFTABLES << 8) | NFT_MSG_GETGEN;
+constexpr std::uint16_t kNewGeneration = (NFNL_SUBSYS_NFTABLES << 8) | NFT_MSG_NEWGEN;
+constexpr std::chrono::milliseconds kPatience{1000};  // without an answer, the rules are read instead
 
 }  // namespace
 
-GenerationReader::GenerationReader() = default;
-GenerationReader::~GenerationReader() = default;
-
-void GenerationReader::Close::operator()(nl_sock* socket) const noexcept { nl_socket_free(socket); }
-
-nl_sock* GenerationReader::open_socket() {
-  if (socket_) return socket_.get();
-  std::unique_ptr<nl_sock, Close> made(nl_socket_alloc());
-  if (!made || nl_connect(made.get(), NETLINK_NETFILTER) != 0) return nullptr;
-  nl_socket_disable_seq_check(made.get());
-  nl_socket_disable_auto_ack(made.get());
-  const timeval limit{1, 0};
-  setsockopt(nl_socket_get_fd(made.get()), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-  socket_ = std::move(made);
-  return socket_.get();
-}
+GenerationReader::GenerationReader()
+    : socket_([] { return netlink::open_kernel(NETLINK_NETFILTER); }, "nf_tables", kPatience) {}
 
 std::optional<std::uint32_t> GenerationReader::read() {
-  nl_sock* socket = open_socket();
-  if (socket == nullptr) return std::nullopt;
-  nfgenmsg request{};
-  request.nfgen_family = AF_UNSPEC;
-  request.version = NFNETLINK_V0;
+  nfgenmsg header{};
+  header.nfgen_family = AF_UNSPEC;
+  header.version = NFNETLINK_V0;
   std::optional<std::uint32_t> generation;
-  nl_socket_modify_cb(socket, NL_CB_VALID, NL_CB_CUSTOM, &take, &generation);
-  if (nl_send_simple(socket, kGetGeneration, 0, &request, sizeof(request)) < 0 || nl_recvmsgs_default(socket) < 0) {
-    socket_.reset();  // an answer may still come: it must not be taken for the next one
+  try {
+    const int error = socket_.request(netlink::make_message(kGetGeneration, 0, header), [&](nlmsghdr* answer) {
+      if (answer->nlmsg_type != kNewGeneration) return;
+      const nlattr* const id = nlmsg_find_attr(answer, sizeof(nfgenmsg), NFTA_GEN_ID);
+      if (id != nullptr) generation = ntohl(static_cast<std::uint32_t>(netlink::number(id)));
+    });
+    if (error != 0) return std::nullopt;
+  } catch (const sdk::Failure&) {
     return std::nullopt;
   }
   return generation;

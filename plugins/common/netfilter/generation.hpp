@@ -6,31 +6,22 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 
-struct nl_sock;
+#include "plugins/common/netlink/socket.hpp"
 
 namespace sluice::netfilter {
 
-// Keeps its socket; one thread at a time. Belongs to the namespace it was made in.
+// Keeps its socket; one thread at a time. Belongs to the namespace it was first used in.
 class GenerationReader {
  public:
   GenerationReader();
-  ~GenerationReader();
-  GenerationReader(const GenerationReader&) = delete;
-  GenerationReader& operator=(const GenerationReader&) = delete;
 
   // Empty when the kernel does not tell (no nf_tables, no privilege).
   std::optional<std::uint32_t> read();
 
  private:
-  nl_sock* open_socket();
-
-  struct Close {
-    void operator()(nl_sock* socket) const noexcept;
-  };
-  std::unique_ptr<nl_sock, Close> socket_;
+  netlink::Socket socket_;
 };
 
 }  // namespace sluice::netfilter

@@ -10,6 +10,8 @@ namespace sluice::netfilter {
 namespace {
 
 constexpr std::string_view kChain = "SLUICE-PROBE";
+// How often somebody who holds the lock of iptables is waited for, five seconds each time.
+constexpr int kTries = 3;
 
 // Makes a chain, fills it, empties it and removes it again, in one go: the kernel
 // judges the rules and keeps nothing.
@@ -27,20 +29,29 @@ std::string input_for(const std::vector<Need>& tried) {
   return text;
 }
 
+// What the kernel makes of them, unless it could not be asked.
+process::Outcome try_out(Kernel& kernel, const std::vector<Need>& needs) {
+  process::Outcome outcome;
+  for (int count = 0; count < kTries; ++count) {
+    outcome = kernel.try_restore(input_for(needs));
+    if (outcome.ok() || may_be_the_rules(outcome)) return outcome;
+    if (failure_of(kernel.tools().restore, outcome).code() != abi::Code::kRetry) break;
+  }
+  throw failure_of(kernel.tools().restore, outcome);
+}
+
 }  // namespace
 
 void probe_needs(Kernel& kernel, const std::vector<Need>& needs) {
-  const process::Outcome outcome = kernel.try_restore(input_for(needs));
+  const process::Outcome outcome = try_out(kernel, needs);
   if (outcome.ok()) return;
   std::string missing;
   for (const Need& need : needs) {
-    if (kernel.try_restore(input_for({need})).ok()) continue;
+    if (try_out(kernel, {need}).ok()) continue;
     missing.append(missing.empty() ? "" : ", ").append(need.option);
   }
-  // All of them at once is a matter of privilege or of the tool, which says so itself.
-  if (missing.empty() || outcome.complaint.find("you must be root") != std::string::npos) {
-    throw failure_of(kernel.tools().restore, outcome);
-  }
+  // Only all of them at once: the tool says itself what is the matter.
+  if (missing.empty()) throw failure_of(kernel.tools().restore, outcome);
   throw sdk::Failure(abi::Code::kUnsupported, "kernel",
                      "the kernel refuses rules that need " + missing + ": enable or load these options (" +
                          explain(kernel.tools().restore, outcome) + ")");

@@ -20,8 +20,9 @@ class AddressWriter {
   // `kernel` outlives this.
   AddressWriter(LinkKernel& kernel, abi::Family family, sdk::Logger log);
 
-  // Makes the link when it is missing; reads its addresses. A link of that name that is no dummy is an error that says what
-  // to do. Throws sdk::Failure.
+  // Makes the link when it is missing; reads its addresses. A link of that name that is no dummy is an error that says
+  // what to do. All that is wanted is to be given to bind() then, held or not: that is what find_damage() looks for.
+  // Throws sdk::Failure.
   void refresh();
   // As refresh(), but makes nothing.
   void look();
@@ -32,8 +33,8 @@ class AddressWriter {
   void bind(const std::vector<abi::Address>& addresses);
   void unbind(const std::vector<abi::Address>& addresses);
 
-  // What is damaged of what was written, in a phrase: the link is gone or another one, addresses are missing. Addresses others
-  // have added stay and are no damage. Throws sdk::Failure.
+  // What is damaged of what was written, in a phrase: the link is gone or another one, addresses are missing. Addresses
+  // others have added stay and are no damage. Throws sdk::Failure.
   std::optional<std::string> find_damage();
 
   // Takes our family's addresses off, and the link once it carries none of the other family.

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "plugins/common/netfilter/exact_chain.hpp"
+#include "plugins/common/netfilter/local_match.hpp"
 #include "plugins/common/netfilter/restore.hpp"
 #include "plugins/ipvs/sets/set_spec.hpp"
 #include "plugins/ipvs/values.hpp"
@@ -23,39 +25,39 @@ struct RuleFacts {
   abi::Family family{};
   std::uint32_t mark = 0;
   bool masquerade_all = false;
-  abi::LocalDetectorKind detector = abi::LocalDetectorKind::kNone;
-  abi::Prefix detector_cidr{};
-  std::string detector_interface;
+  netfilter::LocalMatch local;  // pods of this node
   bool random_fully = false;
   bool operator==(const RuleFacts&) const = default;
 };
 // Throws sdk::Failure (kInvalid) for an interface name that could not be one.
 RuleFacts rule_facts(abi::Family family, const abi::NodeFacts& node, bool random_fully);
 
-struct RuleChain {
-  netfilter::Table table;
-  std::string name;
-  std::vector<std::string> rules;  // exactly these, in this order
-};
+using RuleChain = netfilter::ExactChain;
 struct RuleJump {
   netfilter::Table table;
   std::string_view from;  // a built-in chain; inserted at the top
   std::string rule;
 };
 struct RulePlan {
-  std::vector<RuleJump> jumps;   // in the order in which they are inserted at position 1
+  std::vector<RuleJump> jumps;  // in the order in which they are inserted at position 1
   std::vector<RuleChain> chains;
 };
+// They depend on nothing.
+std::vector<RuleJump> plan_jumps();
 
 // `filled`: bit number SetId of sets with entries; rules of empty sets are left out where BEH 6.8 says so.
 // `closed`: load balancer addresses the node itself may not use (KUBE-IPVS-OUT-FILTER), sorted.
 RulePlan plan_rules(const RuleFacts& facts, std::uint32_t filled, const std::set<ServerKey>& closed);
 
-// Every chain of ours, also those of the other table of the same name.
+// Nobody else's rules: the only chain whose number of rules grows with the cluster.
+inline constexpr std::string_view kOutFilterChain = "KUBE-IPVS-OUT-FILTER";
+
+// Every chain of ours. Mode iptables has some of the same name in the same table, with other rules.
 struct OwnedChain {
   netfilter::Table table;
   std::string_view name;
 };
 std::vector<OwnedChain> owned_chains();
+bool is_owned(netfilter::Table table, std::string_view chain);
 
 }  // namespace sluice::ipvs

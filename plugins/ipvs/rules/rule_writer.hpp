@@ -26,9 +26,13 @@ class RuleWriter {
 
   // Reads the kernel once and writes the difference to `plan`: chains whose content differs as a whole (atomically), jumps
   // that are missing; foreign rules stay as they are and where they are. Sets the plan names must exist. Throws sdk::Failure.
-  void write_full(const RulePlan& plan);
-  // The same without reading: compares with what was written. REQUIRES: a write_full() that has not been followed by a throw
-  // or by damage. A single rule that comes or goes (KUBE-IPVS-OUT-FILTER) is one line.
+  //
+  // As long as mode iptables serves through nat KUBE-SERVICES, its rules go before IPVS: with `may_wait` table nat is left as
+  // it is then, and the result is true. Write virtual servers and bind addresses, then call again without: no packet meets
+  // neither of the two. Else the result is false and all of `plan` is in place.
+  bool write_full(const RulePlan& plan, bool may_wait = false);
+  // The same without reading: compares with what was written. A single rule that comes or goes (KUBE-IPVS-OUT-FILTER) is
+  // one line. REQUIRES: a write_full() that wrote all and has not been followed by a throw or by damage; kNeedFull else.
   void write_change(const RulePlan& plan);
   // Whether write_change() would write anything.
   bool differs(const RulePlan& plan) const;
@@ -37,7 +41,7 @@ class RuleWriter {
   std::optional<std::string> find_damage();
 
   // Removes jumps and chains, but those for which `keep` says so; chains somebody else's rule leads to are emptied only.
-  // Jumps of other backends to chains that are kept stay.
+  // Jumps of other backends to chains that are kept stay. Nothing of ours uses a set afterwards. Throws sdk::Failure.
   void remove_all(const std::function<bool(netfilter::Table, const std::string& chain)>& keep);
 
   std::size_t rules() const noexcept;  // owned

@@ -16,7 +16,9 @@ struct RealServerState {
   RealServer server;
   std::int32_t weight = 0;
   bool masquerades = true;           // its forwarding method is NAT
-  std::uint64_t connections = 0;     // active, inactive and those of persistence templates (BEH 6.4)
+  // Active and inactive ones (BEH 6.4). Not those of persistence templates: they live for as long as the affinity lasts, and with
+  // expire_quiescent_template (BEH 6.1) they bring no new connections to a server of weight 0.
+  std::uint64_t connections = 0;
 };
 
 enum class ServerCommandKind : std::uint8_t {

@@ -36,14 +36,16 @@ class ServerWriter {
     WhenRemoved when_removed = WhenRemoved::kKeep;
     std::chrono::seconds drain{30};
     std::string state_dir;  // where deadlines survive a restart, in wall-clock time; empty: they do not
+    std::function<std::int64_t()> wall_clock;  // seconds since 1970; null: the system's
   };
 
   // `kernel` outlives this.
   ServerWriter(ServerKernel& kernel, Options options, Now now, sdk::Logger log);
   ~ServerWriter();
 
-  // One dump of virtual servers and one for each of them of its real servers. Real servers of weight 0 are draining, with the
-  // deadline the state directory has of them or a new one. Throws sdk::Failure.
+  // One dump of virtual servers and one for each of them of its real servers. Real servers of weight 0 that nobody wants go on
+  // draining once their virtual server is put, with the deadline the state directory has of them or a new one.
+  // Throws sdk::Failure.
   void refresh();
   // Keys of what the kernel has, sorted. Ours and others'.
   std::vector<ServerKey> held() const;
@@ -67,9 +69,9 @@ class ServerWriter {
   void tick();
   std::size_t draining() const noexcept;
 
-  // What is damaged of what was put, in a phrase; empty when all is as written. One dump of virtual servers, and as many of real
-  // servers as fit into `kLook` of time, going round, so that everything is looked at again and again; foreign virtual
-  // servers do not matter. Throws sdk::Failure.
+  // What is damaged of what was put, in a phrase; empty when all is as written. One dump of virtual servers (two where some
+  // seem to be missing or changed), and as many of real servers as fit into `kLook` of time, going round, so that everything is
+  // looked at again and again; foreign virtual servers do not matter. Throws sdk::Failure.
   static constexpr std::chrono::milliseconds kLook{200};
   std::optional<std::string> find_damage();
 

@@ -44,7 +44,7 @@ class SetKernel {
   virtual void swap(const std::string& one, const std::string& other) = 0;
   // What does not exist is fine. False when a rule or another set still uses it.
   virtual bool destroy(const std::string& name) = 0;
-  // Messages sent since the object was made.
+  // Messages that changed something, since the object was made.
   virtual std::uint64_t messages() const = 0;
 };
 

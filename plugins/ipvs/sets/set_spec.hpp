@@ -50,11 +50,14 @@ std::array<SetId, kSets> all_sets() noexcept;
 
 // IPv6: "KUBE-6-CLUSTER-IP", cut to 31 characters.
 std::string set_name(SetId id, abi::Family family);
+// Under which it grows and is replaced before it is swapped in; not the name of any other.
+std::string spare_name(SetId id, abi::Family family);
 // "hash:ip,port,ip", …
 std::string_view type_name(SetType type) noexcept;
 
 // One entry of any set; what its type has no use for is zero. kIpPortIp and kIpPortNet: `other`
-// with `other_length` bits.
+// with `other_length` bits, those of kIpPortIp all 32 or 128. Bits behind them are zero. The kernel has no networks of
+// length 0: they are two of length 1.
 struct SetEntry {
   abi::Address address{};
   abi::Address other{};

@@ -12,7 +12,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "plugins/userspace/portal/port_holder.hpp"
+#include "plugins/common/sockets/port_holder.hpp"
 #include "plugins/userspace/socket_address.hpp"
 #include "sluice/sdk/address.hpp"
 
@@ -57,7 +57,7 @@ std::string NodePortClaims::claim(const ClaimedAddress& what, const std::string&
     std::string who = "a program of this node";
     if (looks_ > 0) {
       --looks_;
-      who = find_port_holder(family_, what.protocol, what.address, what.port);
+      who = sockets::find_port_holder(family_, what.protocol, what.address, what.port);
     }
     return describe(what) + " is in use by " + who + "; stop it, or give the Service another port";
   }

@@ -1,9 +1,9 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "plugins/common/netfilter/local_match.hpp"
 #include "plugins/common/netfilter/rule_text.hpp"
 #include "plugins/userspace/portal/portal_plan.hpp"
-#include "sluice/sdk/error.hpp"
 #include "sluice/sdk/views.hpp"
 
 namespace sluice::userspace {
@@ -56,14 +56,7 @@ PortalFacts portal_facts(abi::Family family, const std::optional<abi::Address>& 
   }
   facts.detector = node.detector;
   if (node.detector == abi::LocalDetectorKind::kCidr) facts.detector_cidr = node.detector_cidr;
-  if (node.detector == abi::LocalDetectorKind::kBridgeInterface ||
-      node.detector == abi::LocalDetectorKind::kInterfacePrefix) {
-    facts.detector_interface = sdk::text(node.detector_interface);
-    const std::string& interface = facts.detector_interface;
-    if (interface.empty() || interface.size() > 15 || !netfilter::is_plain_name(interface)) {
-      throw sdk::Failure(abi::Code::kInvalid, "detectLocal", "'" + interface + "' is no name of an interface");
-    }
-  }
+  facts.from_pods = netfilter::local_match(family, node).is_local;
   return facts;
 }
 

@@ -129,19 +129,7 @@ class Planner {
   }
   void drop_without_local_endpoints(const std::string& match) { drop("has no local endpoints", match); }
 
-  std::string from_pods() const {
-    switch (facts_.detector) {
-      case abi::LocalDetectorKind::kNone:
-        break;
-      case abi::LocalDetectorKind::kCidr:
-        return " -s " + sdk::to_string(facts_.detector_cidr, facts_.family);
-      case abi::LocalDetectorKind::kBridgeInterface:
-        return " -i " + facts_.detector_interface;
-      case abi::LocalDetectorKind::kInterfacePrefix:
-        return " -i " + facts_.detector_interface + "+";
-    }
-    return {};
-  }
+  std::string from_pods() const { return facts_.from_pods.empty() ? "" : " " + facts_.from_pods; }
 
   // Who arrives at PREROUTING for an external address, in the order in which rules have to ask. Pods of this node
   // may use every endpoint: the source that policy Local preserves is here anyway.

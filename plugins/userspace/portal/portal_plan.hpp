@@ -66,7 +66,7 @@ struct PortalFacts {
   abi::Address node_ip{};
   abi::LocalDetectorKind detector = abi::LocalDetectorKind::kNone;
   abi::Prefix detector_cidr{};
-  std::string detector_interface;
+  std::string from_pods;  // match of traffic from pods of this node; empty: not possible
   bool operator==(const PortalFacts&) const = default;
 };
 // Throws sdk::Failure (kInvalid) for an interface name that could not be one.

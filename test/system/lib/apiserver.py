@@ -16,7 +16,7 @@ import threading
 import time
 
 from . import addresses as a
-from . import netns_http, objects, shell
+from . import netns_http, objects, pace, shell
 
 PORT = 6443
 FIRST_VERSION = 100_000  # of the first start; the second begins at twice that, and so on
@@ -147,7 +147,7 @@ class ApiSource:
                 "--advertise", a.NODE2.v4, "--san", a.NODE2.v4, "--tls-dir", self.tls_dir,
                 "--first-resource-version", str(FIRST_VERSION * next(self._starts)),
                 "--ready-file", self._ready_file, stdout=log, stderr=subprocess.STDOUT)
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + pace.stretched(20)
         while not os.path.exists(self._ready_file):
             if self._process.poll() is not None or time.monotonic() > deadline:
                 raise shell.CommandFailed(f"the API server did not start, see {self._log_path}")

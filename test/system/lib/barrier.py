@@ -11,12 +11,12 @@ import threading
 import time
 
 from . import addresses as a
-from . import objects, probe
+from . import objects, pace, probe
 
 NAMESPACE, NAME = "barrier", "barrier"
 CLUSTER_IP = {a.V4: "172.30.255.1", a.V6: "fd00:172:30::ffff"}
 FIRST_PORT = 10000
-PATIENCE = 25
+PATIENCE = pace.stretched(25)
 
 
 class BarrierTimeout(Exception):
@@ -83,9 +83,9 @@ class Barrier:
             while not self._answered(endpoint, port, family):
                 self._alive()
                 if time.monotonic() > deadline:
-                    raise BarrierTimeout(f"a change was not programmed within {PATIENCE} s ({family})")
-                time.sleep(0.02)
+                    raise BarrierTimeout(f"a change was not programmed within {PATIENCE:g} s ({family})")
+                time.sleep(pace.stretched(0.02))
 
     def _answered(self, endpoint, port, family):
-        lines = probe.ask(self._topology, a.POD, "tcp", CLUSTER_IP[family], port, family, timeout_ms=300)
+        lines = probe.ask(self._topology, a.POD, "tcp", CLUSTER_IP[family], port, family, timeout_ms=pace.stretched(300))
         return len(lines) == 1 and lines[0].startswith(f"ok {endpoint.name} ")

@@ -11,6 +11,7 @@ from .barrier import Barrier
 from .daemon import Daemon
 
 PROMPT = ["--iptables-sync-period", "2s", "--iptables-min-sync-period", "0s"]
+PROMPT_IPVS = ["--ipvs-sync-period", "2s", "--ipvs-min-sync-period", "0s"]
 BOTH_CIDRS = ["--cluster-cidr", ",".join(a.CLUSTER_CIDR.values())]
 
 # The flags a group of cases needs; each group is one run of the daemon.
@@ -30,15 +31,15 @@ CONFIGS = {
 }
 
 # The same for settings that only a file has: fields of KubeProxyConfiguration, and the section of the backend.
-USERSPACE_FILES = {
-    "userspace-reset": ("portRange: 21000-21399\n", """
+FILES = {
+    "userspace-reset": ("userspace", "portRange: 21000-21399\n", """
       balance: leastConnections
       dialTimeouts: [100ms, 200ms]
       proxyProtocol: [told/*]
       threads: 3
       whenEndpointRemoved: reset
 """),
-    "userspace-drain": ("", """
+    "userspace-drain": ("userspace", "", """
       balance: powerOfTwoChoices
       drainTimeout: 1s
       outlierFailures: 2
@@ -46,19 +47,31 @@ USERSPACE_FILES = {
       tcpIdleTimeout: 2s
       whenEndpointRemoved: drain
 """),
+    "ipvs-reset": ("ipvs", "", """
+      whenEndpointRemoved: reset
+"""),
+    "ipvs-drain": ("ipvs", "", """
+      drainTimeout: 6s
+      whenEndpointRemoved: drain
+"""),
+    "ipvs-drain-long": ("ipvs", "", """
+      drainTimeout: 20s
+      whenEndpointRemoved: drain
+"""),
 }
-CONFIGS |= {name: None for name in USERSPACE_FILES}
-USERSPACE_FILE = """apiVersion: kubeproxy.config.k8s.io/v1alpha1
+CONFIGS |= {name: None for name in FILES}
+FILE = """apiVersion: kubeproxy.config.k8s.io/v1alpha1
 kind: KubeProxyConfiguration
-mode: userspace
+mode: MODE
 clusterCIDR: CIDRS
 iptables: {syncPeriod: 2s, minSyncPeriod: 1ms}
+ipvs: {syncPeriod: 2s, minSyncPeriod: 1ms}
 FIELDS---
 apiVersion: sluice.dev/v1alpha1
 kind: SluiceConfiguration
 udpTimeout: 2s
 backends:
-  userspace:SECTION"""
+  MODE:SECTION"""
 
 
 class Bench:
@@ -69,8 +82,9 @@ class Bench:
         self.programs = programs
         self.backend = backend
         self.source_name = source_name
-        self._file = USERSPACE_FILES.get(config)
-        self.flags = [*flags] if self._file else [*PROMPT, *CONFIGS[config], *flags]
+        self._file = FILES.get(config)
+        prompt = PROMPT_IPVS if backend == "ipvs" else PROMPT
+        self.flags = [*flags] if self._file else [*prompt, *CONFIGS[config], *flags]
         self.label = f"{source_name}-{config}-{time.monotonic_ns()}"
         self.allocator = topology.allocator
         self.source = None
@@ -129,11 +143,11 @@ class Bench:
         return running.stop()
 
     def _write_file(self, directory):
-        fields, section = self._file
+        mode, fields, section = self._file
         path = os.path.join(directory, "config.yaml")
         with open(path, "w", encoding="utf-8") as file:
-            file.write(USERSPACE_FILE.replace("CIDRS", ",".join(a.CLUSTER_CIDR.values())).replace("FIELDS", fields)
-                       .replace("SECTION", section))
+            file.write(FILE.replace("CIDRS", ",".join(a.CLUSTER_CIDR.values())).replace("FIELDS", fields)
+                       .replace("SECTION", section).replace("MODE", mode))
         return path
 
     def _cleanup_flags(self):

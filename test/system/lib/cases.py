@@ -8,7 +8,7 @@ import threading
 import time
 
 from . import addresses as a
-from . import foreign, outcomes, probe, tap
+from . import foreign, outcomes, pace, probe, tap
 from .node_tools import VARIANTS
 from .services import ServiceUnderTest
 
@@ -92,6 +92,8 @@ class Trial:
         self.family = family
         self.protocol = protocol
         self.problems = []
+        self.differences = set()  # of lib/differences.py, met by this run
+        self.remarks = []  # figures to be printed with the result
         self._label = label
         self._cleanup = []
 
@@ -125,13 +127,13 @@ class Trial:
 
     def wait_until(self, condition, sentence, seconds=10):
         """Returns what the condition returns once that is true of anything; records the sentence when it never is."""
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + pace.stretched(seconds)
         while not (found := condition()):
             self.bench.daemon.check_alive()
             if time.monotonic() > deadline:
-                self.problems.append(f"after {seconds} s still not: {sentence}")
+                self.problems.append(f"after {pace.stretched(seconds):g} s still not: {sentence}")
                 break
-            time.sleep(0.05)
+            time.sleep(pace.stretched(0.05))
         return found
 
     @property
@@ -139,7 +141,18 @@ class Trial:
         """Whether connections end in the daemon, and others begin there."""
         return self.bench.backend == "userspace"
 
+    @property
+    def ipvs(self):
+        return self.bench.backend == "ipvs"
+
     # Expectations. Differences are collected, so that one run tells all of them.
+
+    def differs(self, why, usual, ipvs):
+        """The expectation that holds with the backend of this run; `why` is one of lib/differences.py."""
+        if not self.ipvs:
+            return usual
+        self.differences.add(why)
+        return ipvs
 
     def here(self, expected, protocol):
         """What the expectation, said as of the kernel's modes, means with the backend of this run."""
@@ -155,13 +168,13 @@ class Trial:
 
     def expect_soon(self, sender, front, expected, seconds=10):
         """For what no barrier orders: a change of the node, a repair. The outcome must come within the time."""
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + pace.stretched(seconds)
         while True:
             wrong = self._check(sender, front, expected)
             if wrong is None:
                 return
             if time.monotonic() > deadline:
-                self.problems.append(f"after {seconds} s still: {wrong}")
+                self.problems.append(f"after {pace.stretched(seconds):g} s still: {wrong}")
                 return
 
     def _check(self, sender, front, expected):
@@ -188,6 +201,9 @@ class Trial:
             # More than six standard deviations off for two or three endpoints.
             self.require(share > questions / len(hosts) * 0.45,
                          f"{host.name} answered {share} of {questions} connections to {front.ip}")
+
+    def remark(self, sentence):
+        self.remarks.append(sentence)
 
     def require(self, condition, sentence):
         if not condition:
@@ -244,8 +260,10 @@ def run_trial(results, one, bench, family, protocol, source_name):
         trial.problems.append(f"{type(error).__name__}: {error}")
     if trial.problems:
         record.update(result=tap.FAIL, reason="; ".join(trial.problems))
+    if trial.differences:
+        record["differs"] = sorted(trial.differences)
     record["seconds"] = round(time.monotonic() - started, 2)
-    results.add(record, trial.problems)
+    results.add(record, trial.problems + trial.remarks)
 
 
 def run_side_by_side(work, workers):

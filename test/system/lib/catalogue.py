@@ -192,7 +192,8 @@ REPLACED = {
     141: "userspace is an accepted mode",
 }
 
-# Where the expectation of a case, written as of the kernel's modes, is another one for a backend, and why.
+# Where the expectation of a case, written as of the kernel's modes, is another one for a backend, and why. Those of mode
+# ipvs are in differences.py, and the cases that meet them are known from the runs.
 DIFFERENT = {
     "userspace": {
         "all": "endpoints see an address of the node, whoever the client is (BEH 8.2), unless they are told by PROXY protocol",
@@ -227,5 +228,10 @@ NOT_APPLICABLE = {
         109: "a UDP client has its endpoint for as long as that is in the list, or until it is silent",
     },
 }
-NOT_APPLICABLE["userspace"] |= {
-    number: f"another mode: {title}" for title in ("ipvs", "nftables") for number in SECTIONS[title]}
+NOT_APPLICABLE["ipvs"] = {
+    64: "127.0.0.1 never serves node ports (70)",
+    99: "endpoints have no rules",
+    101: "there is no rule for invalid packets (BEH 6.8)",
+}
+for _mode, _others in (("userspace", ("ipvs", "nftables")), ("ipvs", ("nftables", "userspace"))):
+    NOT_APPLICABLE[_mode] |= {number: f"another mode: {title}" for title in _others for number in SECTIONS[title]}

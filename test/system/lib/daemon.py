@@ -9,12 +9,12 @@ import subprocess
 import time
 
 from . import addresses as a
-from . import shell
+from . import pace, shell
 
 # An own /run: neither the lock files of iptables nor anything else there is shared with the host.
 ENTER = 'mount -t tmpfs tmpfs /run && exec "$@"'
 
-START_PATIENCE = 30
+START_PATIENCE = pace.stretched(30)
 
 # As it was at the start: what a case does to this process's own would reach the daemons of the lanes beside it.
 INHERITED = dict(os.environ)
@@ -54,7 +54,7 @@ class Daemon:
     def run(self, argv_flags, timeout=30):
         """Runs the daemon with exactly these flags to its end (--cleanup, --check, a failing start)."""
         return subprocess.run(self._enter([self._programs.sluiced, *argv_flags]), capture_output=True, text=True,
-                              timeout=timeout, env=self._environment())
+                              timeout=pace.stretched(timeout), env=self._environment())
 
     @property
     def pid(self):
@@ -67,7 +67,7 @@ class Daemon:
     def wait_ended(self, seconds=30):
         """Waits until it ends of its own; returns the exit status, or None when it goes on."""
         try:
-            return self._process.wait(seconds)
+            return self._process.wait(pace.stretched(seconds))
         except subprocess.TimeoutExpired:
             return None
 
@@ -101,8 +101,8 @@ class Daemon:
         while not (flags := list(_values_named("synced", self.status()))) or not all(flags):
             self.check_alive()
             if time.monotonic() > deadline:
-                raise DaemonError(f"not synced after {START_PATIENCE} s; its last words:\n{self.log_tail()}")
-            time.sleep(0.05)
+                raise DaemonError(f"not synced after {START_PATIENCE:g} s; its last words:\n{self.log_tail()}")
+            time.sleep(pace.stretched(0.05))
 
     def log(self):
         with open(self.log_path, encoding="utf-8", errors="replace") as file:
@@ -113,14 +113,14 @@ class Daemon:
 
     def wait_logged(self, *words, seconds=10):
         """The first log line that holds all the words, or None."""
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + pace.stretched(seconds)
         while True:
             for line in self.log().splitlines():
                 if all(word in line for word in words):
                     return line
             if time.monotonic() > deadline:
                 return None
-            time.sleep(0.05)
+            time.sleep(pace.stretched(0.05))
 
     def _enter(self, argv):
         return ["ip", "netns", "exec", self._topology.namespace("node"), "sh", "-c", ENTER, "sh", *argv]

@@ -7,11 +7,11 @@ import json
 import time
 
 from . import addresses as a
-from . import netns_http
+from . import netns_http, pace
 
 FIRST_PORT = 24000  # below the ports that the kernel gives to a proxy that asks for any
 # The listener is opened after the rules are written; the barrier only proves the rules.
-PATIENCE = 3
+PATIENCE = pace.stretched(3)
 
 
 def port_for(service):
@@ -63,4 +63,4 @@ def expect(trial, port, status):
         if time.monotonic() > deadline:
             trial.require(False, f"health port {port}: expected status {status}, got {answer}")
             return {}
-        time.sleep(0.05)
+        time.sleep(pace.stretched(0.05))

@@ -12,17 +12,19 @@ import os
 import socket
 import threading
 
+from . import pace
+
 CLONE_NEWNET = 0x40000000
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def connect_in(namespace, address, timeout=10):
+def connect_in(namespace, address, timeout=pace.stretched(10)):
     """A TCP socket of that network namespace, connected."""
     return made_in(namespace, lambda: socket.create_connection(address, timeout))
 
 
 def made_in(namespace, make):
-    """The socket that the function makes in that network namespace."""
+    """What the function makes in that network namespace: a socket, or a process."""
     result = []
 
     def work():
@@ -32,13 +34,13 @@ def made_in(namespace, make):
                     number = ctypes.get_errno()
                     raise OSError(number, os.strerror(number), namespace)
             result.append(make())
-        except OSError as error:
+        except Exception as error:  # pylint: disable=broad-except  # it is the caller's
             result.append(error)
 
-    thread = threading.Thread(target=work)
+    thread = threading.Thread(target=work, daemon=True)
     thread.start()
     thread.join()
-    if isinstance(result[0], OSError):
+    if isinstance(result[0], Exception):
         raise result[0]
     return result[0]
 
@@ -47,7 +49,7 @@ class NamespaceConnection(http.client.HTTPConnection):
     """An HTTP(S) connection whose socket is made inside a network namespace."""
 
     def __init__(self, namespace, host, port, tls=None):
-        super().__init__(host, port, timeout=10)
+        super().__init__(host, port, timeout=pace.stretched(10))
         self._namespace = namespace
         self._tls = tls
 

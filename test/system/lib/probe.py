@@ -7,7 +7,7 @@ import subprocess
 import threading
 
 from . import addresses as a
-from . import outcomes, shell
+from . import outcomes, pace, shell
 
 # Enough for two endpoints at one half each to be told from one endpoint, and cheap.
 FEWEST_QUESTIONS = 10
@@ -19,12 +19,12 @@ _udp_ports = {}
 _udp_ports_lock = threading.Lock()
 
 
-def ask(topology, sender, protocol, ip, port, family, count=1, timeout_ms=1000):
+def ask(topology, sender, protocol, ip, port, family, count=1, timeout_ms=pace.stretched(1000)):
     """The answer lines of `count` fresh connections from that sender's own address."""
     source = source_ip(sender, ip, family)
     if protocol == "udp":
         source = (f"{source}:{{}}" if family == a.V4 else f"[{source}]:{{}}").format(_udp_source_ports(sender, count))
-    words = [topology.netecho, "ask", protocol, ip, str(port), "--count", str(count), "--timeout", str(timeout_ms),
+    words = [topology.netecho, "ask", protocol, ip, str(port), "--count", str(count), "--timeout", f"{timeout_ms:.0f}",
              "--source", source]
     return topology.run(sender.place, *words, timeout=count * timeout_ms / 1000 + 30).stdout.splitlines()
 
@@ -47,7 +47,8 @@ def _udp_source_ports(sender, count):
 def check(topology, sender, protocol, ip, port, family, expected):
     """None, or a sentence that says what differed from the expected outcome."""
     served = expected.kind == "served"
-    timeout = outcomes.TIMEOUT_WHEN_ANSWERED_MS if served else outcomes.TIMEOUT_WHEN_SILENT_MS
+    timeout = {"served": outcomes.TIMEOUT_WHEN_ANSWERED_MS, "rejected": outcomes.TIMEOUT_WHEN_REFUSED_MS,
+               "closed": outcomes.TIMEOUT_WHEN_REFUSED_MS}.get(expected.kind, outcomes.TIMEOUT_WHEN_SILENT_MS)
     lines = []
     batch = FEWEST_QUESTIONS if served else SILENT_QUESTIONS
     while True:
@@ -64,14 +65,14 @@ def check(topology, sender, protocol, ip, port, family, expected):
 class Hammer:
     """Connects without pause until stopped; `result` is netecho's JSON line."""
 
-    def __init__(self, topology, sender, protocol, ip, port, seconds=600, timeout_ms=900):
+    def __init__(self, topology, sender, protocol, ip, port, seconds=600, timeout_ms=pace.stretched(900)):
         self._process = topology.start(
             sender.place, topology.netecho, "hammer", protocol, ip, str(port), "--seconds", str(seconds),
-            "--timeout", str(timeout_ms), stdout=subprocess.PIPE)
+            "--timeout", f"{timeout_ms:.0f}", stdout=subprocess.PIPE)
 
     def stop(self):
         self._process.terminate()
-        output, _ = self._process.communicate(timeout=10)
+        output, _ = self._process.communicate(timeout=pace.stretched(10))
         counts = json.loads(output)
         # The default route answers what the node left alone: a connection, and none to the Service.
         astray = counts["servers"].get(a.OUTSIDE.name, 0)

@@ -11,7 +11,7 @@ import subprocess
 import time
 
 from . import addresses as a
-from . import shell
+from . import pace, shell
 
 # Cases run side by side: each has a port of its own on the pods.
 PORTS = itertools.count(7700)
@@ -32,7 +32,7 @@ class Server:
         self._process = t.topology.start(host.place, program(t), "serve", "--port", str(port), "--ready-file", ready,
                                          stdout=subprocess.PIPE)
         t.defer(self.kill)
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + pace.stretched(10)
         while not os.path.exists(ready):
             if self._process.poll() is not None or time.monotonic() > deadline:
                 raise shell.CommandFailed(f"relaycheck in {host.name} did not start")
@@ -41,7 +41,7 @@ class Server:
     def stop(self):
         """Its counts."""
         self._process.terminate()
-        return json.loads(self._process.communicate(timeout=30)[0])
+        return json.loads(self._process.communicate(timeout=pace.stretched(30))[0])
 
     def kill(self):
         if self._process.poll() is None:
@@ -69,7 +69,7 @@ class Client:
 
     def end(self, timeout=120):
         """Its counts once it is through."""
-        output, _ = self._process.communicate(timeout=timeout)
+        output, _ = self._process.communicate(timeout=pace.stretched(timeout))
         return json.loads(output.strip().splitlines()[-1])
 
     def stop(self):
@@ -111,6 +111,19 @@ def crowd(t, pod, numbers):
                    "onlink")
     t.topology.run(pod.place, "ip", flag, "route", "replace", "local", network, "dev", "lo")
     return [f"{base[:-1]}{number}" if t.family == a.V4 else f"{base}{number:x}" for number in numbers]
+
+
+def forget_flows(t):
+    """The node's kernel tracks no flow of earlier cases: for two minutes it keeps each connection that has ended, and what it
+    drops when it can keep no more are dials."""
+    t.topology.run("node", "conntrack", "-F")
+
+
+def flows_not_tracked(t):
+    """How many packets were dropped because the table of tracked flows was full."""
+    lines = t.topology.run("node", "cat", "/proc/net/stat/nf_conntrack").stdout.splitlines()
+    column = lines[0].split().index("drop")
+    return sum(int(line.split()[column], 16) for line in lines[1:])
 
 
 def silence(t, pod, address):

@@ -4,6 +4,8 @@
 
 import subprocess
 
+from . import pace
+
 
 class CommandFailed(Exception):
     """A program that had to succeed did not."""
@@ -11,7 +13,7 @@ class CommandFailed(Exception):
 
 def run(argv, stdin=None, check=True, timeout=60):
     """Runs a program to its end and returns the completed process, output as text."""
-    done = subprocess.run(argv, input=stdin, capture_output=True, text=True, timeout=timeout)
+    done = subprocess.run(argv, input=stdin, capture_output=True, text=True, timeout=pace.stretched(timeout))
     if check and done.returncode != 0:
         raise CommandFailed(f"{' '.join(argv)}: exit {done.returncode}: {(done.stderr or done.stdout).strip()}")
     return done
@@ -32,7 +34,7 @@ def stop(process, patience=5):
     if process.poll() is None:
         process.terminate()
         try:
-            process.wait(patience)
+            process.wait(pace.stretched(patience))
         except subprocess.TimeoutExpired:
             process.kill()
     return process.wait()

@@ -8,22 +8,24 @@ import threading
 import time
 
 from . import addresses as a
-from . import netns_http, probe
+from . import netns_http, objects, pace, probe
 
-PATIENCE = 8
+PATIENCE = pace.stretched(8)
 FIRST_PORT = 10000
 END, RESET, SILENCE = "end", "reset", "silence"
 _KINDS = {"tcp": socket.SOCK_STREAM, "udp": socket.SOCK_DGRAM}
 
 
-def connect(t, sender, front, patience=PATIENCE):
-    """A socket of that sender, connected to the front."""
+def connect(t, sender, front, patience=PATIENCE, port=0):
+    """A socket of that sender, connected to the front; from that port of its own."""
     source = probe.source_ip(sender, front.ip, t.family)
 
     def make():
         made = _socket(t, front.protocol)
         made.settimeout(patience)
-        made.bind((source, 0))
+        if port:
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind((source, port))
         made.connect((front.ip, front.port))
         return made
 
@@ -52,6 +54,31 @@ def listen(t, host, protocol=None):
     if (protocol or t.protocol) == "tcp":
         made.listen()
     return made, port
+
+
+def served_at(t, *hosts, **wanted):
+    """A Service whose endpoints are these hosts, each with a server of the case's own: it, and the server of each."""
+    servers, number = [], 0
+    for host in hosts:
+        listener, number = listen(t, host) if not number else (at_port(t, host, number), number)
+        servers.append(listener)
+    service = t.service([objects.ready(host) for host in hosts], ports=[("p80", 80, number)], **wanted)
+    return service, servers
+
+
+def at_port(t, host, number):
+    """As `listen`, on that port."""
+    made = bind(t, host, number, t.protocol)
+    made.settimeout(PATIENCE)
+    if t.protocol == "tcp":
+        made.listen()
+    return made
+
+
+def conversation(t, service, server, sender=a.POD):
+    """An open connection through the Service: the client's end and the endpoint's."""
+    client = connect(t, sender, service.cluster())
+    return client, accept(t, server)
 
 
 def accept(t, listener):
@@ -100,7 +127,7 @@ def answers(one, other):
     return said(one) == b"back"
 
 
-def seconds_until_over(one, patience=20):
+def seconds_until_over(one, patience=pace.stretched(20)):
     """How long it takes until the connection is over, and how it ended."""
     began = time.monotonic()
     last = said(one, patience)

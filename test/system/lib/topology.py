@@ -22,15 +22,17 @@ import re
 import shutil
 import signal
 import tempfile
+import threading
 import time
 
 from . import addresses as a
-from . import shell
+from . import netns_http, pace, shell
 from .node_tools import NodeTools
 
 PREFIX = "sluice-"
 SCRATCH = "sluice-system-"
 ANSWER_PORT = 9
+DEFAULT = {a.V4: "0.0.0.0/0", a.V6: "::/0"}
 LINK_LOCAL_GATEWAY = {a.V4: "169.254.1.1", a.V6: "fe80::1"}
 QUIET_SYSCTLS = {
     "net.ipv4.conf.all.rp_filter": 0,
@@ -63,6 +65,7 @@ class Topology:
         self.allocator = a.Allocator()
         self._prefix = f"{PREFIX}{os.getpid()}-{next(self._numbers)}-"
         self._created = []
+        self._commands = {}
         self._servers = []
         self._serial = itertools.count()
 
@@ -89,10 +92,10 @@ class Topology:
         return self._prefix + place
 
     def run(self, place, *argv, **options):
-        return shell.run(shell.inside(self.namespace(place), argv), **options)
+        return netns_http.made_in(self.namespace(place), lambda: shell.run(list(argv), **options))
 
     def start(self, place, *argv, **options):
-        return shell.start(shell.inside(self.namespace(place), argv), **options)
+        return netns_http.made_in(self.namespace(place), lambda: shell.start(list(argv), **options))
 
     def serve(self, place, name, ports, protocols=("tcp", "udp"), addresses=()):
         """Starts a netecho server and returns once it listens."""
@@ -103,7 +106,7 @@ class Topology:
         words += [word for address in addresses for word in ("--address", address)]
         server = self.start(place, *words)
         self._servers.append(server)
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + pace.stretched(10)
         while not os.path.exists(ready):
             if server.poll() is not None or time.monotonic() > deadline:
                 raise shell.CommandFailed(f"netecho server {name} in {place} did not start")
@@ -112,8 +115,7 @@ class Topology:
 
     def remove(self):
         """Ends every process in our namespaces, then the namespaces. Safe to call twice."""
-        for namespace in self._created:
-            _remove_namespace(namespace)
+        _remove_namespaces(self._created)
         self._created.clear()
         for server in self._servers:
             server.wait()
@@ -122,34 +124,37 @@ class Topology:
             shutil.rmtree(self.directory, ignore_errors=True)
             self.directory = None
 
-    # How it is built.
+    # How it is built: few processes, each of which does much. Where programs start slowly that is most of the time.
 
     def _build(self):
-        for place in ("lan", "node", "node2", "client", "outside", "neighbour"):
-            self._add_namespace(place)
-        for pod in a.LOCAL_PODS + a.REMOTE_PODS:
-            self._add_namespace(pod.name)
-        self._build_lan()
-        self._build_routes()
-        self._build_attacker()
+        places = ["lan", "node", "node2", "client", "outside", "neighbour"]
+        places += [pod.name for pod in a.LOCAL_PODS + a.REMOTE_PODS]
+        self._add_namespaces(places)
+        self._commands = {place: ["link set lo up"] for place in places}  # of `ip`, in their order
+        self._plan_lan()
         for pod in a.LOCAL_PODS:
-            self._attach_pod(pod, "node")
+            self._plan_pod(pod, "node")
         for pod in a.REMOTE_PODS:
-            self._attach_pod(pod, "node2")
+            self._plan_pod(pod, "node2")
+        self._plan_routes()
+        for place in places:  # those that make links come before those that get one end
+            shell.run(["ip", "-n", self.namespace(place), "-batch", "-"], stdin="\n".join(self._commands[place]) + "\n")
         self._build_outside()
-        for pod in a.LOCAL_PODS + a.REMOTE_PODS:
-            self.serve(pod.name, pod.name, [a.POD_PORT])
-            self.serve(pod.name, f"{pod.name}-alt", [a.ALT_PORT])
+        pods = a.LOCAL_PODS + a.REMOTE_PODS
+        self._serve_all([("outside", a.OUTSIDE.name, ANSWER_PORT), *((pod.name, pod.name, a.POD_PORT) for pod in pods),
+                         *((pod.name, f"{pod.name}-alt", a.ALT_PORT) for pod in pods)])
 
-    def _add_namespace(self, place):
-        namespace = self.namespace(place)
-        shell.run(["ip", "netns", "add", namespace])
-        self._created.append(namespace)
-        self._sysctl(place, QUIET_SYSCTLS)
-        self._ip(place, "link set lo up")
+    def _add_namespaces(self, places):
+        names = [self.namespace(place) for place in places]
+        self._created += names
+        shell.run(["ip", "-batch", "-"], stdin="".join(f"netns add {name}\n" for name in names))
+        forwarding = {"net.ipv4.ip_forward": 1, "net.ipv6.conf.all.forwarding": 1}
+        more = {"node": forwarding, "node2": forwarding, "neighbour": {"net.ipv4.conf.all.route_localnet": 1}}
+        for place, name in zip(places, names):
+            netns_http.made_in(name, lambda place=place: _set_sysctls(QUIET_SYSCTLS | more.get(place, {})))
 
-    def _build_lan(self):
-        self._ip("lan", "link add name switch type bridge mcast_snooping 0 forward_delay 0", "link set switch up")
+    def _plan_lan(self):
+        self._commands["lan"] += ["link add name switch type bridge mcast_snooping 0 forward_delay 0", "link set switch up"]
         self._plug("node", "eth0", [a.NODE])
         self._plug("node", "eth1", [a.NODE_SECOND], bridged=False)
         self._plug("node2", "eth0", [a.NODE2])
@@ -159,91 +164,86 @@ class Topology:
 
     def _plug(self, place, device, hosts, bridged=True, prefixes=(24, 64)):
         port = f"{place[:8]}-{device}"
-        self._ip("lan", f"link add name {port} type veth peer name {device} netns {self.namespace(place)}",
-                 *([f"link set {port} master switch"] if bridged else []), f"link set {port} up")
-        commands = []
+        self._commands["lan"] += [f"link add name {port} type veth peer name {device} netns {self.namespace(place)}",
+                                  *([f"link set {port} master switch"] if bridged else []), f"link set {port} up"]
         for host in hosts:
-            commands += [f"addr add {host.v4}/{prefixes[0]} dev {device}",
-                         f"addr add {host.v6}/{prefixes[1]} dev {device} nodad"]
-        self._ip(place, *commands, f"link set {device} up")
+            self._commands[place] += [f"addr add {host.v4}/{prefixes[0]} dev {device}",
+                                      f"addr add {host.v6}/{prefixes[1]} dev {device} nodad"]
+        self._commands[place].append(f"link set {device} up")
 
-    def _build_routes(self):
-        for place in ("node", "node2"):
-            self._sysctl(place, {"net.ipv4.ip_forward": 1, "net.ipv6.conf.all.forwarding": 1})
+    def _plan_routes(self):
         client_nets = {a.V4: ["203.0.113.0/24"], a.V6: ["2001:db8:113::/48"]}
         second_net = {a.V4: "192.168.1.0/24", a.V6: "fd00:192:169::/64"}
         lan_net = {a.V4: "192.168.0.0/24", a.V6: "fd00:192:168::/64"}
         local_pods = {a.V4: ["10.0.0.0/24", "10.180.0.0/24"], a.V6: ["fd00:10::/64", "fd00:10:0:180::/64"]}
         remote_pods = {a.V4: ["10.180.2.0/24"], a.V6: ["fd00:10:0:182::/64"]}
         for family in a.FAMILIES:
-            node, node2 = a.NODE.ip(family), a.NODE2.ip(family)
-            self._routes("node", family, client_nets[family], "dev eth0")
-            self._routes("node", family, remote_pods[family], f"via {node2}")
-            self._routes("node", family, ["default"], f"via {a.OUTSIDE.ip(family)}")
-            self._routes("node2", family, local_pods[family] + client_nets[family] + [second_net[family]],
-                         f"via {node}")
-            self._routes("node2", family, ["default"], f"via {a.OUTSIDE.ip(family)}")
-            self._routes("client", family, [lan_net[family]], f"dev eth0 src {a.EXT.ip(family)}")
-            self._routes("client", family, remote_pods[family], f"via {node2}")
-            self._routes("client", family, ["default"], f"via {node} src {a.EXT.ip(family)}")
+            node, node2, default = a.NODE.ip(family), a.NODE2.ip(family), DEFAULT[family]
+            self._routes("node", client_nets[family], "dev eth0")
+            self._routes("node", remote_pods[family], f"via {node2}")
+            self._routes("node", [default], f"via {a.OUTSIDE.ip(family)}")
+            self._routes("node2", local_pods[family] + client_nets[family] + [second_net[family]], f"via {node}")
+            self._routes("node2", [default], f"via {a.OUTSIDE.ip(family)}")
+            self._routes("client", [lan_net[family]], f"dev eth0 src {a.EXT.ip(family)}")
+            self._routes("client", remote_pods[family], f"via {node2}")
+            self._routes("client", [default], f"via {node} src {a.EXT.ip(family)}")
             # Answers go back through the node: a connection tracker that sees one direction only calls
             # the rest of it invalid, and the proxy's own rules drop that.
             behind = client_nets[family] + local_pods[family] + remote_pods[family] + [second_net[family]]
-            self._routes("outside", family, behind, f"via {node}")
-
-    def _build_attacker(self):
-        """Lets the neighbour send to 127.0.0.1 on the wire: it no longer has that address itself."""
-        self._sysctl("neighbour", {"net.ipv4.conf.all.route_localnet": 1})
+            self._routes("outside", behind, f"via {node}")
+            self._routes("outside", [a.SERVICE_CIDR[family], a.EXTERNAL_IPS[family], a.VIPS[family]], "dev lo", kind="local")
+        # The neighbour can send to 127.0.0.1 on the wire: it no longer has that address itself.
         loopback = a.LOOPBACK[a.V4]
-        self._ip("neighbour", f"addr del {loopback}/8 dev lo", f"route add {loopback} via {a.NODE.v4} dev eth0")
+        self._commands["neighbour"] += [f"addr del {loopback}/8 dev lo", f"route add {loopback} via {a.NODE.v4} dev eth0"]
 
-    def _attach_pod(self, pod, node):
+    def _plan_pod(self, pod, node):
         """A veth with host routes on both sides; fixed neighbours, so that no test waits for ARP or NDP."""
         device = f"veth{pod.name}"
-        self._ip(node, f"link add name {device} type veth peer name eth0 netns {self.namespace(pod.name)}",
-                 f"link set {device} up")
-        node_mac = self._mac(node, device)
-        pod_mac = self._mac(pod.name, "eth0")
-        self._ip(pod.name, f"addr add {pod.v4}/32 dev eth0", f"addr add {pod.v6}/128 dev eth0 nodad", "link set eth0 up")
+        number = (a.LOCAL_PODS + a.REMOTE_PODS).index(pod)
+        node_mac, pod_mac = f"02:00:00:00:01:{number:02x}", f"02:00:00:00:02:{number:02x}"
+        here, there = self._commands[node], self._commands[pod.name]
+        here += [f"link add name {device} address {node_mac} type veth peer name eth0 address {pod_mac} "
+                 f"netns {self.namespace(pod.name)}", f"link set {device} up"]
+        there += [f"addr add {pod.v4}/32 dev eth0", f"addr add {pod.v6}/128 dev eth0 nodad", "link set eth0 up"]
         for family in a.FAMILIES:
-            gateway, host = LINK_LOCAL_GATEWAY[family], f"{pod.ip(family)}/{32 if family == a.V4 else 128}"
-            self._routes(node, family, [host], f"dev {device}")
-            self._ip(node, f"neigh replace {pod.ip(family)} lladdr {pod_mac} nud permanent dev {device}")
+            gateway = LINK_LOCAL_GATEWAY[family]
+            here += [f"route add {pod.ip(family)}/{32 if family == a.V4 else 128} dev {device}",
+                     f"neigh replace {pod.ip(family)} lladdr {pod_mac} nud permanent dev {device}"]
             if family == a.V4:
-                self._routes(pod.name, family, [gateway], "dev eth0 scope link")
-            self._ip(pod.name, f"neigh replace {gateway} lladdr {node_mac} nud permanent dev eth0")
-            self._routes(pod.name, family, ["default"], f"via {gateway} dev eth0")
+                there.append(f"route add {gateway} dev eth0 scope link")
+            there += [f"neigh replace {gateway} lladdr {node_mac} nud permanent dev eth0",
+                      f"route add {DEFAULT[family]} via {gateway} dev eth0"]
 
     def _build_outside(self):
-        self.serve("outside", a.OUTSIDE.name, [ANSWER_PORT])
-        for family, tool in ((a.V4, "iptables-nft"), (a.V6, "ip6tables-nft")):
-            for network in (a.SERVICE_CIDR[family], a.EXTERNAL_IPS[family], a.VIPS[family]):
-                self._routes("outside", family, [network], "dev lo", kind="local")
-            for protocol in ("tcp", "udp"):
-                self.run("outside", tool, "-w", "-t", "nat", "-A", "PREROUTING", "-p", protocol,
-                         "-j", "REDIRECT", "--to-ports", str(ANSWER_PORT))
+        rules = "".join(f"-A PREROUTING -p {protocol} -j REDIRECT --to-ports {ANSWER_PORT}\n" for protocol in ("tcp", "udp"))
+        for tool in ("iptables-nft-restore", "ip6tables-nft-restore"):
+            self.run("outside", tool, "-w", stdin=f"*nat\n{rules}COMMIT\n")
 
-    def _routes(self, place, family, networks, how, kind=""):
-        flag = "-4" if family == a.V4 else "-6"
-        commands = [f"route add {kind} {network} {how}" for network in networks]
-        shell.run(["ip", flag, "-n", self.namespace(place), "-batch", "-"], stdin="\n".join(commands) + "\n")
+    def _serve_all(self, servers):
+        """As `serve`, for several that start beside each other."""
+        threads = [threading.Thread(target=self.serve, args=(place, name, [port])) for place, name, port in servers]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if len(self._servers) != len(servers) or any(server.poll() is not None for server in self._servers):
+            raise shell.CommandFailed("a netecho server did not start")
 
-    def _ip(self, place, *commands):
-        shell.run(["ip", "-n", self.namespace(place), "-batch", "-"], stdin="\n".join(commands) + "\n")
+    def _routes(self, place, networks, how, kind=""):
+        self._commands[place] += [f"route add {kind} {network} {how}" for network in networks]
 
-    def _sysctl(self, place, values):
-        self.run(place, "sysctl", "-qw", *(f"{name}={value}" for name, value in values.items()))
 
-    def _mac(self, place, device):
-        text = shell.run(["ip", "-n", self.namespace(place), "-o", "link", "show", "dev", device]).stdout
-        return re.search(r"link/ether (\S+)", text).group(1)
+def _set_sysctls(values):
+    """In the network namespace of this thread."""
+    for name, value in values.items():
+        with open("/proc/sys/" + name.replace(".", "/"), "w", encoding="ascii") as file:
+            file.write(str(value))
 
 
 def remove_leftovers():
     """Removes what is left of runs that were killed before they could do it themselves."""
-    for line in shell.run(["ip", "netns", "list"]).stdout.splitlines():
-        if _is_leftover(PREFIX, line):
-            _remove_namespace(line.split()[0])
+    names = os.listdir("/run/netns") if os.path.isdir("/run/netns") else []
+    _remove_namespaces([name for name in names if _is_leftover(PREFIX, name)])
     for name in os.listdir(tempfile.gettempdir()):
         if _is_leftover(SCRATCH, name):
             shutil.rmtree(os.path.join(tempfile.gettempdir(), name), ignore_errors=True)
@@ -255,13 +255,19 @@ def _is_leftover(prefix, name):
     return found is not None and not os.path.exists(f"/proc/{found.group(1)}")
 
 
-def _remove_namespace(namespace):
-    for number in shell.run(["ip", "netns", "pids", namespace], check=False).stdout.split():
+def _remove_namespaces(names):
+    """Ends every process in them first."""
+    there = [name for name in names if os.path.exists(f"/run/netns/{name}")]
+    if not there:
+        return
+    inodes = {os.stat(f"/run/netns/{name}").st_ino for name in there}
+    for number in filter(str.isdigit, os.listdir("/proc")):
         try:
-            os.kill(int(number), signal.SIGKILL)
-        except ProcessLookupError:
+            if os.stat(f"/proc/{number}/ns/net").st_ino in inodes:
+                os.kill(int(number), signal.SIGKILL)
+        except (FileNotFoundError, PermissionError, ProcessLookupError):  # gone; or not ours, in a container
             continue
-    shell.run(["ip", "netns", "del", namespace], check=False)
+    shell.run(["ip", "-force", "-batch", "-"], stdin="".join(f"netns del {name}\n" for name in there), check=False)
 
 
 def _exit_on_signal(number, _frame):

@@ -10,11 +10,11 @@ import contextlib
 import subprocess
 import time
 
-from . import shell
+from . import pace, shell
 
 PROBE_TABLE = "sluice_write_watch"
 WINDOW_SECONDS = 1.5
-QUIET_SECONDS = 0.3
+QUIET_SECONDS = pace.stretched(0.3)
 
 
 class WriteWatch:
@@ -58,7 +58,7 @@ class _Monitor:
             self._process = self._topology.start("node", "nft", "monitor", stdout=file, stderr=subprocess.STDOUT)
         # A monitor that is not listening yet, and reads thousands of rules first, would report "no writes": show
         # it one of our own.
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + pace.stretched(20)
         while PROBE_TABLE not in self._text():
             if time.monotonic() > deadline:
                 raise shell.CommandFailed("nft monitor reports nothing")

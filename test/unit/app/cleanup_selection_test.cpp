@@ -21,6 +21,7 @@ class CleanupSelectionTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(kubelets_chains_stay_whoever_claims_them);
   CPPUNIT_TEST(names_that_only_look_like_ours_stay);
   CPPUNIT_TEST(iptables_mode_keeps_what_it_shares_with_ipvs);
+  CPPUNIT_TEST(virtual_servers_go_by_the_ledger);
   CPPUNIT_TEST(nftables_mode_keeps_its_tables_only);
   CPPUNIT_TEST(what_a_running_backend_claims_stays);
   CPPUNIT_TEST(a_ledger_adds_names_of_its_own);
@@ -81,7 +82,12 @@ class CleanupSelectionTest : public CppUnit::TestFixture {
     }
     CPPUNIT_ASSERT(!gone(all, "filter", "KUBE-SVC-XPGD46QRK7WJZT7O"));
     CPPUNIT_ASSERT(!gone(all, "raw", "KUBE-SERVICES"));
-    for (const char* set : {"KUBE-SRC-ABCDEF", "KUBE-CLUSTER-IP2", "KUBE-6-NODE-PORT-LOCAL-SCTP-HASH", "CLUSTER-IP"}) {
+    // What a daemon that was killed while a set grew has left.
+    for (const char* set : {"KUBE-CLUSTER-IP-N", "KUBE-6-NODE-PORT-TCP-N", "KUBE-6-NODE-PORT-LOCAL-SCTP-H-N"}) {
+      CPPUNIT_ASSERT_MESSAGE(set, all.set(set));
+    }
+    for (const char* set : {"KUBE-SRC-ABCDEF", "KUBE-CLUSTER-IP2", "KUBE-6-NODE-PORT-LOCAL-SCTP-HASH", "CLUSTER-IP",
+                            "KUBE-CLUSTER-IP-NN", "KUBE-6-NODE-PORT-LOCAL-SCTP-HA-N"}) {
       CPPUNIT_ASSERT_MESSAGE(set, !all.set(set));
     }
     CPPUNIT_ASSERT(!all.table("inet", "kube-proxy"));
@@ -109,6 +115,19 @@ class CleanupSelectionTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!under_ipvs.set("KUBE-CLUSTER-IP"));
     CPPUNIT_ASSERT(!under_ipvs.virtual_servers());
     CPPUNIT_ASSERT(under_ipvs.links().empty());
+  }
+
+  void virtual_servers_go_by_the_ledger() {
+    Selection nothing(0, kIptables);
+    CPPUNIT_ASSERT(!nothing.virtual_servers());
+    CPPUNIT_ASSERT(!nothing.add(base::Family::ipv4, "ipvs/other"));
+    CPPUNIT_ASSERT(!nothing.add(base::Family::ipv4, "ipvs/*"));
+    CPPUNIT_ASSERT(!nothing.virtual_servers());
+    CPPUNIT_ASSERT(nothing.add(base::Family::ipv4, "ipvs/virtual-servers"));
+    CPPUNIT_ASSERT(nothing.virtual_servers());
+    Selection all(kAllModes, 0);
+    all.keep(base::Family::ipv6, "ipvs/virtual-servers");
+    CPPUNIT_ASSERT(!all.virtual_servers());
   }
 
   void nftables_mode_keeps_its_tables_only() {
@@ -176,6 +195,7 @@ class CleanupSelectionTest : public CppUnit::TestFixture {
                               "nft/ip/a/b",
                               "ipset/*",
                               "bpf/map/services",
+                              "ipvs/others",
                               "ipset/two words"}) {
       CPPUNIT_ASSERT_MESSAGE(claim, !none.add(Family::ipv4, claim));
     }

@@ -25,6 +25,7 @@ class NodeWatchTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(case_134_the_bind_address_says_it_before);
   CPPUNIT_TEST(case_140_cluster_ranges_wait_for_the_primary_family);
   CPPUNIT_TEST(a_left_out_port_is_told_of_its_service);
+  CPPUNIT_TEST(mode_ipvs_is_told_to_be_deprecated_as_kube_proxy_does);
   CPPUNIT_TEST_SUITE_END();
 
   static model::Node node(const std::vector<const char*>& ips, const std::vector<const char*>& cidrs = {}) {
@@ -125,6 +126,14 @@ class NodeWatchTest : public CppUnit::TestFixture {
                    std::string::npos);
     CPPUNIT_ASSERT(other.look(node({"192.168.0.2"}, {"10.0.0.0/24"}), "n", settings, both).empty());  // once
     CPPUNIT_ASSERT(other.fatal().ok());
+  }
+
+  void mode_ipvs_is_told_to_be_deprecated_as_kube_proxy_does() {  // BEH 11.8
+    const auto event = ipvs_deprecation_event("n");
+    CPPUNIT_ASSERT_EQUAL(std::string("IPVSDeprecation"), event.reason);
+    CPPUNIT_ASSERT_EQUAL(std::string("StartKubeProxy"), event.action);
+    CPPUNIT_ASSERT(event.type == kube::ClusterEvent::Type::warning);
+    CPPUNIT_ASSERT(event.regarding == kube::Regarding::node("n"));
   }
 
   void a_left_out_port_is_told_of_its_service() {

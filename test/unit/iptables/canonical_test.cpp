@@ -35,6 +35,12 @@ class CanonicalTest : public CppUnit::TestFixture {
       const char* written;
       const char* printed;
     } kPairs[] = {
+        {R"(-s 1.2.3.4 -m ipvs --vaddr 1.2.3.4 --vproto tcp --vport 80 -j DROP)",
+         R"(-s 1.2.3.4/32 -m ipvs --vproto 6 --vaddr 1.2.3.4 --vport 80 -j DROP)"},
+        {R"(-s fd00::9 -m ipvs --vaddr fd00::9 --vproto sctp --vport 80 -j DROP)",
+         R"(-s fd00::9/128 -m ipvs --vproto 132 --vaddr fd00::9 --vport 80 -j DROP)"},
+        {R"(-m comment --comment "type 'hash ip:port'" -m set --match-set A dst,dst ! -s 10.0.0.0/8 -j B)",
+         R"(! -s 10.0.0.0/8 -m comment --comment "type \'hash ip:port\'" -m set --match-set A dst,dst -j B)"},
         {R"(-m conntrack --ctstate NEW -m comment --comment "kubernetes service portals" -j KUBE-SERVICES)",
          R"(-m conntrack --ctstate NEW -m comment --comment "kubernetes service portals" -j KUBE-SERVICES)"},
         {R"(-m comment --comment "block incoming localnet connections" -d 127.0.0.0/8 ! -s 127.0.0.0/8 -m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT -j DROP)",

@@ -90,6 +90,12 @@ std::string FakeKernel::carry_out(Chains& chains, const std::string& line) const
     const std::string rest = line.substr(counter + 14);
     if (!counters.contains(rest.substr(0, rest.find(' ')))) return "RULE_APPEND failed (No such file or directory)";
   }
+  const std::size_t set = line.find("--match-set ");
+  if (sets && set != std::string::npos && line[1] != 'D') {
+    const std::string rest = line.substr(set + 12);
+    const std::string name = rest.substr(0, rest.find(' '));
+    if (!sets->contains(name)) return "Set " + name + " doesn't exist.";
+  }
   if (line[0] == ':') {
     chains[line.substr(1, line.find(' ') - 1)].clear();
     return {};

@@ -7,6 +7,8 @@
 #pragma once
 
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -69,6 +71,8 @@ class FakeKernel final : public netfilter::Kernel {
   int counter_error = 95;  // EOPNOTSUPP
   std::map<std::string, std::uint64_t> counters;
   bool cut_save = false;
+  // Rules may only name these sets; empty: any.
+  std::optional<std::set<std::string>> sets;
 
  private:
   static process::Outcome ok();

@@ -29,7 +29,7 @@ StaticPlan plan(const NodeSpec& spec, abi::Family family = abi::Family::kIpv4, b
 }
 
 std::string chain(const StaticPlan& made, const std::string& name) {
-  for (const iptables::FixedChain& fixed : made.chains) {
+  for (const netfilter::ExactChain& fixed : made.chains) {
     if (fixed.name == name) return joined(fixed.rules);
   }
   return "none";

@@ -5,6 +5,7 @@
 
 #include <arpa/inet.h>
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <optional>
@@ -72,6 +73,7 @@ struct State {
   bool translated = false;
   bool masqueraded = false;
   bool redirected = false;
+  std::string server;   // the virtual server it came through, "10.0.0.1:80/tcp"
   std::string verdict;  // REJ, DROP; empty: still on its way
 };
 
@@ -82,10 +84,42 @@ struct Action {
   std::string argument;
 };
 
+std::string bracketed(const std::string& host) {
+  return host.find(':') == std::string::npos ? host : "[" + host + "]";
+}
+
+std::vector<std::string> parts_of(const std::string& text) {
+  std::vector<std::string> parts;
+  std::istringstream items(text);
+  for (std::string item; std::getline(items, item, ',');) parts.push_back(item);
+  return parts;
+}
+
+using Sets = std::map<std::string, std::set<std::string>>;
+
+// "172.30.0.41,tcp:80" against "dst,dst": each part is an address, a range, a port or a protocol with a port.
+bool is_entry(const std::string& entry, const std::vector<std::string>& directions, const Packet& packet) {
+  const std::vector<std::string> parts = parts_of(entry);
+  if (parts.size() != directions.size()) return false;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const std::string& part = parts[i];
+    const bool port = part.find_first_not_of("0123456789") == std::string::npos;
+    const bool with_protocol = part.starts_with("tcp:") || part.starts_with("udp:") || part.starts_with("sctp:");
+    if (port || with_protocol) {
+      if (directions[i] != "dst") throw std::invalid_argument("the tracer knows no source ports: " + entry);
+      if (part != (port ? "" : packet.protocol + ":") + std::to_string(packet.port)) return false;
+    } else if (!in_range(directions[i] == "src" ? packet.source : packet.destination, part)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 class Rules {
  public:
-  Rules(const TableRules& tables, const std::set<std::string>& local, const std::set<std::string>& remembered)
-      : tables_(tables), local_(local), remembered_(remembered) {}
+  Rules(const TableRules& tables, const std::set<std::string>& local, const std::set<std::string>& remembered,
+        const Sets& sets)
+      : tables_(tables), local_(local), remembered_(remembered), sets_(sets) {}
 
   // Calls `done` for each way the packet can leave the chain, with its likelihood;
   // `fell_through` when no rule decided.
@@ -181,6 +215,22 @@ class Rules {
         match(std::to_string(state.packet.port) == value());
       } else if (word == "--physdev-is-in") {
         match(state.packet.from_bridge_port);
+      } else if (word == "--match-set") {
+        const auto set = sets_.find(value());
+        if (set == sets_.end()) throw std::invalid_argument("the tracer knows no such set in " + rule);
+        const std::set<std::string>& entries = set->second;
+        const std::vector<std::string> directions = parts_of(value());
+        match(std::any_of(entries.begin(), entries.end(),
+                          [&](const std::string& entry) { return is_entry(entry, directions, state.packet); }));
+      } else if (word == "--vaddr") {
+        match(state.server.starts_with(bracketed(value()) + ":"));
+      } else if (word == "--vproto") {
+        match(state.server.ends_with("/" + value()));
+      } else if (word == "--vport") {
+        match(state.server.find("]:" + words.at(i + 1) + "/") != std::string::npos ||
+              (state.server.find('[') == std::string::npos &&
+               state.server.find(":" + words.at(i + 1) + "/") != std::string::npos));
+        value();
       } else if (word == "--state") {
         match(list_has(value(), {"NEW"}));
       } else if (word == "--ctstate") {
@@ -226,37 +276,68 @@ class Rules {
   const TableRules& tables_;
   const std::set<std::string>& local_;
   const std::set<std::string>& remembered_;
+  const Sets& sets_;
 };
 
 std::string describe(const State& state) {
   if (!state.verdict.empty()) return state.verdict;
   if (!state.translated) return "PASS";
   if (state.redirected) return ":" + std::to_string(state.packet.port);
-  const bool ipv6 = state.packet.destination.find(':') != std::string::npos;
-  return (ipv6 ? "[" + state.packet.destination + "]" : state.packet.destination) + ":" +
-         std::to_string(state.packet.port) + (state.masqueraded ? "*" : "");
+  return bracketed(state.packet.destination) + ":" + std::to_string(state.packet.port) + (state.masqueraded ? "*" : "");
 }
 
 }  // namespace
 
 std::map<std::string, double> Tracer::trace(const Packet& packet) const {
-  const Rules rules(tables_, local_, remembered_);
+  const Rules rules(tables_, local_, remembered_, sets_);
   std::map<std::string, double> found;
+  const auto end = [&](const State& state, double p) { found[describe(state)] += p; };
+  // With the address it has then; nat POSTROUTING when it gets there.
+  const auto leave = [&](const std::string& hook, State state, double p) {
+    rules.walk("filter", hook, 0, std::move(state), p, [&](State passed, double q, bool) {
+      if (!passed.verdict.empty()) return end(passed, q);
+      rules.walk("nat", "POSTROUTING", 0, std::move(passed), q, [&](State sent, double r, bool) { end(sent, r); });
+    });
+  };
+  // Whether a virtual server takes the packet.
+  const auto balance = [&](const State& state, double p) {
+    const std::string key = bracketed(state.packet.destination) + ":" + std::to_string(state.packet.port) + "/" +
+                            state.packet.protocol;
+    const auto server = servers_.find(key);
+    if (server == servers_.end()) return false;
+    if (server->second.empty()) {
+      State refused = state;
+      refused.verdict = "REJ";
+      end(refused, p);
+      return true;
+    }
+    for (const std::string& real : server->second) {
+      State sent = state;
+      const std::size_t colon = real.rfind(':');
+      const bool brackets = real.front() == '[';
+      sent.packet.destination = brackets ? real.substr(1, colon - 2) : real.substr(0, colon);
+      sent.packet.port = std::stoi(real.substr(colon + 1));
+      sent.translated = true;
+      sent.server = key;
+      leave("OUTPUT", std::move(sent), p / static_cast<double>(server->second.size()));
+    }
+    return true;
+  };
   const bool from_node = packet.interface.empty();
-  rules.walk("nat", from_node ? "OUTPUT" : "PREROUTING", 0, State{packet, 0, false, false, false, {}}, 1,
-             [&](State routed, double p, bool) {
-               const std::string& to = routed.packet.destination;
-               const bool here = local_.contains(to) || to.starts_with("127.") || to == "::1";
-               const std::string hook = from_node ? "OUTPUT" : here ? "INPUT" : "FORWARD";
-               rules.walk("filter", hook, 0, std::move(routed), p, [&](State passed, double q, bool) {
-                 if (!passed.verdict.empty() || hook == "INPUT") {
-                   found[describe(passed)] += q;
-                   return;
-                 }
-                 rules.walk("nat", "POSTROUTING", 0, std::move(passed), q,
-                            [&](State sent, double r, bool) { found[describe(sent)] += r; });
-               });
-             });
+  const State begin{packet, 0, false, false, false, {}, {}};
+  rules.walk("nat", from_node ? "OUTPUT" : "PREROUTING", 0, begin, 1, [&](State routed, double p, bool) {
+    const std::string& to = routed.packet.destination;
+    const bool here = local_.contains(to) || to.starts_with("127.") || to == "::1";
+    if (from_node) {
+      if (!balance(routed, p)) leave("OUTPUT", std::move(routed), p);
+    } else if (!here) {
+      leave("FORWARD", std::move(routed), p);
+    } else {
+      rules.walk("filter", "INPUT", 0, std::move(routed), p, [&](State passed, double q, bool) {
+        if (!passed.verdict.empty() || !balance(passed, q)) end(passed, q);
+      });
+    }
+  });
   return found;
 }
 

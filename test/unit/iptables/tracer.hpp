@@ -36,6 +36,13 @@ class Tracer {
   // The same without probabilities: "10.0.0.1:80* 10.0.0.2:80*".
   std::string outcomes(const Packet& packet) const;
 
+  // A set as ipset prints its entries: "10.0.0.1,tcp:80", "10.0.0.1,tcp:80,10.0.0.0/8", "30001". A rule that names a set
+  // there is none of is an error.
+  void add_set(const std::string& name, std::set<std::string> entries) { sets_[name] = std::move(entries); }
+  // A virtual server of IPVS: "10.0.0.1:80/tcp" and its real servers, "10.180.0.1:80". Packets that reach one at INPUT, or
+  // from the node behind nat OUTPUT, go on to OUTPUT and POSTROUTING with the address of a real server.
+  void add_server(const std::string& key, std::vector<std::string> real) { servers_[key] = std::move(real); }
+
   // The client was sent to the endpoint of this list before (matches of `recent`).
   void remember(const std::string& list, const std::string& client) { remembered_.insert(list + " " + client); }
 
@@ -43,6 +50,8 @@ class Tracer {
   const TableRules& tables_;
   std::set<std::string> local_;
   std::set<std::string> remembered_;
+  std::map<std::string, std::set<std::string>> sets_;
+  std::map<std::string, std::vector<std::string>> servers_;
 };
 
 }  // namespace sluice::test

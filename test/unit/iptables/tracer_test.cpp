@@ -160,7 +160,7 @@ class TracerTest : public CppUnit::TestFixture {
 
   void unknown_options_are_errors() {
     TableRules tables = empty_tables();
-    tables["filter"]["FORWARD"] = {"-m set --match-set KUBE dst -j DROP"};
+    tables["filter"]["FORWARD"] = {"-m length --length 0:10 -j DROP"};
     CPPUNIT_ASSERT_THROW(outcome(tables, to("10.0.0.1")), std::invalid_argument);
   }
 };

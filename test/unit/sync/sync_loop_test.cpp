@@ -90,6 +90,7 @@ class SyncLoopTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(need_full_is_answered_at_once);
   CPPUNIT_TEST(empty_delta_never_reaches_the_backend);
   CPPUNIT_TEST(damage_found_by_verify_is_repaired);
+  CPPUNIT_TEST(damage_is_looked_for_often_enough);
   CPPUNIT_TEST(changes_without_end_do_not_keep_verify_away);
   CPPUNIT_TEST(resync_asked_by_the_plugin_is_full);
   CPPUNIT_TEST(maximum_interval_ends_in_a_full_one);
@@ -221,6 +222,14 @@ class SyncLoopTest : public CppUnit::TestFixture {
     expect("full 2");
     loop_->stop();
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), loop_->status().repairs);
+  }
+
+  // With the default of syncPeriod a look and the repair after it have to fit into 30 s.
+  void damage_is_looked_for_often_enough() {
+    CPPUNIT_ASSERT(verify_interval(30s) == base::Clock::Duration(20s));
+    CPPUNIT_ASSERT(verify_interval(1h) == base::Clock::Duration(20s));
+    CPPUNIT_ASSERT(verify_interval(5s) == base::Clock::Duration(5s));
+    CPPUNIT_ASSERT(SyncLoop::Options().verify_every == base::Clock::Duration(20s));
   }
 
   // Each apply used to put the next verify off, so that with a change every moment damage

@@ -12,7 +12,7 @@
 
 #include "plugins/userspace/claim_book.hpp"
 #include "plugins/userspace/portal/node_port_claims.hpp"
-#include "plugins/userspace/portal/port_holder.hpp"
+#include "plugins/common/sockets/port_holder.hpp"
 #include "test/unit/userspace/sockets.hpp"
 
 namespace sluice::userspace {
@@ -117,8 +117,8 @@ class ClaimsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(0, listen(mine.get(), 1));
     CPPUNIT_ASSERT_EQUAL(named("/TCP is in use by this process; stop it, or give the Service another port"),
                          claims_.claim(tcp_, "a/b"));
-    CPPUNIT_ASSERT_EQUAL(std::string("this process"), find_port_holder(kV4, kTcp, {}, port_));
-    CPPUNIT_ASSERT_EQUAL(std::string("a program of this node"), find_port_holder(kV4, kUdp, {}, port_));
+    CPPUNIT_ASSERT_EQUAL(std::string("this process"), sockets::find_port_holder(kV4, kTcp, {}, port_));
+    CPPUNIT_ASSERT_EQUAL(std::string("a program of this node"), sockets::find_port_holder(kV4, kUdp, {}, port_));
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, claims_.size());
   }
 

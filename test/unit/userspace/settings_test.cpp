@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "plugins/userspace/setting_values.hpp"
+#include "plugins/common/settings/values.hpp"
 #include "sluice/sdk/address.hpp"
 #include "sluice/sdk/error.hpp"
 
@@ -361,13 +361,13 @@ class SettingsTest : public CppUnit::TestFixture {
                                                                               {"2562047h", 2562047h},
                                                                               {"0.123456789123s", 124ms}};
     for (const auto& [text, value] : good) {
-      const auto read = parse_duration(text);
+      const auto read = settings::parse_duration(text);
       CPPUNIT_ASSERT_MESSAGE(text, read.has_value());
       CPPUNIT_ASSERT_EQUAL_MESSAGE(text, value.count(), read->count());
     }
     for (const std::string bad : {"", "5", "s", ".s", "-1s", "+1s", "1 s", "1x", "1s ", "1d", "3000000h", "1e3s",
                                   "99999999999999999999s", "2562047h2562047h"}) {
-      CPPUNIT_ASSERT_MESSAGE(bad, !parse_duration(bad));
+      CPPUNIT_ASSERT_MESSAGE(bad, !settings::parse_duration(bad));
     }
   }
 

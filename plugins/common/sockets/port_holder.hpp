@@ -9,7 +9,7 @@
 
 #include "sluice/abi/types.hpp"
 
-namespace sluice::userspace {
+namespace sluice::sockets {
 
 // A phrase such as "nginx (process 812)", "this process", "a connection that is still closing" or "a program of this
 // node". `address` all zero: any address. Reads the sockets of this network namespace and the descriptors of all
@@ -17,4 +17,4 @@ namespace sluice::userspace {
 std::string find_port_holder(abi::Family family, abi::Protocol protocol, const abi::Address& address,
                              std::uint16_t port);
 
-}  // namespace sluice::userspace
+}  // namespace sluice::sockets

@@ -1,0 +1,97 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/node/address_events.hpp"
+
+#include <arpa/inet.h>
+#include <linux/filter.h>
+#include <linux/if_addr.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace sluice::node {
+namespace {
+
+constexpr const char* kWhat = "cannot watch the addresses of this node";
+
+// The link a notification is about; 0 when that cannot be seen. The kernel puts one into each datagram.
+unsigned link_of(const nlmsghdr& message, std::size_t size) {
+  if (size < NLMSG_LENGTH(sizeof(ifaddrmsg)) || message.nlmsg_len < NLMSG_LENGTH(sizeof(ifaddrmsg))) return 0;
+  if (message.nlmsg_type != RTM_NEWADDR && message.nlmsg_type != RTM_DELADDR) return 0;
+  return static_cast<const ifaddrmsg*>(NLMSG_DATA(&message))->ifa_index;
+}
+
+}  // namespace
+
+AddressEvents::AddressEvents(FindLink find) : find_(std::move(find)) {
+  if (!find_) find_ = [] { return if_nametoindex(kServiceLink); };
+}
+
+base::Status AddressEvents::open() {
+  socket_ = base::Fd(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE));
+  if (!socket_.valid()) return base::errno_status(kWhat, errno);
+  left_out_ = 0;
+  // Before the first one can come.
+  if (const unsigned link = find_(); link != 0) leave_out(link);
+  sockaddr_nl address{};
+  address.nl_family = AF_NETLINK;
+  address.nl_groups = RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR;
+  if (::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    const int error = errno;
+    socket_.reset();
+    return base::errno_status(kWhat, error);
+  }
+  return {};
+}
+
+// The kernel then drops them before they are queued: 10,000 in a row neither wake anybody up nor crowd others out.
+void AddressEvents::leave_out(unsigned link) {
+  constexpr unsigned kAt = NLMSG_HDRLEN + offsetof(ifaddrmsg, ifa_index);
+  sock_filter program[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kAt),  // as if it were in network order
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htonl(link), 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, 0),
+      BPF_STMT(BPF_RET | BPF_K, 0xffffffff),
+  };
+  const sock_fprog filter{sizeof(program) / sizeof(program[0]), program};
+  // Without it they are only looked at here.
+  (void)::setsockopt(socket_.get(), SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter);
+  left_out_ = link;
+}
+
+AddressEvents::Outcome AddressEvents::drain() {
+  alignas(nlmsghdr) char buffer[8192];
+  Outcome out = Outcome::kNothing;
+  unsigned service_link = left_out_;
+  bool looked = false;
+  for (;;) {
+    const ssize_t n = ::recv(socket_.get(), buffer, sizeof buffer, MSG_TRUNC);
+    if (n > 0) {
+      const unsigned link = link_of(*reinterpret_cast<const nlmsghdr*>(buffer), static_cast<std::size_t>(n));
+      if (link != 0 && link == service_link) continue;
+      // It may have been made, or made anew, since; those that tell of its end come under its old number.
+      if (!looked) {
+        looked = true;
+        const unsigned now = find_();
+        if (now != 0 && now != left_out_) leave_out(service_link = now);
+      }
+      if (link == 0 || link != service_link) out = Outcome::kChanged;
+    } else if (n < 0 && (errno == ENOBUFS || errno == EINTR)) {
+      out = Outcome::kChanged;  // notifications were lost
+    } else if (n < 0 && errno == EAGAIN) {
+      return out;
+    } else {
+      socket_.reset();
+      return Outcome::kBroken;
+    }
+  }
+}
+
+}  // namespace sluice::node

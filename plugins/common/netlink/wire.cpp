@@ -1,0 +1,87 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/common/netlink/wire.hpp"
+
+#include <fcntl.h>
+#include <linux/netlink.h>
+#include <netlink/netlink.h>
+#include <netlink/socket.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <new>
+
+#include "plugins/common/netlink/error.hpp"
+
+namespace sluice::netlink {
+namespace {
+
+// Acknowledgements of a window of requests, and what comes of a dump before we read it.
+constexpr int kReceiveBuffer = 1 << 20;
+constexpr int kSendBuffer = 256 << 10;
+
+class KernelWire final : public Wire {
+ public:
+  explicit KernelWire(int protocol) : socket_(nl_socket_alloc()) {
+    if (!socket_) throw std::bad_alloc();
+    errno = 0;
+    if (nl_connect(socket_.get(), protocol) != 0) {
+      fail(errno != 0 ? errno : EPROTONOSUPPORT, {}, "cannot open a netlink socket of protocol " + std::to_string(protocol));
+    }
+    const int descriptor = nl_socket_get_fd(socket_.get());
+    set(descriptor, SOL_SOCKET, SO_SNDBUF, kSendBuffer);
+    if (!set(descriptor, SOL_SOCKET, SO_RCVBUFFORCE, kReceiveBuffer)) set(descriptor, SOL_SOCKET, SO_RCVBUF, kReceiveBuffer);
+    // Conveniences, each absent from some kernel: refusals without a copy of the request and with a reason in words; dumps that are
+    // filtered by the kernel as the request's header says.
+    set(descriptor, SOL_NETLINK, NETLINK_CAP_ACK, 1);
+    set(descriptor, SOL_NETLINK, NETLINK_EXT_ACK, 1);
+    if (protocol == NETLINK_ROUTE) set(descriptor, SOL_NETLINK, NETLINK_GET_STRICT_CHK, 1);
+  }
+
+  int send(std::string_view datagram) noexcept override {
+    sockaddr_nl kernel{};
+    kernel.nl_family = AF_NETLINK;
+    for (;;) {
+      const ssize_t sent = ::sendto(nl_socket_get_fd(socket_.get()), datagram.data(), datagram.size(), MSG_NOSIGNAL,
+                                    reinterpret_cast<const sockaddr*>(&kernel), sizeof(kernel));
+      if (sent >= 0) return 0;
+      if (errno != EINTR) return errno;
+    }
+  }
+
+  long receive(std::span<char> into, std::chrono::milliseconds patience) noexcept override {
+    const auto end = std::chrono::steady_clock::now() + patience;
+    for (;;) {
+      sockaddr_nl from{};
+      socklen_t size = sizeof(from);
+      const ssize_t got = ::recvfrom(nl_socket_get_fd(socket_.get()), into.data(), into.size(), MSG_TRUNC | MSG_DONTWAIT,
+                                     reinterpret_cast<sockaddr*>(&from), &size);
+      if (got >= 0 && from.nl_pid == 0) return got;
+      if (got >= 0 || errno == EINTR) continue;
+      if (errno != EAGAIN) return -errno;
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
+      if (left.count() <= 0) return -EAGAIN;
+      pollfd wait{nl_socket_get_fd(socket_.get()), POLLIN, 0};
+      if (::poll(&wait, 1, static_cast<int>(left.count())) < 0 && errno != EINTR) return -errno;
+    }
+  }
+
+  std::uint32_t port() const noexcept override { return nl_socket_get_local_port(socket_.get()); }
+
+ private:
+  static bool set(int descriptor, int level, int option, int value) noexcept {
+    return setsockopt(descriptor, level, option, &value, sizeof(value)) == 0;
+  }
+  struct Close {
+    void operator()(nl_sock* socket) const noexcept { nl_socket_free(socket); }
+  };
+  std::unique_ptr<nl_sock, Close> socket_;
+};
+
+}  // namespace
+
+std::unique_ptr<Wire> open_kernel(int protocol) { return std::make_unique<KernelWire>(protocol); }
+
+}  // namespace sluice::netlink

@@ -1,0 +1,35 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The seam below the encoding: datagrams to and from the kernel. Tests put theirs here, in order to break what a kernel
+// rarely breaks.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+
+namespace sluice::netlink {
+
+class Wire {
+ public:
+  virtual ~Wire() = default;
+  // One datagram, in which there may be many requests. 0 or an errno.
+  virtual int send(std::string_view datagram) noexcept = 0;
+  // The next datagram of the kernel, those of other senders left out: its size, which is larger than `into` where it has been
+  // cut. Negative: an errno, EAGAIN when nothing came in time.
+  virtual long receive(std::span<char> into, std::chrono::milliseconds patience) noexcept = 0;
+  // What the kernel calls this end: it stands in its answers.
+  virtual std::uint32_t port() const noexcept = 0;
+};
+
+// A socket of this protocol (NETLINK_ROUTE, NETLINK_GENERIC, NETLINK_NETFILTER) in the network namespace of the calling thread.
+// Throws sdk::Failure.
+std::unique_ptr<Wire> open_kernel(int protocol);
+
+using OpenWire = std::function<std::unique_ptr<Wire>()>;
+
+}  // namespace sluice::netlink

@@ -1,0 +1,72 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A backend's settings as a table: one row for each key, with how it is read, what it is without
+// being given and what is allowed, so that refusals and the documentation say the same.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sluice/sdk/options.hpp"
+
+namespace sluice::settings {
+
+struct Key {
+  std::string_view key;         // "threads"
+  bool list;                    // given as key[0], key[1], …
+  std::string_view as_default;  // as it would be written: "250ms", "[250ms, 500ms]"
+  std::string_view allowed;     // what its values may be
+};
+
+// What a value's reader says: taken, or not one of those allowed, or a sentence of its own.
+using Problem = const char*;
+inline constexpr Problem kTaken = nullptr;
+inline constexpr Problem kNotAllowed = "";
+
+template <class Context>
+struct Row {
+  Key key;
+  Problem (*read)(std::string_view value, Context& context);  // of a list: once for each element
+};
+
+// "dialTimeouts" of "dialTimeouts[0]"; the whole key when it is none of a list.
+std::string_view name_of(std::string_view key);
+
+// What is given, lists in the order of their elements.
+std::vector<std::pair<std::string, std::string>> in_order(const sdk::Options& options);
+
+// Which of `keys` is `given`. Throws sdk::Failure (kInvalid), naming the nearest, or all `backend` knows.
+std::size_t find_key(std::span<const Key> keys, const std::string& given, std::string_view backend);
+
+// Throws sdk::Failure (kInvalid) whose object is `key`.
+[[noreturn]] void refuse(std::string key, const std::string& message);
+[[noreturn]] void refuse_value(const std::string& key, const std::string& value, Problem problem,
+                               std::string_view allowed);
+
+template <class Context, std::size_t N>
+std::vector<Key> keys_of(const std::array<Row<Context>, N>& rows) {
+  std::vector<Key> out;
+  for (const Row<Context>& row : rows) out.push_back(row.key);
+  return out;
+}
+
+// Reads everything that is given into `context`. Throws sdk::Failure (kInvalid) whose object is the key: unknown,
+// malformed or out of range, and what is allowed.
+template <class Context, std::size_t N>
+void read(const sdk::Options& options, const std::array<Row<Context>, N>& rows, std::string_view backend,
+          Context& context) {
+  const std::vector<Key> keys = keys_of(rows);
+  for (const auto& [key, value] : in_order(options)) {
+    const Row<Context>& row = rows[find_key(keys, key, backend)];
+    const Problem problem = row.read(value, context);
+    if (problem != kTaken) refuse_value(key, value, problem, row.key.allowed);
+  }
+}
+
+}  // namespace sluice::settings

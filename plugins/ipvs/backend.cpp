@@ -1,0 +1,372 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/ipvs/backend.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "plugins/common/netfilter/tool_figures.hpp"
+#include "plugins/ipvs/cleanup.hpp"
+#include "plugins/ipvs/node/probe.hpp"
+#include "plugins/ipvs/set_order.hpp"
+#include "sluice/sdk/sdk.hpp"
+
+namespace sluice::ipvs {
+namespace {
+
+// retire() has a minute; what is left of it is for removing.
+constexpr std::chrono::seconds kLongestDrain(45);
+
+PortId port_id(const abi::ServicePortKey& key) { return {sdk::service_port_name(key), key.protocol}; }
+
+void add_problem(std::map<std::string, std::string>& problems, const std::string& name, const std::string& why) {
+  std::string& all = problems[name];
+  all.append(all.empty() ? "" : "; ").append(why);
+}
+
+ServerWriter::Options server_options(const abi::CreateArgs& args, const Settings& settings) {
+  ServerWriter::Options options;
+  options.family = args.family;
+  options.when_removed = settings.when_removed;
+  options.drain = settings.drain;
+  options.state_dir = sdk::text(args.state_dir);
+  return options;
+}
+
+}  // namespace
+
+IpvsBackend::IpvsBackend(const abi::CreateArgs& args) : IpvsBackend(args, node_kernels(args.family)) {}
+
+IpvsBackend::IpvsBackend(const abi::CreateArgs& args, NodeKernels kernels)
+    : BackendBase(args),
+      settings_(read_settings(sdk::Options(args.options), args.family)),
+      kernels_(std::move(kernels)),
+      rules_(*kernels_.rules, args.family, [this] { return host().now(); }),
+      sets_(*kernels_.sets, args.family),
+      servers_(
+          *kernels_.servers, server_options(args, settings_), [this] { return host().now(); }, log()),
+      links_(*kernels_.links, args.family, log()),
+      ownership_(settings_.exclude_cidrs),
+      metrics_(host(), args.family),
+      damage_([this] { return host().now(); }),
+      clashes_(kernels_.sockets) {
+  damage_.add([this] { return servers_.find_damage(); });
+  damage_.add([this] { return sets_.find_damage(); });
+  damage_.add([this] { return links_.find_damage(); });
+  damage_.add([this] { return rules_.find_damage(); });
+}
+
+abi::Code IpvsBackend::do_probe(abi::Error*) {
+  probe_node({*kernels_.rules, *kernels_.servers, *kernels_.sets, *kernels_.links}, settings_, family());
+  return abi::Code::kOk;
+}
+
+abi::Code IpvsBackend::do_apply(const abi::Transaction& transaction, const abi::NodeFacts& node,
+                                abi::ApplyResult& result, abi::Error* error) {
+  const bool full = transaction.kind == abi::TransactionKind::kFull;
+  PlanFacts facts = plan_facts(family(), node, settings_);
+  RuleFacts rule_facts = ipvs::rule_facts(family(), node, kernels_.rules->tools().has_random_fully());
+  if (!full) {
+    if (!valid_ || transaction.base_generation != generation_) {
+      return sdk::fail(error, abi::Code::kNeedFull, {}, "the delta builds on a generation that is not in the kernel");
+    }
+    if (!(facts == facts_ && rule_facts == rule_facts_)) {
+      return sdk::fail(error, abi::Code::kNeedFull, {}, "facts about the node changed that everything depends on");
+    }
+  }
+  valid_ = false;
+  facts_ = std::move(facts);
+  rule_facts_ = std::move(rule_facts);
+  lines_ = 0;
+  if (full) prepare();
+  const std::uint64_t sent = messages().sum();
+  std::uint64_t begin = host().now();
+  Problems problems;
+  try {
+    if (full) refresh();
+    const std::uint64_t before_planning = host().now();
+    plan(transaction, problems);
+    Changes changes = full ? all_changes() : wanted_.take_changes();
+    begin += host().now() - before_planning;  // that was no time of the kernel
+    write(std::move(changes), full, problems);
+  } catch (const sdk::Failure&) {
+    note_cost(sent, begin, result);
+    throw;
+  }
+  note_cost(sent, begin, result);
+  note_gained();
+  note_problems(transaction, problems, result);
+  report(result);
+  if (full) damage_.written();
+  valid_ = true;
+  generation_ = transaction.generation;
+  return abi::Code::kOk;
+}
+
+void IpvsBackend::note_cost(std::uint64_t sent_before, std::uint64_t begin, abi::ApplyResult& result) {
+  const Messages now = messages();
+  result.kernel_writes = now.sum() - sent_before + lines_;
+  metrics_.kernel_time(std::chrono::nanoseconds(host().now() - begin));
+  metrics_.messages(now);
+}
+
+void IpvsBackend::prepare() {
+  say_tools();
+  for (const std::string& warning : kernels_.prepare(settings_, *kernels_.servers)) {
+    warn("NodeNotPrepared", warning);
+  }
+}
+
+void IpvsBackend::warn(const char* reason, const std::string& sentence) {
+  log().warning(sentence);
+  host().event(abi::Severity::kWarning, sdk::view(reason), sdk::view(sentence));
+}
+
+void IpvsBackend::say_tools() {
+  if (std::exchange(said_tools_, true)) return;
+  log().info("using " + netfilter::describe(kernels_.rules->tools()) + ", scheduler " + settings_.scheduler);
+  if (!kernels_.rules->tools().warning.empty()) log().warning(kernels_.rules->tools().warning);
+}
+
+void IpvsBackend::refresh() {
+  sets_.refresh();
+  links_.refresh();
+  servers_.refresh();
+  wanted_.clear();
+  no_local_.clear();
+}
+
+void IpvsBackend::plan(const abi::Transaction& transaction, Problems& problems) {
+  const auto forget = [this](const PortId& id) {
+    wanted_.remove(id);
+    no_local_.remove(id);
+  };
+  for (const auto& key : sdk::range<abi::ServicePortKey>(transaction.removed)) forget(port_id(key));
+  for (const abi::ServicePort& port : sdk::range<abi::ServicePort>(transaction.service_ports)) {
+    const PortId id = port_id(port.key);
+    try {
+      ServicePlan made = plan_service(facts_, port);
+      no_local_.put(id, made);
+      for (const Wanted::Conflict& conflict : wanted_.put(id, std::move(made))) {
+        add_problem(problems, conflict.loser,
+                    to_string(conflict.key, family()) + " belongs to Service port " + conflict.owner +
+                        "; give one of them another port or address");
+      }
+    } catch (const sdk::Failure& failure) {
+      add_problem(problems, id.first, failure.what());
+      forget(id);
+    }
+  }
+}
+
+// After refresh(), with everything planned: what is to be there, and what of ours is to go.
+Changes IpvsBackend::all_changes() {
+  wanted_.take_changes();
+  wanted_.take_gained();
+  Changes changes = wanted_.everything();
+  left_alone_.clear();
+  const std::vector<ServerKey> held = servers_.held();
+  ownership_.keep_only(held, links_.held());
+  for (const ServerKey& key : held) {
+    if (!ownership_.is_ours(key, shown())) {
+      if (ownership_.is_excluded(key)) left_alone_.insert(key);
+    } else if (!wanted_.wants(key)) {
+      changes.drop.push_back(key);
+    }
+  }
+  for (const SetId set : all_sets()) {
+    for (const SetEntry& entry : sets_.held(set)) {
+      if (!wanted_.wants(SetItem{set, entry})) changes.remove.push_back({set, entry});
+    }
+  }
+  for (const abi::Address& address : links_.held()) {
+    if (!wanted_.wants(address) && ownership_.is_ours(address, shown())) changes.unbind.push_back(address);
+  }
+  return changes;
+}
+
+// The order of docs/decisions/0020-ipvs.md.
+void IpvsBackend::write(Changes changes, bool full, Problems& problems) {
+  const OrderedItems coming = in_order(changes.add);
+  sets_.add(coming.exceptions);
+  sets_.add(coming.others);
+  bool waiting = false;
+  if (full) {
+    waiting = write_all_rules(true);
+  } else if (changes.closed || sets_.filled() != rules_for_) {
+    change_rules();
+  }
+  leave_alone(changes.put, problems);
+  for (const WantedServer& wanted : changes.put) ownership_.writes(wanted.server.key);
+  for (const auto& [name, why] : servers_.put(changes.put).refused) add_problem(problems, name, why);
+  for (const abi::Address& address : changes.bind) ownership_.writes(address);
+  links_.bind(changes.bind);
+  if (waiting) write_all_rules(false);
+  links_.unbind(changes.unbind);
+  for (const abi::Address& address : changes.unbind) ownership_.wrote_off(address);
+  std::erase_if(changes.drop, [&](const ServerKey& key) { return left_alone_.contains(key); });
+  servers_.remove(changes.drop);
+  for (const ServerKey& key : changes.drop) ownership_.wrote_off(key);
+  const OrderedItems going = in_order(changes.remove);
+  sets_.remove(going.others);
+  sets_.remove(going.exceptions);
+  if (sets_.filled() != rules_for_) change_rules();
+}
+
+void IpvsBackend::leave_alone(std::vector<WantedServer>& wanted, Problems& problems) const {
+  if (left_alone_.empty()) return;
+  std::erase_if(wanted, [&](const WantedServer& one) {
+    if (!left_alone_.contains(one.server.key)) return false;
+    add_problem(problems, one.owner,
+                "virtual server " + to_string(one.server.key, family()) +
+                    " is somebody else's and inside excludeCIDRs: it is left as it is; remove it, or take its address "
+                    "out of excludeCIDRs");
+    return true;
+  });
+}
+
+bool IpvsBackend::write_all_rules(bool may_wait) {
+  bool waiting = false;
+  write_rules([&](const RulePlan& plan) { waiting = rules_.write_full(plan, may_wait); });
+  return waiting;
+}
+
+void IpvsBackend::change_rules() {
+  write_rules([&](const RulePlan& plan) { rules_.write_change(plan); });
+}
+
+template <class Write>
+void IpvsBackend::write_rules(const Write& write) {
+  const std::uint32_t filled = sets_.filled();
+  try {
+    write(plan_rules(rule_facts_, filled, wanted_.closed()));
+  } catch (const sdk::Failure& failure) {
+    lines_ += rules_.session().lines();
+    metrics_.restore_failed();
+    netfilter::report_lock(host(), family(), rules_.session(), failure.code() == abi::Code::kRetry);
+    throw;
+  }
+  lines_ += rules_.session().lines();
+  netfilter::report_lock(host(), family(), rules_.session(), false);
+  rules_for_ = filled;
+}
+
+// The daemon has them among those that are left out until they are named again.
+void IpvsBackend::note_gained() {
+  for (const PortId& id : wanted_.take_gained()) {
+    if (failed_.contains(id.first)) {
+      host().request_resync(sdk::view(id.first + " has got a virtual server that another Service had"));
+    }
+  }
+}
+
+// A full transaction has tried all of them, a delta those it names.
+void IpvsBackend::note_problems(const abi::Transaction& transaction, const Problems& problems,
+                                abi::ApplyResult& result) {
+  for (const auto& [name, why] : problems) {
+    ++result.failed_services;
+    abi::Error reason = sdk::empty_error();
+    sdk::set_error(&reason, name, why);
+    host().object_failed(sdk::view(name), &reason);
+  }
+  const bool full = transaction.kind == abi::TransactionKind::kFull;
+  std::set<std::string> now;
+  if (!full) {
+    now = failed_;
+    for (const auto& key : sdk::range<abi::ServicePortKey>(transaction.removed)) now.erase(sdk::service_port_name(key));
+    for (const auto& port : sdk::range<abi::ServicePort>(transaction.service_ports)) {
+      now.erase(sdk::service_port_name(port.key));
+    }
+  }
+  for (const auto& [name, why] : problems) now.insert(name);
+  const bool others = !std::includes(failed_.begin(), failed_.end(), now.begin(), now.end());
+  if (full || others || now.size() != failed_.size()) retry_.set(!now.empty(), others, host().now());
+  failed_ = std::move(now);
+}
+
+Messages IpvsBackend::messages() const { return {servers_.messages(), sets_.messages(), kernels_.links->messages()}; }
+
+void IpvsBackend::report(abi::ApplyResult& result) {
+  Holdings now;
+  now.virtual_servers = servers_.servers();
+  now.real_servers = servers_.real_servers();
+  now.draining = servers_.draining();
+  for (const SetId set : all_sets()) now.set_entries += sets_.held(set).size();
+  now.addresses = links_.held().size();
+  metrics_.holdings(now);
+  metrics_.no_local_endpoints(no_local_);
+  metrics_.messages(messages());
+  result.objects_owned = now.virtual_servers + now.real_servers + now.set_entries + now.addresses + rules_.rules();
+}
+
+abi::Code IpvsBackend::do_verify(abi::Error* error) {
+  if (!valid_) return sdk::fail(error, abi::Code::kNeedFull, {}, "what is in the kernel is not known");
+  try {
+    servers_.tick();
+  } catch (const sdk::Failure&) {
+    valid_ = false;  // it is not known what has gone
+    throw;
+  }
+  if (retry_.due(host().now())) {
+    host().request_resync(
+        sdk::view("service ports that could not be served are tried again: " + std::to_string(failed_.size())));
+  }
+  const auto damage = damage_.find();
+  if (damage) {
+    valid_ = false;
+    return sdk::fail(error, abi::Code::kNeedFull, {}, *damage);
+  }
+  for (const std::string& clash : clashes_.find(wanted_.node_ports(), facts_.node_port_addresses)) {
+    warn("NodePortInUse", clash);
+  }
+  abi::ApplyResult unused{};
+  report(unused);
+  return abi::Code::kOk;
+}
+
+abi::Code IpvsBackend::do_claims(abi::StringSink& sink, abi::Error*) {
+  for (const std::string& claim : claims_of(family())) sink.add(sdk::view(claim));
+  return abi::Code::kOk;
+}
+
+abi::Code IpvsBackend::do_retire(const abi::Handover& handover, abi::Error*) {
+  remove_all(SuccessorClaims(handover.claims), std::chrono::seconds(handover.drain_seconds));
+  return abi::Code::kOk;
+}
+
+abi::Code IpvsBackend::do_cleanup(abi::Error*) {
+  remove_all({}, std::chrono::seconds(0));
+  return abi::Code::kOk;
+}
+
+void IpvsBackend::remove_all(const SuccessorClaims& keep, std::chrono::seconds drain_limit) {
+  valid_ = false;
+  Parts parts{&rules_, nullptr, nullptr, &links_};
+  try {
+    kernels_.rules->tools();
+  } catch (const sdk::Failure& failure) {
+    log().warning(std::string("no chains are removed: ") + failure.what());
+    parts.rules = nullptr;
+  }
+  if (kernels_.has_sets()) parts.sets = &sets_;
+  if (kernels_.has_ipvs()) parts.servers = &servers_;
+  if (parts.sets != nullptr) sets_.look();
+  links_.look();
+  std::vector<ServerKey> ours;
+  if (parts.servers != nullptr && !keep.covers(kServersClaim)) {
+    servers_.refresh();
+    facts_.local_addresses = kernels_.local_addresses();
+    for (const ServerKey& key : servers_.held()) {
+      if (ownership_.is_ours(key, shown())) ours.push_back(key);
+    }
+    if (drain_limit.count() != 0) {
+      wait_for_connections(servers_, ours, std::min(drain_limit, kLongestDrain),
+                           {[this] { return host().now(); }, kernels_.pause});
+    }
+  }
+  remove_unclaimed(parts, family(), ours, keep, log());
+}
+
+}  // namespace sluice::ipvs

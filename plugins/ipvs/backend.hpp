@@ -1,0 +1,99 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The backend: one object per IP family, called from one thread. It decides between full and delta, in which order
+// the four parts of the kernel change, and what is whose; the writers do the rest.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "plugins/common/netfilter/retry_clock.hpp"
+#include "plugins/ipvs/claims.hpp"
+#include "plugins/ipvs/damage_watch.hpp"
+#include "plugins/ipvs/links/address_writer.hpp"
+#include "plugins/ipvs/metrics.hpp"
+#include "plugins/ipvs/node_kernels.hpp"
+#include "plugins/ipvs/ownership.hpp"
+#include "plugins/ipvs/plan.hpp"
+#include "plugins/ipvs/port_clashes.hpp"
+#include "plugins/ipvs/rules/rule_writer.hpp"
+#include "plugins/ipvs/servers/server_writer.hpp"
+#include "plugins/ipvs/sets/set_writer.hpp"
+#include "plugins/ipvs/settings.hpp"
+#include "plugins/ipvs/wanted.hpp"
+#include "sluice/sdk/backend_base.hpp"
+
+namespace sluice::ipvs {
+
+class IpvsBackend final : public sdk::BackendBase {
+ public:
+  explicit IpvsBackend(const abi::CreateArgs& args);
+  // With other kernels than those of this node.
+  IpvsBackend(const abi::CreateArgs& args, NodeKernels kernels);
+
+ private:
+  using Problems = std::map<std::string, std::string>;  // by printed name
+
+  abi::Code do_probe(abi::Error* error) override;
+  abi::Code do_apply(const abi::Transaction& transaction, const abi::NodeFacts& node, abi::ApplyResult& result,
+                     abi::Error* error) override;
+  abi::Code do_verify(abi::Error* error) override;
+  abi::Code do_claims(abi::StringSink& sink, abi::Error* error) override;
+  abi::Code do_retire(const abi::Handover& handover, abi::Error* error) override;
+  abi::Code do_cleanup(abi::Error* error) override;
+
+  void prepare();
+  void warn(const char* reason, const std::string& sentence);
+  void say_tools();
+  void refresh();
+  void plan(const abi::Transaction& transaction, Problems& problems);
+  Changes all_changes();
+  void write(Changes changes, bool full, Problems& problems);
+  void leave_alone(std::vector<WantedServer>& wanted, Problems& problems) const;
+  // True when the rest is to be written after virtual servers and addresses.
+  bool write_all_rules(bool may_wait);
+  void change_rules();
+  template <class Write>
+  void write_rules(const Write& write);
+  Ownership::Shown shown() const { return {sets_, links_.held(), facts_.local_addresses}; }
+  void note_cost(std::uint64_t sent_before, std::uint64_t begin, abi::ApplyResult& result);
+  void note_gained();
+  void note_problems(const abi::Transaction& transaction, const Problems& problems, abi::ApplyResult& result);
+  void report(abi::ApplyResult& result);
+  Messages messages() const;
+  void remove_all(const SuccessorClaims& keep, std::chrono::seconds drain_limit);
+
+  const Settings settings_;
+  NodeKernels kernels_;
+  RuleWriter rules_;
+  SetWriter sets_;
+  ServerWriter servers_;
+  AddressWriter links_;
+  Ownership ownership_;
+  Wanted wanted_;
+  NoLocalEndpoints no_local_;
+  Metrics metrics_;
+  DamageWatch damage_;
+  PortClashes clashes_;
+
+  bool valid_ = false;  // the kernel has what the last transaction asked for
+  std::uint64_t generation_ = 0;
+  PlanFacts facts_;
+  RuleFacts rule_facts_;
+  std::uint32_t rules_for_ = 0;  // the sets that had entries when rules were written
+  std::size_t lines_ = 0;        // of rules, in this apply
+  // Somebody else's virtual servers inside excludeCIDRs: not ours, whatever Services want.
+  std::unordered_set<ServerKey, ServerKeyHash> left_alone_;
+  // Service ports that are not served, or not at all their addresses, by printed name.
+  std::set<std::string> failed_;
+  netfilter::RetryClock retry_;  // when they are tried again
+  bool said_tools_ = false;
+};
+
+}  // namespace sluice::ipvs

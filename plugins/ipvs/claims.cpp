@@ -1,0 +1,31 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/ipvs/claims.hpp"
+
+#include <algorithm>
+
+#include "plugins/common/netfilter/claims.hpp"
+#include "plugins/ipvs/rules/rule_plan.hpp"
+
+namespace sluice::ipvs {
+
+std::string set_claim(std::string_view set_name) { return std::string("ipset/").append(set_name); }
+
+std::vector<std::string> claims_of(abi::Family family) {
+  std::vector<std::string> claims{std::string(kServersClaim), std::string(kLinkClaim)};
+  for (const SetId set : all_sets()) claims.push_back(set_claim(set_name(set, family)));
+  for (const OwnedChain& chain : owned_chains()) claims.push_back(netfilter::claim_of(family, chain.table, chain.name));
+  return claims;
+}
+
+SuccessorClaims::SuccessorClaims(const abi::ArrayView& claims) {
+  for (const abi::StringView& claimed : sdk::range<abi::StringView>(claims)) claims_.emplace_back(sdk::text(claimed));
+}
+
+bool SuccessorClaims::covers(std::string_view artifact) const {
+  return std::any_of(claims_.begin(), claims_.end(),
+                     [&](const std::string& claim) { return netfilter::claim_covers(claim, artifact); });
+}
+
+}  // namespace sluice::ipvs

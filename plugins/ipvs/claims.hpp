@@ -1,0 +1,36 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What this backend owns in the kernel, as claims (sdk, backend.hpp). Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plugins/common/netfilter/restore.hpp"
+#include "plugins/ipvs/sets/set_spec.hpp"
+#include "sluice/sdk/views.hpp"
+
+namespace sluice::ipvs {
+
+// All virtual servers that are ours, together: there may be tens of thousands.
+inline constexpr std::string_view kServersClaim = "ipvs/virtual-servers";
+inline constexpr std::string_view kLinkClaim = "link/kube-ipvs0";
+std::string set_claim(std::string_view set_name);
+
+// Everything of one family.
+std::vector<std::string> claims_of(abi::Family family);
+
+// Those of a successor.
+class SuccessorClaims {
+ public:
+  SuccessorClaims() = default;
+  explicit SuccessorClaims(const abi::ArrayView& claims);
+  bool covers(std::string_view artifact) const;
+
+ private:
+  std::vector<std::string> claims_;
+};
+
+}  // namespace sluice::ipvs

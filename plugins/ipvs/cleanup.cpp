@@ -1,0 +1,54 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/ipvs/cleanup.hpp"
+
+#include <exception>
+#include <string>
+
+#include "plugins/common/netfilter/claims.hpp"
+
+namespace sluice::ipvs {
+namespace {
+
+constexpr std::chrono::milliseconds kBetweenLooks(250);
+
+}  // namespace
+
+void wait_for_connections(ServerWriter& servers, const std::vector<ServerKey>& keys, std::chrono::seconds limit,
+                          const Patience& patience) {
+  const std::uint64_t end = patience.now() + static_cast<std::uint64_t>(std::chrono::nanoseconds(limit).count());
+  while (!servers.quiesce(keys) && patience.now() < end) patience.pause(kBetweenLooks);
+}
+
+void remove_unclaimed(const Parts& parts, abi::Family family, const std::vector<ServerKey>& ours,
+                      const SuccessorClaims& keep, const sdk::Logger& log) {
+  std::exception_ptr first;
+  const auto attempt = [&](const auto& work) {
+    try {
+      work();
+    } catch (const std::exception&) {
+      if (first == nullptr) first = std::current_exception();
+    }
+  };
+  if (parts.servers != nullptr && !keep.covers(kServersClaim)) attempt([&] { parts.servers->remove(ours); });
+  if (!keep.covers(kLinkClaim)) attempt([&] { parts.links->remove_all(); });
+  if (parts.rules != nullptr) {
+    attempt([&] {
+      parts.rules->remove_all([&](netfilter::Table table, const std::string& chain) {
+        return keep.covers(netfilter::claim_of(family, table, chain));
+      });
+    });
+  }
+  if (parts.sets != nullptr) {
+    attempt([&] {
+      for (const std::string& set :
+           parts.sets->remove_all([&](const std::string& name) { return keep.covers(set_claim(name)); })) {
+        log.warning("set " + set + " is used by a rule or set of somebody else: emptied, and left there");
+      }
+    });
+  }
+  if (first != nullptr) std::rethrow_exception(first);
+}
+
+}  // namespace sluice::ipvs

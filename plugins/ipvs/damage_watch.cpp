@@ -1,0 +1,38 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/ipvs/damage_watch.hpp"
+
+#include <exception>
+
+namespace sluice::ipvs {
+namespace {
+
+constexpr std::uint64_t kRestAfterLook = 20;
+
+}  // namespace
+
+std::optional<std::string> DamageWatch::find() {
+  std::string all;
+  std::exception_ptr unreadable;
+  for (Part& part : parts_) {
+    const std::uint64_t begin = now_();
+    if (begin < part.next) continue;
+    try {
+      if (const auto damage = part.look()) all.append(all.empty() ? "" : "; ").append(*damage);
+    } catch (const std::exception&) {
+      if (unreadable == nullptr) unreadable = std::current_exception();
+    }
+    const std::uint64_t end = now_();
+    part.next = end + kRestAfterLook * (end - begin);
+  }
+  if (!all.empty()) return all;
+  if (unreadable != nullptr) std::rethrow_exception(unreadable);
+  return std::nullopt;
+}
+
+void DamageWatch::written() {
+  for (Part& part : parts_) part.next = 0;
+}
+
+}  // namespace sluice::ipvs

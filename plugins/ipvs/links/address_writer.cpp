@@ -1,0 +1,127 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/ipvs/links/address_writer.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "plugins/ipvs/values.hpp"
+#include "sluice/sdk/error.hpp"
+
+namespace sluice::ipvs {
+namespace {
+
+constexpr const char* kDummy = "dummy";
+
+abi::Family other_than(abi::Family family) {
+  return family == abi::Family::kIpv4 ? abi::Family::kIpv6 : abi::Family::kIpv4;
+}
+
+// Its device may belong to anybody: it is left as it is.
+void check_kind(const LinkState& link) {
+  if (link.kind == kDummy) return;
+  throw sdk::Failure(
+      abi::Code::kKernel, kLinkName,
+      std::string("link ") + kLinkName + " is " + (link.kind.empty() ? "a device" : "of kind " + link.kind) +
+          " and not of kind dummy, so service addresses cannot be bound to it; rename or remove it: ip link "
+          "del " +
+          kLinkName);
+}
+
+}  // namespace
+
+AddressWriter::AddressWriter(LinkKernel& kernel, abi::Family family, sdk::Logger log)
+    : kernel_(kernel), family_(family), log_(log) {}
+
+void AddressWriter::refresh() {
+  look();
+  if (index_ != 0) return;
+  kernel_.create(kLinkName);
+  look();
+  if (index_ == 0) {
+    throw sdk::Failure(abi::Code::kRetry, kLinkName,
+                       std::string("link ") + kLinkName + " was made and has gone again; somebody removes it");
+  }
+  log_.info(std::string("made link ") + kLinkName);
+}
+
+void AddressWriter::look() {
+  index_ = 0;
+  held_.clear();
+  const auto link = kernel_.find(kLinkName);
+  if (!link) {
+    bound_.clear();
+    return;
+  }
+  check_kind(*link);
+  const auto addresses = kernel_.addresses(link->index, family_);
+  index_ = link->index;
+  held_.insert(addresses.begin(), addresses.end());
+  // What has gone is only missed when it is bound again.
+  std::erase_if(bound_, [this](const abi::Address& address) { return !held_.contains(address); });
+}
+
+void AddressWriter::bind(const std::vector<abi::Address>& addresses) {
+  std::vector<abi::Address> missing;
+  std::copy_if(addresses.begin(), addresses.end(), std::back_inserter(missing),
+               [this](const abi::Address& address) { return !held_.contains(address); });
+  if (!missing.empty()) {
+    if (index_ == 0) {
+      throw sdk::Failure(abi::Code::kNeedFull, kLinkName, std::string("link ") + kLinkName + " has not been made");
+    }
+    kernel_.bind(index_, family_, missing);
+    held_.insert(missing.begin(), missing.end());
+  }
+  bound_.insert(addresses.begin(), addresses.end());
+}
+
+void AddressWriter::unbind(const std::vector<abi::Address>& addresses) {
+  std::vector<abi::Address> there;
+  std::copy_if(addresses.begin(), addresses.end(), std::back_inserter(there),
+               [this](const abi::Address& address) { return held_.contains(address); });
+  if (!there.empty()) kernel_.unbind(index_, family_, there);
+  for (const abi::Address& address : addresses) {
+    held_.erase(address);
+    bound_.erase(address);
+  }
+}
+
+std::optional<std::string> AddressWriter::find_damage() {
+  if (index_ == 0) return std::nullopt;  // nothing has been written
+  const std::string name = std::string("link ") + kLinkName;
+  const auto link = kernel_.find(kLinkName);
+  if (!link) return name + " is gone";
+  if (link->kind != kDummy) return name + " is another one, which is not of kind dummy";
+  if (link->index != index_) return name + " is another one than the one that was written to";
+  if (bound_.empty()) return std::nullopt;
+  auto addresses = kernel_.addresses(index_, family_);
+  std::sort(addresses.begin(), addresses.end());
+  std::size_t missing = 0;
+  const abi::Address* first = nullptr;
+  for (const abi::Address& address : bound_) {
+    if (std::binary_search(addresses.begin(), addresses.end(), address)) continue;
+    if (missing++ == 0) first = &address;
+  }
+  if (missing == 0) return std::nullopt;
+  return name + " lacks " + std::to_string(missing) + " of " + std::to_string(bound_.size()) + " addresses, " +
+         sdk::to_string(*first, family_) + " for one";
+}
+
+void AddressWriter::remove_all() {
+  held_.clear();
+  bound_.clear();
+  index_ = 0;
+  const auto link = kernel_.find(kLinkName);
+  if (!link || link->kind != kDummy) return;
+  // With the link all addresses go at once. The other family may be doing the same now, so it is asked again after ours
+  // have gone.
+  if (!kernel_.addresses(link->index, other_than(family_)).empty()) {
+    kernel_.unbind(link->index, family_, kernel_.addresses(link->index, family_));
+    if (!kernel_.addresses(link->index, other_than(family_)).empty()) return;
+  }
+  kernel_.remove(link->index);
+}
+
+}  // namespace sluice::ipvs

@@ -1,0 +1,200 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/ipvs/links/netlink_links.hpp"
+
+#include <linux/if_addr.h>
+#include <linux/if_link.h>
+#include <linux/rtnetlink.h>
+#include <netlink/attr.h>
+#include <netlink/msg.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include "plugins/common/netlink/error.hpp"
+#include "plugins/ipvs/values.hpp"
+#include "sluice/sdk/error.hpp"
+
+namespace sluice::ipvs {
+namespace {
+
+std::uint8_t number_of(abi::Family family) { return family == abi::Family::kIpv4 ? AF_INET : AF_INET6; }
+std::size_t size_of(abi::Family family) { return family == abi::Family::kIpv4 ? 4 : 16; }
+
+std::string count(std::size_t number) { return std::to_string(number) + (number == 1 ? " address" : " addresses"); }
+
+netlink::Message link_message(std::uint16_t type, std::uint16_t flags, int index) {
+  ifinfomsg header{};
+  header.ifi_family = AF_UNSPEC;
+  header.ifi_index = index;
+  return netlink::make_message(type, flags, header);
+}
+
+netlink::Message address_message(std::uint16_t type, std::uint16_t flags, int index, abi::Family family,
+                                 const abi::Address& address) {
+  ifaddrmsg header{};
+  header.ifa_family = number_of(family);
+  header.ifa_prefixlen = static_cast<std::uint8_t>(size_of(family) * 8);
+  // The link stays down, where looking for duplicates would never end.
+  header.ifa_flags = family == abi::Family::kIpv6 && type == RTM_NEWADDR ? IFA_F_NODAD : 0;
+  header.ifa_scope = RT_SCOPE_UNIVERSE;
+  header.ifa_index = static_cast<std::uint32_t>(index);
+  auto out = netlink::make_message(type, flags, header);
+  const int size = static_cast<int>(size_of(family));
+  netlink::must(nla_put(out.get(), IFA_LOCAL, size, address.bytes));
+  // With it the length counts too when an address is removed.
+  netlink::must(nla_put(out.get(), IFA_ADDRESS, size, address.bytes));
+  if (family == abi::Family::kIpv6 && type == RTM_NEWADDR) {
+    // Deprecated for ever: masquerading looks for a source on every link, this one included, and would
+    // pick a service address. Packets to it do not care.
+    ifa_cacheinfo times{};
+    times.ifa_valid = UINT32_MAX;
+    netlink::must(nla_put(out.get(), IFA_CACHEINFO, sizeof(times), &times));
+  }
+  return out;
+}
+
+std::string kind_of(nlmsghdr* message) {
+  nlattr* info = nlmsg_find_attr(message, sizeof(ifinfomsg), IFLA_LINKINFO);
+  if (info == nullptr) return {};
+  const nlattr* kind = nla_find(static_cast<const nlattr*>(nla_data(info)), nla_len(info), IFLA_INFO_KIND);
+  if (kind == nullptr) return {};
+  const char* text = static_cast<const char*>(nla_data(kind));
+  return {text, strnlen(text, static_cast<std::size_t>(nla_len(kind)))};
+}
+
+// Of the whole length, on this link; other ones nobody here has made.
+std::optional<abi::Address> address_in(nlmsghdr* message, int index, abi::Family family) {
+  if (message->nlmsg_type != RTM_NEWADDR || message->nlmsg_len < NLMSG_LENGTH(sizeof(ifaddrmsg))) return std::nullopt;
+  const auto* header = static_cast<const ifaddrmsg*>(nlmsg_data(message));
+  if (header->ifa_index != static_cast<std::uint32_t>(index) || header->ifa_family != number_of(family))
+    return std::nullopt;
+  if (header->ifa_prefixlen != size_of(family) * 8) return std::nullopt;
+  const nlattr* found = nlmsg_find_attr(message, sizeof(ifaddrmsg), IFA_LOCAL);
+  if (found == nullptr) found = nlmsg_find_attr(message, sizeof(ifaddrmsg), IFA_ADDRESS);
+  if (found == nullptr || static_cast<std::size_t>(nla_len(found)) < size_of(family)) return std::nullopt;
+  abi::Address out{};
+  std::memcpy(out.bytes, nla_data(found), size_of(family));
+  return out;
+}
+
+[[noreturn]] void fail_to_bind(int error, abi::Family family, const abi::Address& address, std::size_t failed,
+                               const std::string& reason) {
+  const std::string text = sdk::to_string(address, family);
+  if (error == ENODEV) {
+    throw sdk::Failure(abi::Code::kRetry, text, "cannot bind " + count(failed) + ": the link has gone meanwhile",
+                       error);
+  }
+  if (error == EACCES && family == abi::Family::kIpv6) {
+    throw sdk::Failure(abi::Code::kKernel, text,
+                       "cannot bind " + count(failed) + ", " + text +
+                           " for one: IPv6 is turned off on this link; set net.ipv6.conf." + kLinkName +
+                           ".disable_ipv6 to 0, and net.ipv6.conf.default.disable_ipv6 for the time it is made anew",
+                       error);
+  }
+  netlink::fail(
+      error, text,
+      "cannot bind " + count(failed) + ", " + text + " for one" + (reason.empty() ? "" : " (" + reason + ")"));
+}
+
+}  // namespace
+
+NetlinkLinks::NetlinkLinks() : socket_(NETLINK_ROUTE, "the links of this node") {}
+
+NetlinkLinks::NetlinkLinks(netlink::OpenWire open) : socket_(std::move(open), "the links of this node") {}
+
+std::optional<LinkState> NetlinkLinks::find(const std::string& name) {
+  auto message = link_message(RTM_GETLINK, 0, 0);
+  netlink::must(nla_put_string(message.get(), IFLA_IFNAME, name.c_str()));
+  std::optional<LinkState> out;
+  const int refused = socket_.request(message, [&](nlmsghdr* answer) {
+    if (answer->nlmsg_type != RTM_NEWLINK || answer->nlmsg_len < NLMSG_LENGTH(sizeof(ifinfomsg))) return;
+    out = LinkState{static_cast<const ifinfomsg*>(nlmsg_data(answer))->ifi_index, kind_of(answer)};
+  });
+  if (refused == ENODEV) return std::nullopt;
+  if (refused != 0) netlink::fail(refused, name, "cannot look for link " + name);
+  return out;
+}
+
+void NetlinkLinks::create(const std::string& name) {
+  auto message = link_message(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, 0);
+  netlink::must(nla_put_string(message.get(), IFLA_IFNAME, name.c_str()));
+  nlattr* info = netlink::must(nla_nest_start(message.get(), IFLA_LINKINFO));
+  netlink::must(nla_put_string(message.get(), IFLA_INFO_KIND, "dummy"));
+  nla_nest_end(message.get(), info);
+  ++messages_;
+  const int refused = socket_.request(message);
+  if (refused == 0 || refused == EEXIST) return;
+  const std::string what = "cannot make link " + name;
+  if (refused == EOPNOTSUPP) {
+    throw sdk::Failure(
+        abi::Code::kUnsupported, name,
+        what +
+            ": the kernel has no links of kind dummy; load the module dummy, or install the package of the "
+            "kernel that has it",
+        refused);
+  }
+  netlink::fail(refused, name, what);
+}
+
+void NetlinkLinks::remove(int index) {
+  ++messages_;
+  const int refused = socket_.request(link_message(RTM_DELLINK, 0, index));
+  if (refused != 0 && refused != ENODEV) {
+    netlink::fail(refused, std::to_string(index), "cannot remove link number " + std::to_string(index));
+  }
+}
+
+std::vector<abi::Address> NetlinkLinks::addresses(int index, abi::Family family) {
+  ifaddrmsg header{};
+  header.ifa_family = number_of(family);
+  // Kernels before 4.20 do not look at it and tell of all links.
+  header.ifa_index = static_cast<std::uint32_t>(index);
+  std::vector<abi::Address> out;
+  const int refused = socket_.dump(
+      netlink::make_message(RTM_GETADDR, 0, header), [&] { out.clear(); },
+      [&](nlmsghdr* message) {
+        if (const auto address = address_in(message, index, family)) out.push_back(*address);
+      });
+  if (refused == ENODEV) return {};  // gone, and its addresses with it
+  if (refused != 0) {
+    netlink::fail(refused, std::to_string(index), "cannot read the addresses of link number " + std::to_string(index));
+  }
+  return out;
+}
+
+std::vector<int> NetlinkLinks::change(std::uint16_t type, std::uint16_t flags, int index, abi::Family family,
+                                      const std::vector<abi::Address>& addresses) {
+  messages_ += addresses.size();
+  return socket_.batch(addresses.size(),
+                       [&](std::size_t i) { return address_message(type, flags, index, family, addresses[i]); });
+}
+
+void NetlinkLinks::bind(int index, abi::Family family, const std::vector<abi::Address>& addresses) {
+  const std::vector<int> answers = change(RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL, index, family, addresses);
+  std::size_t failed = 0;
+  std::size_t first = 0;
+  for (std::size_t i = answers.size(); i-- > 0;) {
+    if (answers[i] == 0 || answers[i] == EEXIST) continue;
+    ++failed;
+    first = i;
+  }
+  if (failed != 0) fail_to_bind(answers[first], family, addresses[first], failed, socket_.reason());
+}
+
+void NetlinkLinks::unbind(int index, abi::Family family, const std::vector<abi::Address>& addresses) {
+  const std::vector<int> answers = change(RTM_DELADDR, 0, index, family, addresses);
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const int error = answers[i];
+    // A link that is gone has taken its addresses along.
+    if (error == 0 || error == EADDRNOTAVAIL || error == ENODEV) continue;
+    const std::string text = sdk::to_string(addresses[i], family);
+    netlink::fail(error, text, "cannot take " + text + " off link number " + std::to_string(index));
+  }
+}
+
+}  // namespace sluice::ipvs

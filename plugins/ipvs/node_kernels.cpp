@@ -1,0 +1,69 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/ipvs/node_kernels.hpp"
+
+#include <ifaddrs.h>
+#include <netinet/in.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <string_view>
+#include <thread>
+
+#include "plugins/common/sockets/port_holder.hpp"
+#include "plugins/ipvs/links/netlink_links.hpp"
+#include "plugins/ipvs/node/preparation.hpp"
+#include "plugins/ipvs/servers/netlink_servers.hpp"
+#include "plugins/ipvs/sets/libipset_sets.hpp"
+#include "sluice/sdk/address.hpp"
+
+namespace sluice::ipvs {
+namespace {
+
+bool exists(const char* path) { return access(path, F_OK) == 0; }
+
+struct FreeAddresses {
+  void operator()(ifaddrs* list) const noexcept { freeifaddrs(list); }
+};
+
+std::set<abi::Address> read_local_addresses(abi::Family family) {
+  ifaddrs* list = nullptr;
+  if (getifaddrs(&list) != 0) return {};
+  const std::unique_ptr<ifaddrs, FreeAddresses> owned(list);
+  std::set<abi::Address> found;
+  for (const ifaddrs* one = list; one != nullptr; one = one->ifa_next) {
+    if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != sdk::socket_family(family)) continue;
+    if (std::string_view(one->ifa_name) == kLinkName) continue;
+    abi::Address address{};
+    if (family == abi::Family::kIpv4) {
+      std::memcpy(address.bytes, &reinterpret_cast<const sockaddr_in*>(one->ifa_addr)->sin_addr, 4);
+    } else {
+      std::memcpy(address.bytes, &reinterpret_cast<const sockaddr_in6*>(one->ifa_addr)->sin6_addr, 16);
+    }
+    found.insert(address);
+  }
+  return found;
+}
+
+}  // namespace
+
+NodeKernels node_kernels(abi::Family family) {
+  NodeKernels kernels;
+  kernels.rules = std::make_unique<netfilter::NodeKernel>(family);
+  kernels.servers = std::make_unique<NetlinkServers>(family);
+  kernels.sets = std::make_unique<LibipsetSets>(family);
+  kernels.links = std::make_unique<NetlinkLinks>();
+  kernels.prepare = [](const Settings& settings, ServerKernel& servers) { return prepare_node(settings, servers); };
+  kernels.has_ipvs = [] { return exists("/proc/thread-self/net/ip_vs"); };
+  kernels.has_sets = [] { return exists("/sys/module/ip_set"); };
+  kernels.local_addresses = [family] { return read_local_addresses(family); };
+  kernels.pause = [](std::chrono::milliseconds time) { std::this_thread::sleep_for(time); };
+  kernels.sockets.listeners = [family](abi::Protocol protocol) { return sockets::listeners(family, protocol); };
+  kernels.sockets.holder = [family](abi::Protocol protocol, const sockets::Listener& listener) {
+    return sockets::find_port_holder(family, protocol, listener.address, listener.port);
+  };
+  return kernels;
+}
+
+}  // namespace sluice::ipvs

@@ -1,0 +1,42 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Everything of this node the backend reaches for; tests bring their own.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "plugins/common/netfilter/kernel.hpp"
+#include "plugins/ipvs/links/link_kernel.hpp"
+#include "plugins/ipvs/port_clashes.hpp"
+#include "plugins/ipvs/servers/server_kernel.hpp"
+#include "plugins/ipvs/sets/set_kernel.hpp"
+#include "plugins/ipvs/settings.hpp"
+
+namespace sluice::ipvs {
+
+struct NodeKernels {
+  std::unique_ptr<netfilter::Kernel> rules;
+  std::unique_ptr<ServerKernel> servers;
+  std::unique_ptr<SetKernel> sets;
+  std::unique_ptr<LinkKernel> links;
+  // prepare_node().
+  std::function<std::vector<std::string>(const Settings&, ServerKernel&)> prepare;
+  // Whether these are in the kernel already. Asking them would load their modules.
+  std::function<bool()> has_ipvs;
+  std::function<bool()> has_sets;
+  // Addresses of one family on other links than kube-ipvs0, for clean-up, which knows no node facts.
+  std::function<std::set<abi::Address>()> local_addresses;
+  std::function<void(std::chrono::milliseconds)> pause;
+  PortClashes::Look sockets;
+};
+
+// Those of the node itself. Asks nothing yet.
+NodeKernels node_kernels(abi::Family family);
+
+}  // namespace sluice::ipvs

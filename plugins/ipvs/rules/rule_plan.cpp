@@ -1,0 +1,231 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/ipvs/rules/rule_plan.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "plugins/common/netfilter/masquerade_rules.hpp"
+#include "plugins/common/netfilter/rule_text.hpp"
+#include "sluice/sdk/address.hpp"
+#include "sluice/sdk/service.hpp"
+
+namespace sluice::ipvs {
+namespace {
+
+using netfilter::quoted_comment;
+using netfilter::Table;
+
+constexpr std::string_view kServices = "KUBE-SERVICES";
+constexpr std::string_view kPostrouting = netfilter::kPostroutingChain;
+constexpr std::string_view kNodePort = "KUBE-NODE-PORT";  // in nat and in filter
+constexpr std::string_view kLoadBalancer = "KUBE-LOAD-BALANCER";
+constexpr std::string_view kMarkMasquerade = netfilter::kMarkMasqueradeChain;
+constexpr std::string_view kForward = netfilter::kForwardChain;
+constexpr std::string_view kFirewall = "KUBE-PROXY-FIREWALL";
+constexpr std::string_view kSourceRanges = "KUBE-SOURCE-RANGES-FIREWALL";
+constexpr std::string_view kFilter = "KUBE-IPVS-FILTER";
+
+// In the order of BEH 6.8.
+constexpr std::array<OwnedChain, 11> kOwned = {{{Table::kNat, kServices},
+                                                {Table::kNat, kPostrouting},
+                                                {Table::kNat, kNodePort},
+                                                {Table::kNat, kLoadBalancer},
+                                                {Table::kNat, kMarkMasquerade},
+                                                {Table::kFilter, kForward},
+                                                {Table::kFilter, kNodePort},
+                                                {Table::kFilter, kFirewall},
+                                                {Table::kFilter, kSourceRanges},
+                                                {Table::kFilter, kFilter},
+                                                {Table::kFilter, kOutFilterChain}}};
+
+struct NodePortSets {
+  abi::Protocol protocol;
+  SetId local;
+  SetId plain;
+  const char* match;  // what bitmaps have is a port only
+};
+constexpr std::array<NodePortSets, 3> kNodePortSets = {
+    {{abi::Protocol::kTcp, SetId::kNodePortLocalTcp, SetId::kNodePortTcp, "dst"},
+     {abi::Protocol::kUdp, SetId::kNodePortLocalUdp, SetId::kNodePortUdp, "dst"},
+     {abi::Protocol::kSctp, SetId::kNodePortLocalSctp, SetId::kNodePortSctp, "dst,dst"}}};
+
+class RulePlanner {
+ public:
+  RulePlanner(const RuleFacts& facts, std::uint32_t filled, const std::set<ServerKey>& closed)
+      : facts_(facts), filled_(filled), closed_(closed) {
+    plan_.jumps = plan_jumps();
+    for (const OwnedChain& chain : kOwned) plan_.chains.push_back({chain.table, std::string(chain.name), {}});
+  }
+
+  RulePlan make() {
+    plan_services();
+    plan_postrouting();
+    plan_node_ports();
+    plan_load_balancers();
+    rules(Table::kNat, kMarkMasquerade) = netfilter::mark_masquerade_rules(facts_.mark);
+    rules(Table::kFilter, kForward) = netfilter::forward_rules(facts_.mark);
+    add(Table::kFilter, kNodePort, commented(SetId::kHealthCheckNodePort, "dst") + " -j ACCEPT");
+    plan_source_ranges();
+    plan_filter();
+    plan_out_filter();
+    return std::move(plan_);
+  }
+
+ private:
+  std::vector<std::string>& rules(Table table, std::string_view chain) {
+    return std::find_if(plan_.chains.begin(), plan_.chains.end(),
+                        [&](const RuleChain& each) { return each.table == table && each.name == chain; })
+        ->rules;
+  }
+  void add(Table table, std::string_view chain, std::string rule) { rules(table, chain).push_back(std::move(rule)); }
+
+  bool has(SetId set) const { return (filled_ >> static_cast<unsigned>(set) & 1) != 0; }
+  std::string match(SetId set, const char* directions) const {
+    return "-m set --match-set " + set_name(set, facts_.family) + " " + directions;
+  }
+  std::string commented(SetId set, const char* directions) const {
+    return quoted_comment(spec(set).comment) + " " + match(set, directions);
+  }
+  void add_if_filled(Table table, std::string_view chain, SetId set, const char* directions, std::string_view target) {
+    if (has(set)) add(table, chain, commented(set, directions).append(" -j ").append(target));
+  }
+
+  void plan_services() {
+    const auto service = [this](std::string rule) { add(Table::kNat, kServices, std::move(rule)); };
+    // What the node sends to itself is none of ours: node ports do not answer on loopback.
+    service(facts_.family == abi::Family::kIpv6 ? "-s ::1/128 -j RETURN" : "-s 127.0.0.0/8 -j RETURN");
+    add_if_filled(Table::kNat, kServices, SetId::kLoadBalancer, "dst,dst", kLoadBalancer);
+    plan_cluster_masquerade();
+    if (has(SetId::kExternalIp)) {
+      add_if_filled(Table::kNat, kServices, SetId::kExternalIp, "dst,dst", kMarkMasquerade);
+      plan_external(SetId::kExternalIp);
+    }
+    if (has(SetId::kExternalIpLocal)) plan_external(SetId::kExternalIpLocal);
+    service(std::string("-m addrtype --dst-type LOCAL -j ").append(kNodePort));
+    // Whatever else is in table nat is not to take these away from IPVS.
+    for (const SetId set : {SetId::kClusterIp, SetId::kLoadBalancer}) {
+      if (has(set)) service(match(set, "dst,dst") + " -j ACCEPT");
+    }
+  }
+
+  void plan_cluster_masquerade() {
+    if (!has(SetId::kClusterIp)) return;
+    std::string rule;
+    if (facts_.masquerade_all) {
+      rule = commented(SetId::kClusterIp, "dst,dst");
+    } else if (facts_.local.works()) {
+      if (facts_.local.not_local.empty()) return;  // all packets are local
+      rule = commented(SetId::kClusterIp, "dst,dst") + " " + facts_.local.not_local;
+    } else {
+      // A process of this node that asks a service address has that address as its source: it is bound here.
+      rule = commented(SetId::kClusterIp, "src,dst");
+    }
+    add(Table::kNat, kServices, rule.append(" -j ").append(kMarkMasquerade));
+  }
+
+  // From outside, and to addresses this node has: nothing behind in table nat is asked.
+  void plan_external(SetId set) {
+    add(Table::kNat, kServices,
+        commented(set, "dst,dst") + " -m physdev ! --physdev-is-in -m addrtype ! --src-type LOCAL -j ACCEPT");
+    add(Table::kNat, kServices, commented(set, "dst,dst") + " -m addrtype --dst-type LOCAL -j ACCEPT");
+  }
+
+  void plan_postrouting() {
+    // An endpoint that was sent to itself: it would answer to itself, past IPVS.
+    add_if_filled(Table::kNat, kPostrouting, SetId::kLoopBack, "dst,dst,src", "MASQUERADE");
+    for (std::string& rule : netfilter::postrouting_rules(facts_.mark, facts_.random_fully)) {
+      add(Table::kNat, kPostrouting, std::move(rule));
+    }
+  }
+
+  void plan_node_ports() {
+    for (const NodePortSets& sets : kNodePortSets) {
+      const std::string protocol = std::string("-p ").append(sdk::protocol_name(sets.protocol)).append(" ");
+      for (const auto& [set, target] :
+           {std::pair(sets.local, std::string_view("RETURN")), std::pair(sets.plain, kMarkMasquerade)}) {
+        if (!has(set)) continue;
+        add(Table::kNat, kNodePort, (protocol + commented(set, sets.match)).append(" -j ").append(target));
+      }
+    }
+  }
+
+  void plan_load_balancers() {
+    add_if_filled(Table::kNat, kLoadBalancer, SetId::kLoadBalancerLocal, "dst,dst", "RETURN");
+    add(Table::kNat, kLoadBalancer, std::string("-j ").append(kMarkMasquerade));
+  }
+
+  void plan_source_ranges() {
+    add_if_filled(Table::kFilter, kFirewall, SetId::kLoadBalancerFirewall, "dst,dst", kSourceRanges);
+    add_if_filled(Table::kFilter, kSourceRanges, SetId::kLoadBalancerSourceCidr, "dst,dst,src", "RETURN");
+    add_if_filled(Table::kFilter, kSourceRanges, SetId::kLoadBalancerSourceIp, "dst,dst,src", "RETURN");
+    add(Table::kFilter, kSourceRanges, "-j DROP");
+  }
+
+  // Service addresses are bound here, so whatever listens on all addresses of the node would answer on them too. These
+  // rules stand there always: all sets exist.
+  void plan_filter() {
+    for (const SetId set : {SetId::kLoadBalancer, SetId::kClusterIp, SetId::kExternalIp, SetId::kExternalIpLocal}) {
+      add(Table::kFilter, kFilter, match(set, "dst,dst") + " -j RETURN");
+    }
+    add(Table::kFilter, kFilter, match(SetId::kHealthCheckNodePort, "dst") + " -j RETURN");
+    add(Table::kFilter, kFilter, "-m conntrack --ctstate NEW " + match(SetId::kIpvsAddresses, "dst") + " -j REJECT");
+  }
+
+  // Of a process of this node; seen behind IPVS, where its source is still the address it asked.
+  void plan_out_filter() {
+    for (const ServerKey& key : closed_) {
+      const std::string address = sdk::to_string(key.address, facts_.family);
+      add(Table::kFilter, kOutFilterChain,
+          "-s " + address + " -m ipvs --vaddr " + address + " --vproto " +
+              std::string(sdk::protocol_name(key.protocol)) + " --vport " + std::to_string(key.port) + " -j DROP");
+    }
+  }
+
+  const RuleFacts& facts_;
+  const std::uint32_t filled_;
+  const std::set<ServerKey>& closed_;
+  RulePlan plan_;
+};
+
+}  // namespace
+
+RuleFacts rule_facts(abi::Family family, const abi::NodeFacts& node, bool random_fully) {
+  return {family, node.masquerade_mark, (node.flags & abi::kMasqueradeAll) != 0, netfilter::local_match(family, node),
+          random_fully};
+}
+
+std::vector<RuleJump> plan_jumps() {
+  const auto jump = [](Table table, std::string_view from, std::string_view comment, std::string_view to) {
+    return RuleJump{table, from, quoted_comment(comment).append(" -j ").append(to)};
+  };
+  constexpr std::string_view kPortals = "kubernetes service portals";
+  constexpr std::string_view kFirewallRules = "kube-proxy firewall rules";
+  constexpr std::string_view kAccess = "kubernetes ipvs access filter";
+  return {
+      jump(Table::kNat, "OUTPUT", kPortals, kServices),
+      jump(Table::kNat, "PREROUTING", kPortals, kServices),
+      jump(Table::kNat, "POSTROUTING", "kubernetes postrouting rules", kPostrouting),
+      jump(Table::kFilter, "FORWARD", "kubernetes forwarding rules", kForward),
+      jump(Table::kFilter, "INPUT", "kubernetes health check rules", kNodePort),
+      jump(Table::kFilter, "INPUT", kFirewallRules, kFirewall),
+      jump(Table::kFilter, "FORWARD", kFirewallRules, kFirewall),
+      jump(Table::kFilter, "INPUT", kAccess, kFilter),
+      jump(Table::kFilter, "OUTPUT", kAccess, kOutFilterChain),
+  };
+}
+
+RulePlan plan_rules(const RuleFacts& facts, std::uint32_t filled, const std::set<ServerKey>& closed) {
+  return RulePlanner(facts, filled, closed).make();
+}
+
+std::vector<OwnedChain> owned_chains() { return {kOwned.begin(), kOwned.end()}; }
+
+bool is_owned(netfilter::Table table, std::string_view chain) {
+  return std::any_of(kOwned.begin(), kOwned.end(),
+                     [&](const OwnedChain& owned) { return owned.table == table && owned.name == chain; });
+}
+
+}  // namespace sluice::ipvs

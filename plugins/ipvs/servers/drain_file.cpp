@@ -1,0 +1,176 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/ipvs/servers/drain_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <optional>
+#include <string_view>
+
+#include "plugins/common/netlink/error.hpp"
+
+namespace sluice::ipvs {
+namespace {
+
+constexpr std::size_t kMost = 16 << 20;  // bytes: more is not ours
+
+class Descriptor {
+ public:
+  explicit Descriptor(int number) noexcept : number_(number) {}
+  ~Descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const noexcept { return number_; }
+  bool good() const noexcept { return number_ >= 0; }
+
+ private:
+  int number_;
+};
+
+template <class Number>
+std::optional<Number> parse_number(std::string_view text) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// "10.0.0.1:80" or "[fd00::1]:80".
+std::optional<RealServer> parse_host_port(std::string_view text, abi::Family family) {
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos) return std::nullopt;
+  std::string_view host = text.substr(0, colon);
+  if (family == abi::Family::kIpv6) {
+    if (host.size() < 2 || host.front() != '[' || host.back() != ']') return std::nullopt;
+    host = host.substr(1, host.size() - 2);
+  }
+  const auto address = sdk::parse_address(std::string(host), family);
+  const auto port = parse_number<std::uint16_t>(text.substr(colon + 1));
+  if (!address || !port) return std::nullopt;
+  return RealServer{*address, *port};
+}
+
+std::optional<abi::Protocol> parse_protocol(std::string_view text) {
+  if (text == "TCP") return abi::Protocol::kTcp;
+  if (text == "UDP") return abi::Protocol::kUdp;
+  if (text == "SCTP") return abi::Protocol::kSctp;
+  return std::nullopt;
+}
+
+std::optional<SavedDrain> parse_line(std::string_view line, abi::Family family) {
+  const std::size_t first = line.find(' ');
+  const std::size_t second = line.find(' ', first == std::string_view::npos ? first : first + 1);
+  if (second == std::string_view::npos) return std::nullopt;
+  const std::string_view server = line.substr(0, first);
+  const std::size_t slash = server.rfind('/');
+  if (slash == std::string_view::npos) return std::nullopt;
+  const auto at = parse_host_port(server.substr(0, slash), family);
+  const auto protocol = parse_protocol(server.substr(slash + 1));
+  const auto real = parse_host_port(line.substr(first + 1, second - first - 1), family);
+  const auto deadline = parse_number<std::int64_t>(line.substr(second + 1));
+  if (!at || !protocol || !real || !deadline || *deadline < 0) return std::nullopt;
+  return SavedDrain{{at->address, at->port, *protocol}, *real, *deadline};
+}
+
+std::string because(int error) { return netlink::error_text(error); }
+
+}  // namespace
+
+DrainFile::DrainFile(const std::string& folder, abi::Family family, sdk::Logger log)
+    : folder_(folder),
+      path_(folder + (family == abi::Family::kIpv6 ? "/ipvs-drains-ipv6" : "/ipvs-drains-ipv4")),
+      family_(family),
+      log_(log) {}
+
+std::vector<SavedDrain> DrainFile::load() const {
+  std::vector<SavedDrain> drains;
+  if (folder_.empty()) return drains;
+  const Descriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!file.good() && errno == ENOENT) return drains;
+  const std::string anew = "; real servers that were draining begin their time anew";
+  struct stat facts{};
+  if (!file.good() || ::fstat(file.get(), &facts) != 0) {
+    log_.warning("cannot read " + path_ + ": " + because(errno) + anew);
+    return drains;
+  }
+  if (!S_ISREG(facts.st_mode) || facts.st_size > static_cast<off_t>(kMost)) {
+    log_.warning(path_ + " is not a file this program wrote; remove it" + anew);
+    return drains;
+  }
+  std::string text(static_cast<std::size_t>(facts.st_size), '\0');
+  std::size_t have = 0;
+  while (have < text.size()) {
+    const ssize_t got = ::read(file.get(), text.data() + have, text.size() - have);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) log_.warning("cannot read " + path_ + ": " + because(errno) + anew);
+    if (got <= 0) break;
+    have += static_cast<std::size_t>(got);
+  }
+  text.resize(have);
+  std::size_t damaged = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const auto drain = parse_line(std::string_view(text).substr(at, end - at), family_);
+    if (drain) {
+      drains.push_back(*drain);
+    } else {
+      ++damaged;
+    }
+    at = end + 1;
+  }
+  if (damaged > 0) {
+    log_.warning(std::to_string(damaged) + " damaged lines in " + path_ + " are left out" + anew);
+  }
+  return drains;
+}
+
+void DrainFile::save(const std::vector<SavedDrain>& drains) {
+  if (folder_.empty()) return;
+  std::string problem;
+  if (drains.empty()) {
+    if (::unlink(path_.c_str()) != 0 && errno != ENOENT) problem = "cannot remove " + path_ + ": " + because(errno);
+  } else {
+    std::string text;
+    for (const SavedDrain& drain : drains) {
+      text += to_string(drain.server, family_) + " " + to_string(drain.real, family_) + " " +
+              std::to_string(drain.deadline) + "\n";
+    }
+    problem = write(text);
+  }
+  if (!problem.empty() && !failed_) {
+    log_.warning(problem + "; after a restart, real servers that are draining begin their time anew");
+  }
+  failed_ = !problem.empty();
+}
+
+std::string DrainFile::write(const std::string& text) const {
+  const std::string fresh = path_ + ".new";
+  const auto failed = [&](const char* action) {
+    std::string problem = std::string("cannot ") + action + " " + fresh + ": " + because(errno);
+    ::unlink(fresh.c_str());
+    return problem;
+  };
+  ::unlink(fresh.c_str());  // of a crash
+  const Descriptor file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file.good()) return failed("create");
+  for (std::size_t written = 0; written < text.size();) {
+    const ssize_t put = ::write(file.get(), text.data() + written, text.size() - written);
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return failed("write");
+    written += static_cast<std::size_t>(put);
+  }
+  if (::fsync(file.get()) != 0) return failed("write");
+  if (::rename(fresh.c_str(), path_.c_str()) != 0) return failed("rename");
+  const Descriptor folder(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder.good()) ::fsync(folder.get());
+  return {};
+}
+
+}  // namespace sluice::ipvs

@@ -1,0 +1,112 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/ipvs/servers/drains.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace sluice::ipvs {
+namespace {
+
+constexpr std::uint64_t kSecond = 1'000'000'000;
+
+bool drains(const HeldServer* held, const RealServer& real) {
+  if (held == nullptr) return false;
+  const OddReal* const odd = held->find_odd(real);
+  return odd != nullptr && odd->weight == 0;
+}
+
+}  // namespace
+
+Drains::Drains(Options options, sdk::Logger log)
+    : options_(std::move(options)), file_(options_.folder, options_.family, log) {}
+
+void Drains::refreshed(const ServerMemory& memory) {
+  load();
+  const std::map<ServerKey, DrainList::OfServer> before = list_.all();
+  for (const auto& [key, reals] : before) {
+    const HeldServer* const held = memory.find(key);
+    for (const auto& [real, deadline] : reals) {
+      if (!drains(held, real)) list_.remove(key, real);
+    }
+  }
+  for (auto server = saved_.begin(); server != saved_.end();) {
+    const HeldServer* const held = memory.find(server->first);
+    std::erase_if(server->second, [held](const auto& drain) { return !drains(held, drain.first); });
+    server = server->second.empty() ? saved_.erase(server) : std::next(server);
+  }
+  save();
+}
+
+void Drains::begin(const ServerKey& key, const RealServer& real) {
+  DrainList::Deadline deadline = DrainList::kNever;
+  if (options_.limited) {
+    deadline = options_.now() + static_cast<std::uint64_t>(options_.most.count()) * kSecond;
+    if (const auto server = saved_.find(key); server != saved_.end()) {
+      if (const auto saved = server->second.find(real); saved != server->second.end()) deadline = saved->second;
+    }
+  }
+  list_.add(key, real, deadline);
+}
+
+void Drains::begin_found(const ServerKey& key, const HeldServer& held, const RealServers& wanted) {
+  for (const OddReal& odd : held.odd) {
+    if (odd.weight != 0 || (wanted && std::binary_search(wanted->begin(), wanted->end(), odd.server))) continue;
+    begin(key, odd.server);
+  }
+  saved_.erase(key);
+}
+
+void Drains::end(const ServerKey& key) {
+  list_.remove(key);
+  saved_.erase(key);
+}
+
+void Drains::end_others(const ServerKey& key, const HeldServer& held) {
+  const DrainList::OfServer* const found = list_.of(key);
+  if (found == nullptr) return;
+  for (const auto& [real, deadline] : DrainList::OfServer(*found)) {
+    if (!drains(&held, real)) list_.remove(key, real);
+  }
+}
+
+void Drains::load() {
+  if (std::exchange(loaded_, true)) return;
+  const std::vector<SavedDrain> saved = file_.load();
+  if (!options_.limited) {
+    // There were deadlines under other settings. Without this they would be there again under the next ones.
+    if (!saved.empty()) file_.save({});
+    return;
+  }
+  const std::uint64_t moment = options_.now();
+  const std::int64_t wall = options_.wall_clock();
+  for (const SavedDrain& drain : saved) {
+    // The clock may have been set meanwhile: never longer than a new one would take.
+    const std::int64_t left = std::clamp<std::int64_t>(drain.deadline - wall, 0, options_.most.count());
+    saved_[drain.server].emplace(drain.real, moment + static_cast<std::uint64_t>(left) * kSecond);
+  }
+}
+
+void Drains::save() {
+  if (!list_.take_changed()) return;
+  const std::uint64_t moment = options_.now();
+  const std::int64_t wall = options_.wall_clock();
+  std::vector<SavedDrain> lines;
+  const auto append = [&](const std::map<ServerKey, DrainList::OfServer>& all) {
+    for (const auto& [key, reals] : all) {
+      for (const auto& [real, deadline] : reals) {
+        if (deadline == DrainList::kNever) continue;
+        const std::uint64_t left = deadline > moment ? deadline - moment : 0;
+        lines.push_back({key, real, wall + static_cast<std::int64_t>((left + kSecond - 1) / kSecond)});
+      }
+    }
+  };
+  append(list_.all());
+  append(saved_);
+  file_.save(lines);
+}
+
+}  // namespace sluice::ipvs

@@ -1,0 +1,28 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Virtual and real servers as attributes of <linux/ip_vs.h>. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "plugins/common/netlink/message.hpp"
+#include "plugins/ipvs/servers/server_kernel.hpp"
+
+struct nlmsghdr;
+
+namespace sluice::ipvs {
+
+// `id`: the number of the netlink family. Throw std::bad_alloc.
+netlink::Message ask_for_servers(std::uint16_t id);
+netlink::Message ask_for_real_servers(std::uint16_t id, const ServerKey& key, abi::Family family);
+netlink::Message encode(std::uint16_t id, const ServerCommand& command, abi::Family family);
+netlink::Message encode(std::uint16_t id, const IpvsTimeouts& timeouts);
+
+// Empty for what is not a virtual server of this family with address and port: of the other family, by firewall mark.
+std::optional<VirtualServer> decode_server(nlmsghdr* message, abi::Family family);
+// Empty for one of another family (a tunnel's).
+std::optional<RealServerState> decode_real_server(nlmsghdr* message, abi::Family family);
+
+}  // namespace sluice::ipvs

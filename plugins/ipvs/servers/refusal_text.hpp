@@ -1,0 +1,15 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Sentences about what IPVS refused: which virtual server, why, and what to do. Pure.
+#pragma once
+
+#include <string>
+
+#include "plugins/ipvs/servers/server_kernel.hpp"
+
+namespace sluice::ipvs {
+
+std::string refusal_text(const ServerCommand& command, int error, abi::Family family);
+
+}  // namespace sluice::ipvs

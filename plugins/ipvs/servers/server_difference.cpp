@@ -1,0 +1,56 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/ipvs/servers/server_difference.hpp"
+
+#include <algorithm>
+
+namespace sluice::ipvs {
+
+void append_difference(const HeldServer* held, const WantedServer& wanted, bool grace,
+                       std::vector<ServerCommand>& commands) {
+  static const std::vector<RealServer> kNone;
+  const std::vector<RealServer>& real = wanted.real ? *wanted.real : kNone;
+  const auto append = [&](ServerCommandKind kind, const RealServer& server, std::int32_t weight) {
+    ServerCommand command;
+    command.kind = kind;
+    command.server.key = wanted.server.key;
+    command.real = server;
+    command.weight = weight;
+    commands.push_back(std::move(command));
+  };
+  if (held == nullptr || !held->same_attributes(wanted.server)) {
+    ServerCommand command;
+    command.kind = held == nullptr ? ServerCommandKind::kAddServer : ServerCommandKind::kEditServer;
+    command.server = wanted.server;
+    commands.push_back(std::move(command));
+  }
+  if (held == nullptr) {
+    for (const RealServer& server : real) append(ServerCommandKind::kAddReal, server, 1);
+    return;
+  }
+  if (held->real == wanted.real && held->odd.empty()) return;
+  // First those that come, so that there is somebody to connect to at every moment.
+  auto at = held->real->begin();
+  for (const RealServer& server : real) {
+    while (at != held->real->end() && *at < server) ++at;
+    if (at != held->real->end() && *at == server) continue;
+    // kube-proxy removes one that drains and adds it again; with its weight back, it keeps its connections.
+    append(held->find_odd(server) != nullptr ? ServerCommandKind::kEditReal : ServerCommandKind::kAddReal, server, 1);
+  }
+  const auto leave = [&](const RealServer& server) {
+    append(grace ? ServerCommandKind::kEditReal : ServerCommandKind::kDeleteReal, server, 0);
+  };
+  const auto is_wanted = [&](const RealServer& server) { return std::binary_search(real.begin(), real.end(), server); };
+  auto next = real.begin();
+  for (const RealServer& server : *held->real) {
+    while (next != real.end() && *next < server) ++next;
+    if (next == real.end() || !(*next == server)) leave(server);
+  }
+  for (const OddReal& odd : held->odd) {
+    if (is_wanted(odd.server) || (grace && odd.weight == 0 && odd.masquerades)) continue;
+    leave(odd.server);
+  }
+}
+
+}  // namespace sluice::ipvs

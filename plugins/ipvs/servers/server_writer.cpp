@@ -1,0 +1,270 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/ipvs/servers/server_writer.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+#include <utility>
+
+#include "plugins/common/netlink/error.hpp"
+#include "plugins/ipvs/servers/refusal_text.hpp"
+#include "plugins/ipvs/servers/server_damage.hpp"
+#include "plugins/ipvs/servers/server_difference.hpp"
+#include "plugins/ipvs/servers/server_writer_state.hpp"
+#include "sluice/sdk/error.hpp"
+
+namespace sluice::ipvs {
+namespace {
+
+// Commands held at a time: memory of a start with many servers.
+constexpr std::size_t kChunk = 4096;
+// How often a virtual server that somebody else changes at the same time is read and written in one call.
+constexpr int kRounds = 3;
+
+bool is_of_server(ServerCommandKind kind) {
+  return kind == ServerCommandKind::kAddServer || kind == ServerCommandKind::kEditServer;
+}
+
+// Answers that have nothing to do with the one command.
+bool is_general(int error) {
+  const abi::Code code = netlink::code_of(error);
+  return code == abi::Code::kRetry || code == abi::Code::kDenied;
+}
+
+}  // namespace
+
+ServerWriter::State::State(ServerKernel& the_kernel, Options the_options, Now the_now, sdk::Logger the_log)
+    : kernel(the_kernel),
+      options(std::move(the_options)),
+      now(std::move(the_now)),
+      log(the_log),
+      drains({.family = options.family,
+              .limited = options.when_removed == WhenRemoved::kDrain,
+              .most = options.drain,
+              .folder = options.state_dir,
+              .now = now,
+              .wall_clock = options.wall_clock ? options.wall_clock
+                                               : [] { return static_cast<std::int64_t>(std::time(nullptr)); }},
+             the_log) {}
+
+ServerWriter::ServerWriter(ServerKernel& kernel, Options options, Now now, sdk::Logger log)
+    : kernel_(kernel), state_(std::make_unique<State>(kernel, std::move(options), std::move(now), log)) {}
+
+ServerWriter::~ServerWriter() = default;
+
+void ServerWriter::refresh() {
+  ServerMemory fresh;
+  std::set<std::string> schedulers;
+  for (const VirtualServer& server : kernel_.servers()) {
+    if (fresh.find(server.key) != nullptr) continue;  // shown twice, while others were added
+    HeldServer held = held_server(server, kernel_.real_servers(server.key));
+    if (const HeldServer* const before = state_->memory.find(server.key)) {
+      held.ours = before->ours;
+      if (*before->real == *held.real) held.real = before->real;
+    }
+    schedulers.insert(server.scheduler);
+    fresh.store(server.key, std::move(held));
+  }
+  state_->memory = std::move(fresh);
+  state_->schedulers = std::move(schedulers);
+  state_->drains.refreshed(state_->memory);
+}
+
+std::vector<ServerKey> ServerWriter::held() const {
+  std::vector<ServerKey> keys;
+  keys.reserve(state_->memory.all().size());
+  for (const auto& [key, held] : state_->memory.all()) keys.push_back(key);
+  return keys;
+}
+
+ServerWriter::Outcome ServerWriter::put(const std::vector<WantedServer>& wanted) {
+  Outcome outcome;
+  State::Todo todo;
+  todo.reserve(wanted.size());
+  for (const WantedServer& server : wanted) todo.push_back(&server);
+  state_->missing.clear();
+  state_->lowered.clear();
+  for (int round = 0; !todo.empty() && round < kRounds; ++round) {
+    if (round > 0) state_->read_again(todo);
+    State::Todo surprises = state_->write(todo, outcome);
+    if (round == 0 && !surprises.empty()) {
+      const std::string more = surprises.size() > 1 ? " (and " + std::to_string(surprises.size() - 1) + " more)" : "";
+      state_->log.warning("virtual server " + state_->name(surprises.front()->server.key) + more +
+                          " was not as this program left it: another program changed it; it is read again and put right");
+    }
+    todo = std::move(surprises);
+  }
+  for (const WantedServer* server : todo) {
+    outcome.refused[server->owner] = "virtual server " + state_->name(server->server.key) +
+                                     " is changed by another program each time it is written; find it and stop it";
+  }
+  state_->settle({state_->lowered.begin(), state_->lowered.end()});
+  state_->drains.save();
+  return outcome;
+}
+
+ServerWriter::State::Todo ServerWriter::State::write(const Todo& todo, Outcome& outcome) {
+  std::vector<ServerCommand> commands;
+  std::vector<Part> parts;
+  Todo surprises;
+  for (const WantedServer* wanted : todo) {
+    const ServerKey& key = wanted->server.key;
+    const HeldServer* const held = memory.find(key);
+    const std::size_t begin = commands.size();
+    append_difference(held, *wanted, grace(key), commands);
+    const bool about_server = commands.size() > begin && is_of_server(commands[begin].kind);
+    const std::string& scheduler = wanted->server.scheduler;
+    if (about_server && missing.count(scheduler) != 0) {
+      // The kernel has looked for the module once; it would do so again for each virtual server.
+      outcome.refused.emplace(wanted->owner, refusal_text(commands[begin], ENOENT, options.family));
+      if (held == nullptr) {
+        commands.resize(begin);
+        continue;
+      }
+      commands.erase(commands.begin() + static_cast<std::ptrdiff_t>(begin));
+    }
+    parts.push_back({wanted, begin, commands.size()});
+    const bool try_alone = about_server && missing.count(scheduler) == 0 && schedulers.count(scheduler) == 0;
+    if (try_alone || commands.size() >= kChunk) flush(commands, parts, outcome, surprises);
+  }
+  flush(commands, parts, outcome, surprises);
+  return surprises;
+}
+
+void ServerWriter::State::flush(std::vector<ServerCommand>& commands, std::vector<Part>& parts, Outcome& outcome,
+                                Todo& surprises) {
+  std::vector<int> results;
+  if (!commands.empty()) results = kernel.execute(commands);
+  for (const Part& part : parts) {
+    if (take(part, commands, results, outcome)) surprises.push_back(part.wanted);
+  }
+  commands.clear();
+  parts.clear();
+}
+
+bool ServerWriter::State::take(const Part& part, const std::vector<ServerCommand>& commands,
+                               const std::vector<int>& results, Outcome& outcome) {
+  const WantedServer& wanted = *part.wanted;
+  const ServerKey& key = wanted.server.key;
+  const HeldServer* const before = memory.find(key);
+  HeldServer held;
+  if (before != nullptr) held = *before;
+  if (!held.real) held.real = std::make_shared<const std::vector<RealServer>>();
+  RealChanges changes;
+  bool exists = before != nullptr;
+  bool surprised = false;
+  for (std::size_t i = part.begin; i < part.end; ++i) {
+    const ServerCommand& command = commands[i];
+    const int error = results[i];
+    if (is_general(error)) netlink::fail(error, name(key), "cannot write virtual server " + name(key));
+    if (is_of_server(command.kind)) {
+      if (error == 0) {
+        held.take_attributes(command.server);
+        schedulers.insert(command.server.scheduler);
+        exists = true;
+        continue;
+      }
+      if (error == ENOENT) {
+        missing.insert(command.server.scheduler);
+        schedulers.erase(command.server.scheduler);
+      }
+      surprised = error == EEXIST || error == ESRCH;
+      if (!surprised) outcome.refused.emplace(wanted.owner, refusal_text(command, error, options.family));
+      if (!exists || surprised) break;  // the commands about its real servers failed for the same reason
+      continue;
+    }
+    const bool leaves = command.kind == ServerCommandKind::kDeleteReal || command.weight == 0;
+    if (error == 0 && !leaves) {
+      changes.normal.push_back(command.real);
+    } else if (error == 0 && command.kind == ServerCommandKind::kEditReal) {
+      changes.lowered.push_back(command.real);
+    } else if (error == 0 || (leaves && error == ENOENT)) {
+      changes.gone.push_back(command.real);
+    } else if (error == EEXIST || error == ENOENT || error == ESRCH) {
+      surprised = true;
+    } else {
+      outcome.refused.emplace(wanted.owner, refusal_text(command, error, options.family));
+    }
+  }
+  if (!exists) return surprised;
+  for (const RealServer& real : changes.normal) drains.end(key, real);
+  for (const RealServer& real : changes.gone) drains.end(key, real);
+  if (!changes.lowered.empty()) lowered.insert(key);
+  apply(std::move(changes), held, wanted.real);
+  held.ours = true;
+  held.retired = false;
+  drains.begin_found(key, held, wanted.real);
+  memory.store(key, std::move(held));
+  return surprised;
+}
+
+void ServerWriter::State::read_again(const Todo& todo) {
+  std::set<ServerKey> keys;
+  for (const WantedServer* wanted : todo) keys.insert(wanted->server.key);
+  std::map<ServerKey, HeldServer> found;
+  for (const VirtualServer& server : kernel.servers()) {
+    if (keys.count(server.key) == 0) continue;
+    found.emplace(server.key, held_server(server, kernel.real_servers(server.key)));
+  }
+  for (const ServerKey& key : keys) {
+    const auto server = found.find(key);
+    if (server == found.end()) {
+      memory.erase(key);
+      drains.end(key);
+      continue;
+    }
+    server->second.ours = true;
+    drains.end_others(key, server->second);
+    memory.store(key, std::move(server->second));
+  }
+}
+
+void ServerWriter::remove(const std::vector<ServerKey>& keys) {
+  std::vector<ServerCommand> commands;
+  for (const ServerKey& key : keys) {
+    if (state_->memory.find(key) == nullptr) continue;
+    ServerCommand command;
+    command.kind = ServerCommandKind::kDeleteServer;
+    command.server.key = key;
+    commands.push_back(std::move(command));
+  }
+  if (commands.empty()) return;
+  const std::vector<int> results = kernel_.execute(commands);
+  for (std::size_t i = 0; i < commands.size(); ++i) {
+    if (results[i] != 0 && results[i] != ESRCH) {
+      netlink::fail(results[i], state_->name(commands[i].server.key),
+                    "cannot remove virtual server " + state_->name(commands[i].server.key));
+    }
+    state_->memory.erase(commands[i].server.key);
+    state_->drains.end(commands[i].server.key);
+  }
+  state_->drains.save();
+}
+
+std::optional<std::string> ServerWriter::find_damage() {
+  if (server_damage(state_->memory, kernel_.servers(), state_->options.family)) {
+    // A dump may miss one while others are removed, those of the other family too: the kernel counts places in one table, and does
+    // not say that it was disturbed.
+    if (auto damage = server_damage(state_->memory, kernel_.servers(), state_->options.family)) return damage;
+  }
+  const auto& servers = state_->memory.all();
+  if (servers.empty()) return std::nullopt;
+  const std::uint64_t end = state_->now() + static_cast<std::uint64_t>(kLook.count()) * 1'000'000;
+  auto at = state_->last_looked ? servers.upper_bound(*state_->last_looked) : servers.begin();
+  for (std::size_t seen = 0; seen < servers.size(); ++seen, ++at) {
+    if (at == servers.end()) at = servers.begin();
+    if (!at->second.ours || at->second.retired) continue;
+    state_->last_looked = at->first;
+    auto damage = real_damage(at->first, at->second, kernel_.real_servers(at->first), state_->options.family);
+    if (damage) return damage;
+    if (state_->now() >= end) break;
+  }
+  return std::nullopt;
+}
+
+std::size_t ServerWriter::servers() const noexcept { return state_->memory.servers(); }
+std::size_t ServerWriter::real_servers() const noexcept { return state_->memory.real_servers(); }
+
+}  // namespace sluice::ipvs

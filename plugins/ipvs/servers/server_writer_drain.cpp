@@ -1,0 +1,125 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <cerrno>
+#include <map>
+#include <utility>
+
+#include "plugins/common/netlink/error.hpp"
+#include "plugins/ipvs/servers/refusal_text.hpp"
+#include "plugins/ipvs/servers/server_writer_state.hpp"
+
+namespace sluice::ipvs {
+
+void ServerWriter::tick() {
+  std::vector<ServerKey> keys;
+  for (const auto& [key, reals] : state_->drains.list().all()) keys.push_back(key);
+  state_->settle(keys);
+  state_->drains.save();
+}
+
+std::size_t ServerWriter::draining() const noexcept { return state_->drains.list().size(); }
+
+void ServerWriter::State::remember(const ServerKey& key, RealChanges changes) {
+  const HeldServer* const held = memory.find(key);
+  if (held == nullptr || changes.empty()) return;
+  HeldServer changed = *held;
+  const RealServers real = held->real;
+  apply(std::move(changes), changed, real);
+  memory.store(key, std::move(changed));
+}
+
+void ServerWriter::State::look_at_drains(const ServerKey& key, std::vector<ServerCommand>& commands) {
+  const DrainList::OfServer* const found = drains.list().of(key);
+  if (found == nullptr) return;
+  std::map<RealServer, RealServerState> states;
+  for (const RealServerState& state : kernel.real_servers(key)) states.emplace(state.server, state);
+  const std::uint64_t moment = now();
+  RealChanges vanished;
+  for (const auto& [real, deadline] : DrainList::OfServer(*found)) {
+    const auto state = states.find(real);
+    if (state == states.end()) {
+      drains.end(key, real);
+      vanished.gone.push_back(real);
+      continue;
+    }
+    const bool over = deadline != DrainList::kNever && moment >= deadline;
+    // With a weight somebody has given it back, new connections could come between this look and the removal.
+    const bool has_weight = state->second.weight != 0;
+    if (!over && !has_weight && state->second.connections != 0) continue;
+    ServerCommand command;
+    command.kind = over || !has_weight ? ServerCommandKind::kDeleteReal : ServerCommandKind::kEditReal;
+    command.server.key = key;
+    command.real = real;
+    command.weight = 0;
+    commands.push_back(std::move(command));
+  }
+  remember(key, std::move(vanished));
+}
+
+void ServerWriter::State::settle(const std::vector<ServerKey>& keys) {
+  std::vector<ServerCommand> commands;
+  for (const ServerKey& key : keys) look_at_drains(key, commands);
+  if (commands.empty()) return;
+  const std::vector<int> results = kernel.execute(commands);
+  std::map<ServerKey, RealChanges> changes;
+  for (std::size_t i = 0; i < commands.size(); ++i) {
+    const ServerCommand& command = commands[i];
+    if (results[i] == 0 && command.kind == ServerCommandKind::kEditReal) continue;
+    if (results[i] != 0 && results[i] != ENOENT && results[i] != ESRCH) {
+      log.warning(refusal_text(command, results[i], options.family) + "; it is tried again");
+      continue;
+    }
+    drains.end(command.server.key, command.real);
+    changes[command.server.key].gone.push_back(command.real);
+  }
+  for (auto& [key, change] : changes) remember(key, std::move(change));
+}
+
+bool ServerWriter::quiesce(const std::vector<ServerKey>& keys) {
+  std::vector<ServerCommand> commands;
+  for (const ServerKey& key : keys) {
+    const HeldServer* const held = state_->memory.find(key);
+    if (held == nullptr) continue;
+    ServerCommand command;
+    command.kind = ServerCommandKind::kEditReal;
+    command.server.key = key;
+    command.weight = 0;
+    const auto append = [&](const RealServer& server) {
+      command.real = server;
+      commands.push_back(command);
+    };
+    for (const RealServer& server : *held->real) append(server);
+    for (const OddReal& odd : held->odd) {
+      if (odd.weight != 0) append(odd.server);
+    }
+  }
+  if (!commands.empty()) {
+    const std::vector<int> results = kernel_.execute(commands);
+    std::map<ServerKey, RealChanges> changes;
+    for (std::size_t i = 0; i < commands.size(); ++i) {
+      const ServerKey& key = commands[i].server.key;
+      if (results[i] == 0) {
+        changes[key].lowered.push_back(commands[i].real);
+      } else if (results[i] == ENOENT || results[i] == ESRCH) {
+        changes[key].gone.push_back(commands[i].real);
+      } else {
+        netlink::fail(results[i], state_->name(key), "cannot retire virtual server " + state_->name(key));
+      }
+    }
+    for (auto& [key, change] : changes) {
+      HeldServer held = *state_->memory.find(key);
+      apply(std::move(change), held, nullptr);
+      held.retired = true;
+      state_->memory.store(key, std::move(held));
+    }
+  }
+  for (const ServerKey& key : keys) {
+    for (const RealServerState& state : kernel_.real_servers(key)) {
+      if (state.connections != 0) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace sluice::ipvs

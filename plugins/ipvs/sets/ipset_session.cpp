@@ -1,0 +1,286 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/ipvs/sets/ipset_session.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <libipset/print.h>
+#include <libipset/session.h>
+#include <libipset/types.h>
+#include <linux/netlink.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <type_traits>
+#include <vector>
+
+namespace sluice::ipvs {
+namespace {
+
+// No destructor runs for these: the plugin may be unloaded at any time nobody uses it.
+constinit std::mutex session_mutex;
+static_assert(std::is_trivially_destructible_v<std::mutex>);
+struct ipset_session* session = nullptr;
+unsigned users = 0;
+
+bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+bool says(std::string_view text, int number) { return has(text, std::strerror(number)); }
+
+// libipset asks getprotobynumber(3), which reads /etc/protocols again for each entry: most of the time a list takes,
+// another result where that file is missing, and not for threads.
+int print_port(char* buffer, unsigned length, const ipset_data* data, ipset_opt option, std::uint8_t environment) {
+  const auto* const protocol = static_cast<const std::uint8_t*>(ipset_data_get(data, IPSET_OPT_PROTO));
+  const auto* const port = static_cast<const std::uint16_t*>(ipset_data_get(data, IPSET_OPT_PORT));
+  const char* name = nullptr;
+  if (protocol != nullptr && port != nullptr) {
+    switch (*protocol) {
+      case IPPROTO_TCP:
+        name = "tcp";
+        break;
+      case IPPROTO_UDP:
+        name = "udp";
+        break;
+      case IPPROTO_SCTP:
+        name = "sctp";
+        break;
+      default:
+        break;
+    }
+  }
+  if (name == nullptr) return ipset_print_proto_port(buffer, length, data, option, environment);
+  return std::snprintf(buffer, length, "%s:%u", name, unsigned{*port});
+}
+
+// The list of types is libipset's, const only for those who look at it.
+void replace_print(ipset_printfn from, ipset_printfn to) noexcept {
+  for (const ipset_type* type = ipset_types(); type != nullptr; type = type->next) {
+    for (ipset_elem& part : const_cast<ipset_type*>(type)->elem) {
+      if (part.print == from) part.print = to;
+    }
+  }
+}
+
+// libmnl opens its socket so that programs we start would inherit it.
+void keep_sockets_to_ourselves() noexcept {
+  DIR* const folder = opendir("/proc/self/fd");
+  if (folder == nullptr) return;
+  while (const dirent* const entry = readdir(folder)) {
+    const int fd = std::atoi(entry->d_name);
+    int domain = 0, protocol = 0;
+    socklen_t size = sizeof(domain);
+    if (fd <= 2 || getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) != 0 || domain != AF_NETLINK) continue;
+    size = sizeof(protocol);
+    if (getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &size) != 0 || protocol != NETLINK_NETFILTER) continue;
+    fcntl(fd, F_SETFD, FD_CLOEXEC);
+  }
+  closedir(folder);
+}
+
+// Where print() takes pieces of a list to.
+struct Output {
+  const std::function<void(std::string_view)>& sink;
+  std::exception_ptr thrown;
+};
+
+// NOLINTNEXTLINE(cert-dcl50-cpp): libipset wants it so.
+__attribute__((format(printf, 3, 4))) int print(struct ipset_session*, void* output, const char* format, ...) {
+  auto& out = *static_cast<Output*>(output);
+  std::va_list arguments;
+  va_start(arguments, format);
+  int status = 0;
+  try {
+    if (std::strcmp(format, "%s") == 0) {
+      out.sink(va_arg(arguments, const char*));
+    } else {
+      char* text = nullptr;
+      const int length = vasprintf(&text, format, arguments);
+      const std::unique_ptr<char, decltype(&std::free)> owner(length < 0 ? nullptr : text, &std::free);
+      if (length < 0) throw std::bad_alloc();
+      out.sink({text, static_cast<std::size_t>(length)});
+    }
+  } catch (...) {
+    out.thrown = std::current_exception();
+    status = -1;
+  }
+  va_end(arguments);
+  return status;
+}
+
+int print_nothing(struct ipset_session*, void*, const char*, ...) { return 0; }
+
+// The number behind "Error in line ", which goes, and its colon.
+std::size_t take_line(std::string_view& text) {
+  constexpr std::string_view kBefore = "Error in line ";
+  if (text.substr(0, kBefore.size()) != kBefore) return 0;
+  std::size_t line = 0;
+  const char* const begin = text.data() + kBefore.size();
+  const auto [end, error] = std::from_chars(begin, text.data() + text.size(), line);
+  if (error != std::errc()) return 0;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  while (!text.empty() && (text[0] == ':' || text[0] == ' ')) text.remove_prefix(1);
+  return line;
+}
+
+}  // namespace
+
+IpsetReply classify_report(std::string_view report, int os_errno) {
+  IpsetReply reply;
+  reply.line = take_line(report);
+  // What follows the first line says the same again.
+  report = report.substr(0, report.find('\n'));
+  reply.text = report;
+  const auto is_shortage = [](int number) {
+    return number == ENOMEM || number == ENOBUFS || number == EMFILE || number == ENFILE;
+  };
+  if (report.empty() || has(report, "Internal protocol error") || has(report, "Broken ") ||
+      has(report, "Protocol error") || has(report, "Giving up")) {
+    reply.trouble = is_shortage(os_errno) ? IpsetTrouble::kShortage : IpsetTrouble::kLost;
+    if (os_errno != 0) reply.text += (reply.text.empty() ? "" : ": ") + std::string(std::strerror(os_errno));
+    if (reply.text.empty()) reply.text = "no answer";
+  } else if (has(report, "Cannot open session")) {
+    reply.trouble = is_shortage(os_errno) ? IpsetTrouble::kShortage
+                    : os_errno == EPERM   ? IpsetTrouble::kDenied
+                                          : IpsetTrouble::kNoIpset;
+    if (os_errno != 0) reply.text += ": " + std::string(std::strerror(os_errno));
+  } else if (has(report, "does not exist")) {
+    reply.trouble = IpsetTrouble::kNoSet;
+  } else if (has(report, "already exists")) {
+    reply.trouble = IpsetTrouble::kExists;
+  } else if (has(report, "in use by")) {
+    reply.trouble = IpsetTrouble::kInUse;
+  } else if (has(report, "is full")) {
+    reply.trouble = IpsetTrouble::kFull;
+  } else if (has(report, "type does not match")) {
+    reply.trouble = IpsetTrouble::kMismatch;
+  } else if (has(report, "incompatib") || has(report, "upgrade")) {
+    reply.trouble = IpsetTrouble::kRefused;  // libipset is older than who made the set, or than the kernel
+  } else if ((has(report, "type") && has(report, "support")) || has(report, "unknown settype")) {
+    reply.trouble = IpsetTrouble::kNoType;
+  } else if (says(report, EPERM) || says(report, EACCES)) {
+    reply.trouble = IpsetTrouble::kDenied;
+  } else if (says(report, ENOMEM) || says(report, ENOBUFS)) {
+    reply.trouble = IpsetTrouble::kShortage;
+  } else if (says(report, EINTR) || says(report, EAGAIN)) {
+    reply.trouble = IpsetTrouble::kLost;
+  } else {
+    reply.trouble = IpsetTrouble::kRefused;
+  }
+  return reply;
+}
+
+IpsetUser::IpsetUser() noexcept {
+  const std::lock_guard lock(session_mutex);
+  ++users;
+}
+
+IpsetUser::~IpsetUser() {
+  const std::lock_guard lock(session_mutex);
+  if (--users == 0) IpsetCommands::close();
+}
+
+IpsetCommands::IpsetCommands() { session_mutex.lock(); }
+
+IpsetCommands::~IpsetCommands() { session_mutex.unlock(); }
+
+IpsetReply IpsetCommands::open() {
+  if (session != nullptr) {
+    // A set may have been made anew by others since its type was kept.
+    ipset_cache_del(nullptr);
+    ipset_session_report_reset(session);
+    ipset_data_reset(ipset_session_data(session));
+    return {};
+  }
+  ipset_load_types();
+  replace_print(&ipset_print_proto_port, &print_port);
+  session = ipset_session_init(&print_nothing, nullptr);
+  if (session == nullptr) return {IpsetTrouble::kShortage, std::strerror(ENOMEM), 0};
+  ipset_session_output(session, IPSET_LIST_PLAIN);
+  // For the whole session, as libipset would remember it anyway: what is there already may be added, and made, again,
+  // and what is not there may be removed.
+  ipset_envopt_set(session, IPSET_ENV_EXIST);
+  // Opens the socket and asks for the version of the protocol.
+  errno = 0;
+  IpsetReply reply = outcome(ipset_cmd(session, IPSET_CMD_NONE, 0));
+  // How the kernel refuses messages to a part of it that it does not have.
+  if (reply.trouble == IpsetTrouble::kRefused && says(reply.text, EINVAL)) reply.trouble = IpsetTrouble::kNoIpset;
+  if (reply.ok())
+    keep_sockets_to_ourselves();
+  else
+    close();
+  return reply;
+}
+
+void IpsetCommands::close() noexcept {
+  if (session == nullptr) return;
+  ipset_session_fini(session);
+  session = nullptr;
+  replace_print(&print_port, &ipset_print_proto_port);
+}
+
+void IpsetCommands::set(ipset_opt option, const void* value) noexcept {
+  ipset_data_set(ipset_session_data(session), option, value);
+}
+
+const ipset_type* IpsetCommands::type(IpsetCommand command, IpsetReply& reply) {
+  ipset_session_lineno(session, 0);
+  errno = 0;
+  const ipset_type* const found = ipset_type_get(session, command);
+  reply = outcome(found == nullptr ? -1 : 0);
+  return reply.ok() ? found : nullptr;
+}
+
+std::uint8_t IpsetCommands::family() const noexcept { return ipset_data_family(ipset_session_data(session)); }
+
+IpsetReply IpsetCommands::run(IpsetCommand command, std::uint32_t line) {
+  errno = 0;
+  return outcome(ipset_cmd(session, command, line));
+}
+
+IpsetReply IpsetCommands::commit() {
+  errno = 0;
+  return outcome(ipset_commit(session));
+}
+
+IpsetReply IpsetCommands::list(const std::string& name, bool header_only,
+                               const std::function<void(std::string_view)>& sink) {
+  Output output{sink, nullptr};
+  ipset_session_print_outfn(session, &print, &output);
+  if (header_only)
+    ipset_envopt_set(session, IPSET_ENV_LIST_HEADER);
+  else
+    ipset_envopt_unset(session, IPSET_ENV_LIST_HEADER);
+  set(IPSET_SETNAME, name);
+  IpsetReply reply = run(IPSET_CMD_LIST);
+  if (session != nullptr) ipset_session_print_outfn(session, &print_nothing, nullptr);
+  if (output.thrown) {
+    close();  // the rest of the answer waits in the socket
+    std::rethrow_exception(output.thrown);
+  }
+  return reply;
+}
+
+// Not only the status: it is 0 for some failures. What is reported as a warning is no failure.
+IpsetReply IpsetCommands::outcome(int status) {
+  const int os_errno = errno;
+  IpsetReply reply;
+  if (status < 0 || ipset_session_report_type(session) == IPSET_ERROR) {
+    reply = classify_report(ipset_session_report_msg(session), os_errno);
+  }
+  ipset_session_report_reset(session);
+  // Answers that are still under way would be taken for those to the next command.
+  if (reply.trouble == IpsetTrouble::kLost || reply.trouble == IpsetTrouble::kShortage) close();
+  return reply;
+}
+
+}  // namespace sluice::ipvs

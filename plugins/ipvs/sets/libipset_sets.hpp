@@ -1,0 +1,58 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The kernel's ipsets through libipset, in process. Any thread: one at a time has the library, whatever the family.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plugins/ipvs/sets/ipset_session.hpp"
+#include "plugins/ipvs/sets/set_kernel.hpp"
+
+namespace sluice::ipvs {
+
+struct Listing;
+
+class LibipsetSets final : public SetKernel {
+ public:
+  // Speaks to the network namespace of the thread that uses any of them first. Touches nothing yet.
+  explicit LibipsetSets(abi::Family family) noexcept : family_(family) {}
+
+  std::optional<SetHeader> header(const std::string& name) override;
+  bool has_counts() override;
+  std::vector<SetEntry> entries(const std::string& name, SetType type) override;
+  void create(const std::string& name, SetType type, std::uint32_t most) override;
+  void add(const std::string& name, SetType type, const std::vector<SetEntry>& entries) override;
+  void remove(const std::string& name, SetType type, const std::vector<SetEntry>& entries) override;
+  void swap(const std::string& one, const std::string& other) override;
+  bool destroy(const std::string& name) override;
+  std::uint64_t messages() const override { return messages_; }
+
+ private:
+  // What is done to a set, for sentences.
+  struct Deed {
+    std::string what;  // "cannot add 10.0.0.1,tcp:80 to set KUBE-CLUSTER-IP"
+    const std::string& set;
+    std::optional<SetType> type;
+  };
+  // Throws Failure for a reply that is none of success.
+  [[noreturn]] void fail(const IpsetReply& reply, const Deed& deed) const;
+  // Carries `body` out once more when its answer was lost or something was short: for what may be done twice.
+  IpsetReply repeated(const std::function<IpsetReply(IpsetCommands&)>& body);
+  bool list(const std::string& name, bool header_only, Listing& listing);
+  void change(IpsetCommand command, const std::string& name, SetType type, const std::vector<SetEntry>& entries);
+  IpsetReply send(IpsetCommands& commands, IpsetCommand command, const std::string& name, SetType type,
+                  const std::vector<SetEntry>& entries);
+
+  abi::Family family_;
+  IpsetUser user_;
+  std::atomic<std::uint64_t> messages_{0};
+  std::atomic<bool> counts_{true};  // until a header without them is seen
+};
+
+}  // namespace sluice::ipvs

@@ -1,0 +1,181 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/ipvs/sets/set_listing.hpp"
+
+#include <charconv>
+#include <cstring>
+
+namespace sluice::ipvs {
+namespace {
+
+// The part before `end`, which goes with it; all, where there is no `end`.
+std::string_view take(std::string_view& text, char end) noexcept {
+  const std::size_t at = text.find(end);
+  const std::string_view part = text.substr(0, at);
+  text.remove_prefix(at == std::string_view::npos ? text.size() : at + 1);
+  return part;
+}
+
+// The next word of a line.
+std::string_view take_word(std::string_view& line) noexcept {
+  while (!line.empty() && line[0] == ' ') line.remove_prefix(1);
+  return take(line, ' ');
+}
+
+// The rest behind `label`, without blanks in front.
+bool labelled(std::string_view line, std::string_view label, std::string_view& value) noexcept {
+  if (line.substr(0, label.size()) != label) return false;
+  line.remove_prefix(label.size());
+  while (!line.empty() && line[0] == ' ') line.remove_prefix(1);
+  value = line;
+  return true;
+}
+
+template <class Number>
+bool parse_number(std::string_view text, Number& number) noexcept {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() && !text.empty();
+}
+
+bool parse_address(std::string_view text, abi::Family family, abi::Address& address) noexcept {
+  char buffer[INET6_ADDRSTRLEN];
+  if (text.size() >= sizeof(buffer) || text.find('\0') != std::string_view::npos) return false;
+  if (!text.empty()) std::memcpy(buffer, text.data(), text.size());
+  buffer[text.size()] = '\0';
+  return inet_pton(sdk::socket_family(family), buffer, address.bytes) == 1;
+}
+
+bool parse_protocol(std::string_view text, abi::Protocol& protocol) noexcept {
+  if (text == "tcp" || text == "6")
+    protocol = abi::Protocol::kTcp;
+  else if (text == "udp" || text == "17")
+    protocol = abi::Protocol::kUdp;
+  else if (text == "sctp" || text == "132")
+    protocol = abi::Protocol::kSctp;
+  else
+    return false;
+  return true;
+}
+
+// Bits behind `length` are zero, as the kernel keeps networks.
+bool is_canonical(const abi::Address& address, unsigned length, std::size_t bytes) noexcept {
+  for (std::size_t i = 0; i < bytes; ++i) {
+    const unsigned bits = length > i * 8 ? length - static_cast<unsigned>(i) * 8 : 0;
+    if (bits < 8 && (address.bytes[i] & (0xffU >> bits)) != 0) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<SetType> parse_type(std::string_view name) noexcept {
+  for (const SetType type :
+       {SetType::kIpPortIp, SetType::kIpPort, SetType::kIpPortNet, SetType::kPorts, SetType::kIp}) {
+    if (name == type_name(type)) return type;
+  }
+  return std::nullopt;
+}
+
+std::optional<SetEntry> parse_entry(std::string_view text, SetType type, abi::Family family) noexcept {
+  SetEntry entry;
+  if (type == SetType::kPorts) return parse_number(text, entry.port) ? std::optional(entry) : std::nullopt;
+  if (type == SetType::kIp) return parse_address(text, family, entry.address) ? std::optional(entry) : std::nullopt;
+  if (!parse_address(take(text, ','), family, entry.address) || !parse_protocol(take(text, ':'), entry.protocol)) {
+    return std::nullopt;
+  }
+  const bool has_other = text.find(',') != std::string_view::npos;
+  if (!parse_number(take(text, ','), entry.port) || has_other == (type == SetType::kIpPort)) return std::nullopt;
+  if (type == SetType::kIpPort) return entry;
+
+  const std::size_t bytes = sdk::address_bytes(family);
+  entry.other_length = static_cast<std::uint8_t>(bytes * 8);
+  const bool has_length = text.find('/') != std::string_view::npos;
+  if (!parse_address(take(text, '/'), family, entry.other)) return std::nullopt;
+  if (has_length && (type == SetType::kIpPortIp || !parse_number(text, entry.other_length) ||
+                     entry.other_length > bytes * 8 || !is_canonical(entry.other, entry.other_length, bytes))) {
+    return std::nullopt;
+  }
+  return entry;
+}
+
+void ListingParser::feed(std::string_view piece) {
+  while (!piece.empty()) {
+    const std::size_t end = piece.find('\n');
+    if (end == std::string_view::npos) {
+      rest_.append(piece);
+      return;
+    }
+    if (rest_.empty()) {
+      line(piece.substr(0, end));
+    } else {
+      rest_.append(piece.substr(0, end));
+      line(rest_);
+      rest_.clear();
+    }
+    piece.remove_prefix(end + 1);
+  }
+}
+
+void ListingParser::finish() {
+  if (!rest_.empty()) line(rest_);
+  rest_.clear();
+}
+
+void ListingParser::line(std::string_view text) {
+  if (members_) {
+    const std::string_view element = take_word(text);
+    if (element.empty()) return;
+    std::optional<SetEntry> entry;
+    if (type_) entry = parse_entry(element, *type_, listing_.family);
+    // What a set matches but for this entry is not what we mean by it.
+    while (entry && !text.empty()) {
+      if (take_word(text) == "nomatch") entry.reset();
+    }
+    if (entry)
+      listing_.entries.push_back(*entry);
+    else
+      ++listing_.unread;
+    return;
+  }
+  std::string_view value;
+  if (labelled(text, "Name:", value)) {
+    listing_.name = value;
+  } else if (labelled(text, "Type:", value)) {
+    listing_.type = value;
+    type_ = parse_type(value);
+  } else if (labelled(text, "Header:", value)) {
+    header(value);
+  } else if (labelled(text, "Number of entries:", value)) {
+    std::uint64_t count = 0;
+    if (parse_number(value, count)) {
+      listing_.count = count;
+      // Not more than a kernel could mean; the vector grows by itself beyond.
+      listing_.entries.reserve(static_cast<std::size_t>(count < 1 << 20 ? count : 0));
+    }
+  } else if (text == "Members:") {
+    members_ = true;
+    // A hash of no family we know has no entries we could read.
+    if (type_ != SetType::kPorts && listing_.family == abi::Family{}) type_.reset();
+  }
+}
+
+void ListingParser::header(std::string_view options) {
+  while (!options.empty()) {
+    const std::string_view option = take_word(options);
+    if (option == "family") {
+      const std::string_view family = take_word(options);
+      listing_.family = family == "inet" ? abi::Family::kIpv4 : family == "inet6" ? abi::Family::kIpv6 : abi::Family{};
+    } else if (option == "maxelem") {
+      std::uint32_t most = 0;
+      if (parse_number(take_word(options), most)) listing_.most = most;
+    } else if (option == "timeout" || option == "netmask" || option == "bitmask") {
+      listing_.options.append(" ").append(option).append(" ").append(take_word(options));
+    } else if (option == "range") {
+      const std::string_view range = take_word(options);
+      if (range != "0-65535") listing_.options.append(" range ").append(range);
+    }
+  }
+}
+
+}  // namespace sluice::ipvs

@@ -1,0 +1,141 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/ipvs/settings.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "plugins/common/settings/values.hpp"
+#include "sluice/sdk/address.hpp"
+
+namespace sluice::ipvs {
+namespace {
+
+using namespace std::chrono_literals;
+using settings::kNotAllowed;
+using settings::kTaken;
+using settings::Problem;
+
+// More would not fit into what the kernel counts in: jiffies, in an int.
+constexpr std::chrono::seconds kLongest = 555h;
+constexpr std::size_t kLongestScheduler = 15;  // IP_VS_SCHEDNAME_MAXLEN, without its end
+
+struct Context {
+  Settings& settings;
+  abi::Family family;
+};
+using Row = settings::Row<Context>;
+
+// Whole seconds are what the kernel has; less than one is one.
+Problem whole_seconds(std::string_view value, std::chrono::seconds& out, std::chrono::seconds most) {
+  const auto read = settings::parse_duration(value);
+  if (!read) return kNotAllowed;
+  const auto rounded = std::chrono::ceil<std::chrono::seconds>(*read);
+  if (rounded > most) return kNotAllowed;
+  out = rounded;
+  return kTaken;
+}
+
+Problem scheduler(std::string_view value, Context& to) {
+  if (value.empty()) return kTaken;
+  const bool plain = value.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string_view::npos;
+  if (!plain || value.size() > kLongestScheduler) return kNotAllowed;
+  to.settings.scheduler = value;
+  return kTaken;
+}
+
+struct FamilyPrefix {
+  abi::Family family;
+  abi::Prefix prefix;
+};
+
+std::optional<FamilyPrefix> parse_prefix(std::string_view text) {
+  const auto slash = text.find('/');
+  if (slash == std::string_view::npos) return std::nullopt;
+  const auto length = settings::parse_count(text.substr(slash + 1));
+  for (const abi::Family family : {abi::Family::kIpv4, abi::Family::kIpv6}) {
+    const auto address = sdk::parse_address(std::string(text.substr(0, slash)), family);
+    if (!address) continue;
+    if (!length || *length > sdk::address_bytes(family) * 8) return std::nullopt;
+    FamilyPrefix out{family, {}};
+    out.prefix.address = *address;
+    out.prefix.length = static_cast<std::uint8_t>(*length);
+    for (std::size_t bit = *length; bit < sizeof(address->bytes) * 8; ++bit) {
+      out.prefix.address.bytes[bit / 8] &= static_cast<std::uint8_t>(~(0x80u >> bit % 8));
+    }
+    return out;
+  }
+  return std::nullopt;
+}
+
+Problem exclude_cidrs(std::string_view value, Context& to) {
+  to.settings.exclude_cidrs.clear();
+  while (!value.empty()) {
+    const auto comma = value.find(',');
+    const auto read = parse_prefix(value.substr(0, comma));
+    if (!read) return kNotAllowed;
+    if (read->family == to.family) to.settings.exclude_cidrs.push_back(read->prefix);
+    if (comma == std::string_view::npos) return kTaken;
+    value.remove_prefix(comma + 1);
+  }
+  return kTaken;
+}
+
+Problem strict_arp(std::string_view value, Context& to) {
+  if (value != "true" && value != "false") return kNotAllowed;
+  to.settings.strict_arp = value == "true";
+  return kTaken;
+}
+
+Problem when_removed(std::string_view value, Context& to) {
+  struct Word {
+    std::string_view name;
+    WhenRemoved meaning;
+  };
+  for (const Word& word :
+       {Word{"keep", WhenRemoved::kKeep}, Word{"drain", WhenRemoved::kDrain}, Word{"reset", WhenRemoved::kReset}}) {
+    if (word.name != value) continue;
+    to.settings.when_removed = word.meaning;
+    return kTaken;
+  }
+  return kNotAllowed;
+}
+
+// Sorted by key. Everything about a key but what the documentation says in prose.
+// clang-format off
+constexpr std::array kRows{
+    Row{{"drainTimeout", false, "30s", "a duration from 0s to 24h"},
+        [](std::string_view value, Context& to) { return whole_seconds(value, to.settings.drain, 24h); }},
+    Row{{"ipvs.excludeCIDRs", false, "", "nothing, or CIDRs with commas between (--ipvs-exclude-cidrs)"},
+        exclude_cidrs},
+    Row{{"ipvs.scheduler", false, "rr", "a scheduler of the kernel, such as rr, lc or sh (--ipvs-scheduler)"},
+        scheduler},
+    Row{{"ipvs.strictARP", false, "false", "true or false (--ipvs-strict-arp)"}, strict_arp},
+    Row{{"ipvs.tcpFinTimeout", false, "0s", "0s (as the kernel has it), or a duration up to 555h (--ipvs-tcpfin-timeout)"},
+        [](std::string_view value, Context& to) { return whole_seconds(value, to.settings.tcp_fin_timeout, kLongest); }},
+    Row{{"ipvs.tcpTimeout", false, "0s", "0s (as the kernel has it), or a duration up to 555h (--ipvs-tcp-timeout)"},
+        [](std::string_view value, Context& to) { return whole_seconds(value, to.settings.tcp_timeout, kLongest); }},
+    Row{{"ipvs.udpTimeout", false, "0s", "0s (as the kernel has it), or a duration up to 555h (--ipvs-udp-timeout)"},
+        [](std::string_view value, Context& to) { return whole_seconds(value, to.settings.udp_timeout, kLongest); }},
+    Row{{"whenEndpointRemoved", false, "keep", "keep, drain or reset"}, when_removed},
+};
+// clang-format on
+
+}  // namespace
+
+std::vector<SettingKey> setting_keys() { return settings::keys_of(kRows); }
+
+Settings read_settings(const sdk::Options& options, abi::Family family) {
+  Settings read;
+  Context context{read, family};
+  settings::read(options, kRows, "ipvs", context);
+  return read;
+}
+
+}  // namespace sluice::ipvs

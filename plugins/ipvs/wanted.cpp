@@ -1,0 +1,260 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/ipvs/wanted.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <tuple>
+
+namespace sluice::ipvs {
+namespace {
+
+struct SetItemHash {
+  std::size_t operator()(const SetItem& item) const noexcept {
+    return SetEntryHash()(item.entry) * 31 + static_cast<std::size_t>(item.set);
+  }
+};
+
+struct AddressHash {
+  std::size_t operator()(const abi::Address& address) const noexcept {
+    return std::hash<std::string_view>()(
+        std::string_view(reinterpret_cast<const char*>(address.bytes), sizeof(address.bytes)));
+  }
+};
+
+// How often each is wanted, and what has come or gone since somebody asked.
+template <class T, class Hash>
+class Counted {
+ public:
+  void add(const T& value) {
+    const auto [place, fresh] = counts_.try_emplace(value, 0);
+    if (fresh) touched_.try_emplace(value, false);
+    ++place->second;
+  }
+  void release(const T& value) {
+    const auto place = counts_.find(value);
+    if (--place->second != 0) return;
+    touched_.try_emplace(value, true);
+    counts_.erase(place);
+  }
+  bool wants(const T& value) const { return counts_.contains(value); }
+  void take(std::vector<T>& came, std::vector<T>& went) {
+    for (const auto& [value, was] : touched_) {
+      const bool is = wants(value);
+      if (is && !was) came.push_back(value);
+      if (was && !is) went.push_back(value);
+    }
+    touched_.clear();
+  }
+  std::vector<T> all() const {
+    std::vector<T> out;
+    out.reserve(counts_.size());
+    for (const auto& [value, count] : counts_) out.push_back(value);
+    std::sort(out.begin(), out.end());
+    return out;
+  }
+  void clear() {
+    counts_.clear();
+    touched_.clear();
+  }
+
+ private:
+  std::unordered_map<T, std::uint32_t, Hash> counts_;
+  std::map<T, bool> touched_;  // and whether it was wanted before
+};
+
+// Who wants a virtual server. Names point into the map of plans.
+struct Claimant {
+  bool node_port;
+  const PortId* id;
+  auto rank() const { return std::tie(node_port, *id); }
+};
+
+struct Claims {
+  std::vector<Claimant> claimants;
+  const PortId* holder = nullptr;  // one of them
+
+  std::vector<Claimant>::iterator find(const PortId* id) {
+    return std::find_if(claimants.begin(), claimants.end(), [&](const Claimant& one) { return one.id == id; });
+  }
+  // Who ought to have it: null when nobody wants it.
+  const PortId* best() {
+    if (claimants.empty()) return nullptr;
+    const auto first = std::min_element(claimants.begin(), claimants.end(),
+                                        [](const Claimant& a, const Claimant& b) { return a.rank() < b.rank(); });
+    const auto has = find(holder);
+    return has != claimants.end() && has->node_port == first->node_port ? holder : first->id;
+  }
+};
+
+}  // namespace
+
+struct Wanted::State {
+  std::map<PortId, ServicePlan> plans;
+  Counted<SetItem, SetItemHash> items;
+  Counted<abi::Address, AddressHash> addresses;
+  std::unordered_map<ServerKey, Claims, ServerKeyHash> servers;
+  std::map<ServerKey, bool> touched_servers;  // and whether somebody had it before
+  std::map<ServerKey, std::uint32_t> closed_counts;
+  std::set<ServerKey> closed;
+  bool closed_touched = false;
+  std::set<PortId> gained;
+
+  void count(const ServicePlan& plan) {
+    for (const SetItem& item : plan.items) items.add(item);
+    for (const abi::Address& address : plan.addresses) addresses.add(address);
+    for (const ServerKey& key : plan.closed) {
+      if (closed_counts[key]++ == 0) {
+        closed.insert(key);
+        closed_touched = true;
+      }
+    }
+  }
+  void discount(const ServicePlan& plan) {
+    for (const SetItem& item : plan.items) items.release(item);
+    for (const abi::Address& address : plan.addresses) addresses.release(address);
+    for (const ServerKey& key : plan.closed) {
+      const auto place = closed_counts.find(key);
+      if (--place->second != 0) continue;
+      closed_counts.erase(place);
+      closed.erase(key);
+      closed_touched = true;
+    }
+  }
+
+  void touch(const ServerKey& key) { touched_servers.try_emplace(key, servers.contains(key)); }
+
+  void claim(const ServerKey& key, const PortId* id, bool node_port, std::vector<Conflict>& conflicts) {
+    touch(key);
+    Claims& claims = servers[key];
+    const auto mine = claims.find(id);
+    if (mine != claims.claimants.end()) {
+      mine->node_port = node_port;
+    } else {
+      claims.claimants.push_back({node_port, id});
+    }
+    const PortId* const before = claims.holder;
+    settle(claims, id);
+    if (claims.holder != id) {
+      conflicts.push_back({key, claims.holder->first, id->first});
+    } else if (before != nullptr && before != id) {
+      conflicts.push_back({key, id->first, before->first});
+    }
+  }
+
+  void release(const ServerKey& key, const PortId* id) {
+    touch(key);
+    const auto place = servers.find(key);
+    Claims& claims = place->second;
+    claims.claimants.erase(claims.find(id));
+    settle(claims, id);
+    if (claims.holder == nullptr) servers.erase(place);
+  }
+
+  // `asking` has just said what it wants.
+  void settle(Claims& claims, const PortId* asking) {
+    const PortId* const best = claims.best();
+    if (best == claims.holder) return;
+    claims.holder = best;
+    if (best != nullptr && best != asking) gained.insert(*best);
+  }
+
+  const WantedServer& server(const ServerKey& key, const Claims& claims) const {
+    const std::vector<WantedServer>& all = plans.at(*claims.holder).servers;
+    return *std::find_if(all.begin(), all.end(), [&](const WantedServer& one) { return one.server.key == key; });
+  }
+};
+
+Wanted::Wanted() : state_(std::make_unique<State>()) {}
+Wanted::~Wanted() = default;
+
+std::vector<Wanted::Conflict> Wanted::put(const PortId& id, ServicePlan plan) {
+  const auto [place, fresh] = state_->plans.try_emplace(id);
+  const PortId* const name = &place->first;
+  const ServicePlan before = std::exchange(place->second, std::move(plan));
+  const ServicePlan& now = place->second;
+  state_->count(now);
+  state_->discount(before);
+  std::vector<Conflict> conflicts;
+  std::set<ServerKey> kept;
+  const std::size_t own = now.servers.size() - now.node_ports;
+  for (std::size_t i = 0; i < now.servers.size(); ++i) {
+    const ServerKey& key = now.servers[i].server.key;
+    kept.insert(key);
+    state_->claim(key, name, i >= own, conflicts);
+  }
+  for (const WantedServer& old : before.servers) {
+    if (!kept.contains(old.server.key)) state_->release(old.server.key, name);
+  }
+  return conflicts;
+}
+
+void Wanted::remove(const PortId& id) {
+  const auto place = state_->plans.find(id);
+  if (place == state_->plans.end()) return;
+  state_->discount(place->second);
+  for (const WantedServer& server : place->second.servers) state_->release(server.server.key, &place->first);
+  state_->gained.erase(id);
+  state_->plans.erase(place);
+}
+
+void Wanted::clear() { *state_ = State(); }
+
+Changes Wanted::take_changes() {
+  Changes changes;
+  state_->items.take(changes.add, changes.remove);
+  state_->addresses.take(changes.bind, changes.unbind);
+  for (const auto& [key, was] : std::exchange(state_->touched_servers, {})) {
+    const auto place = state_->servers.find(key);
+    if (place != state_->servers.end()) {
+      changes.put.push_back(state_->server(key, place->second));
+    } else if (was) {
+      changes.drop.push_back(key);
+    }
+  }
+  changes.closed = std::exchange(state_->closed_touched, false);
+  return changes;
+}
+
+Changes Wanted::everything() const {
+  Changes changes;
+  changes.add = state_->items.all();
+  changes.bind = state_->addresses.all();
+  changes.closed = true;
+  std::vector<ServerKey> keys;
+  keys.reserve(state_->servers.size());
+  for (const auto& [key, claims] : state_->servers) keys.push_back(key);
+  std::sort(keys.begin(), keys.end());
+  changes.put.reserve(keys.size());
+  for (const ServerKey& key : keys) changes.put.push_back(state_->server(key, state_->servers.at(key)));
+  return changes;
+}
+
+bool Wanted::wants(const SetItem& item) const { return state_->items.wants(item); }
+bool Wanted::wants(const abi::Address& address) const { return state_->addresses.wants(address); }
+bool Wanted::wants(const ServerKey& key) const { return state_->servers.contains(key); }
+const std::set<ServerKey>& Wanted::closed() const noexcept { return state_->closed; }
+std::size_t Wanted::size() const noexcept { return state_->plans.size(); }
+
+std::vector<PortId> Wanted::ids() const {
+  std::vector<PortId> out;
+  out.reserve(state_->plans.size());
+  for (const auto& [id, plan] : state_->plans) out.push_back(id);
+  return out;
+}
+
+std::map<std::pair<abi::Protocol, std::uint16_t>, std::string> Wanted::node_ports() const {
+  std::map<std::pair<abi::Protocol, std::uint16_t>, std::string> out;
+  for (const auto& [id, plan] : state_->plans) {
+    if (plan.node_ports != 0) out.try_emplace({id.second, plan.servers.back().server.key.port}, id.first);
+  }
+  return out;
+}
+
+std::vector<PortId> Wanted::take_gained() {
+  const std::set<PortId> taken = std::exchange(state_->gained, {});
+  return {taken.begin(), taken.end()};
+}
+
+}  // namespace sluice::ipvs

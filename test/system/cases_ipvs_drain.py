@@ -1,0 +1,274 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Mode ipvs while endpoints go: nobody is cut before their time, nobody fails, nobody waits."""
+
+import socket
+import time
+
+from lib import ipvs, pace, probe, relay, talk
+from lib.addresses import E1, E2, E3, E4
+from lib.cases import EXT, POD, case, kept
+from lib.objects import ready
+
+ONLY = {"backends": ["ipvs"], "sources": ["manifests"]}
+TCP_ONLY = {"protocols": ["tcp"], **ONLY}
+DRAIN, LONG_DRAIN = 6, 20  # seconds, of the configurations of these names
+TURN = (E1, E2, E3, E4)
+RATE = round(200 / pace.SLOWNESS)  # new connections a second
+HAMMERS = 4
+OWN_PORTS = iter(range(30001, 39999))
+SYN_AGAIN = 1.0  # when the kernel repeats a SYN that nobody answered
+
+
+# With everything as it is by default.
+
+
+class Crowd:
+    """Clients of one Service: four downloads, and new connections at a steady rate."""
+
+    def __init__(self, t, service, port):
+        self._t = t
+        front = service.cluster(81)
+        self._downloads = relay.Client(t, POD, front, connections=4, together=True, down=1 << 40, read_rate=200_000, seed=port)
+        t.require(self._downloads.wait_open(), "the downloads could not begin")
+        front = service.cluster()
+        self._hammers = [self._hammer(front) for _ in range(HAMMERS)]
+
+    def _hammer(self, front):
+        process = self._t.topology.start(
+            POD.place, self._t.topology.netecho, "hammer", "tcp", front.ip, str(front.port), "--seconds", "3600", "--interval",
+            str(round(1000 * HAMMERS / RATE)), "--timeout", "900", stdout=probe.subprocess.PIPE)
+        self._t.defer(lambda: probe.shell.stop(process))
+        return process
+
+    def end(self):
+        """Totals of the hammers, and of the downloads."""
+        for process in self._hammers:
+            process.terminate()
+        counts = [probe.json.loads(process.communicate(timeout=pace.stretched(20))[0]) for process in self._hammers]
+        total = {name: sum(one[name] for one in counts) for name in ("ok", "failed")}
+        total["slowest_ms"] = max(one["slowest_ms"] for one in counts)
+        total["rate"] = round(sum((one["ok"] + one["failed"]) / one["seconds"] for one in counts))
+        total["first_failure"] = next((one["first_failure"] for one in counts if one["first_failure"]), "")
+        return total, self._downloads.stop()
+
+
+@case(None, f"all endpoints of a Service are replaced, one after the other, twice: of {RATE} new connections a second none fails "
+      "that would not have without, and no download is cut", exclusive=True, **{**TCP_ONLY, "families": ["v4"]})
+def rolling_update(t):
+    port = next(relay.PORTS)
+    for host in TURN:
+        relay.Server(t, host, port)
+    rolled, left_alone = (t.service([ready(E1), ready(E2)], ports=[("p80", 80, 80), ("p81", 81, port)]) for _ in range(2))
+    t.settle()
+    rolled_crowd, crowd = Crowd(t, rolled, port), Crowd(t, left_alone, port)
+    time.sleep(1)
+    for at in range(1, 2 * len(TURN) + 1):
+        # The new one comes before the old one goes, as a Deployment does it.
+        one, other, new = (TURN[(at + more) % len(TURN)] for more in (-1, 0, 1))
+        rolled.set_endpoints([ready(one), ready(other), ready(new)])
+        time.sleep(0.5)
+        rolled.set_endpoints([ready(other), ready(new)])
+        t.settle()
+    t.expect(POD, rolled.cluster(), kept(E1, E2))
+    (with_update, downloads), (without, steady) = rolled_crowd.end(), crowd.end()
+    t.remark(f"with the update {with_update}, without {without}")
+    t.require(with_update["ok"] > 0 and with_update["failed"] <= without["failed"],
+              f"{with_update['failed']} of {with_update['ok'] + with_update['failed']} connections failed, first: "
+              f"{with_update['first_failure']}; without an update {without['failed']}")
+    t.require(with_update["slowest_ms"] < without["slowest_ms"] + 900, f"the slowest took {with_update['slowest_ms']} ms, "
+              f"without an update {without['slowest_ms']} ms")
+    for name, counts in (("with the update", downloads), ("without", steady)):
+        t.require(counts["failed"] == 0 and counts["open"] == 4, f"downloads {name}: {counts}")
+
+
+@case(None, "a UDP client moves to another endpoint at once when its own goes, and back", **{**ONLY, "protocols": ["udp"]})
+def datagrams_move(t):
+    service, (here, there) = talk.served_at(t, E1, E2)
+    number = service.wanted["ports"][0][2]
+    service.set_endpoints([ready(E1)])
+    t.settle()
+    client = talk.connect(t, POD, service.cluster())
+    for host, server in ((E1, here), (E2, there), (E1, here)):
+        service.set_endpoints([ready(host)])
+        t.settle()
+        t.require(ipvs.weights(t, service.cluster()) == {ipvs.real(t, host, number): 1}, "another real server is left")
+        t.wait_until(lambda server=server: exchanged(client, server), f"datagrams arrive at {host.name}, and answers come back",
+                     seconds=3)
+
+
+def exchanged(client, server):
+    try:
+        client.send(b"?")
+        server.settimeout(pace.stretched(0.2))
+        _, source = server.recvfrom(100)
+        server.sendto(b"!", source)
+        return talk.said(client, pace.stretched(0.3)) == b"!"
+    except OSError:  # refused, or nothing came
+        return False
+
+
+# One source port.
+
+
+def greet_and_close(listener, name):
+    """Serves every connection for as long as the listener is open: it says its name, and is the first to close."""
+    def work():
+        while True:
+            try:
+                conversation, _ = listener.accept()
+                with conversation:
+                    conversation.sendall(name.encode())
+            except TimeoutError:
+                continue
+            except OSError:
+                return
+
+    talk.threading.Thread(target=work, daemon=True).start()
+
+
+def met(t, front, port, abort):
+    """Who answers from that source port, and after how long."""
+    began = time.monotonic()
+    client = talk.connect(t, EXT, front, patience=20, port=port)
+    name, _ = talk.said_in_all(client)
+    took = time.monotonic() - began
+    if abort:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+    client.close()
+    return name.decode(), took
+
+
+@case(None, "a client that uses one source port again, after its real server was taken out of service, is served by another one as "
+      "quickly as from a fresh port; so it is when the connection before was reset, and while the pod that went answers no more",
+      exclusive=True, legacy=["ipvs"], **TCP_ONLY)
+def one_source_port(t):
+    service, (here, there) = talk.served_at(t, E1, E2)
+    number = service.wanted["ports"][0][2]
+    greet_and_close(here, "e1")
+    greet_and_close(there, "e2")
+    front = service.cluster()
+    fresh, again = [], []
+    for turn in range(6):
+        stay, go = ((E1, E2), (E2, E1))[turn % 2]
+        port = next(OWN_PORTS)
+        service.set_endpoints([ready(go)])
+        t.settle()
+        name, _ = met(t, front, port, abort=turn >= 4)
+        t.require(name == go.name, f"at first {name} answered, not {go.name}")
+        service.set_endpoints([ready(stay)])
+        t.settle()
+        if turn in (2, 3):
+            blackhole(t, go, number, True)
+        for _ in range(2):
+            name, took = met(t, front, port, abort=False)
+            t.require(name == stay.name, f"from the same port {name or 'nobody'} answered, not {stay.name} (turn {turn})")
+            again.append(took)
+        fresh.append(met(t, front, next(OWN_PORTS), abort=False)[1])
+        if turn in (2, 3):
+            blackhole(t, go, number, False)
+    t.remark(f"same port {[round(one, 3) for one in again]} s, fresh port {[round(one, 3) for one in fresh]} s")
+    t.require(max(again) < max(fresh) + SYN_AGAIN * 0.8, f"from the same port it took {max(again):.2f} s, from a fresh one "
+              f"{max(fresh):.2f} s")
+
+
+def blackhole(t, host, number, on):
+    tool = "iptables-nft" if t.family == "v4" else "ip6tables-nft"
+    t.topology.run(host.place, tool, "-w", "-I" if on else "-D", "INPUT", "-p", "tcp", "--dport", str(number), "-j", "DROP")
+
+
+@case(None, "a UDP client that uses one source port again, after its real server went, is answered within the time the second of "
+      "two datagrams takes", exclusive=True, **{**ONLY, "protocols": ["udp"]})
+def one_source_port_udp(t):
+    service = t.service([ready(E1)])
+    t.settle()
+    front = service.cluster()
+    for turn in range(4):
+        port = next(OWN_PORTS)
+        stay, go = ((E1, E2), (E2, E1))[turn % 2]
+        service.set_endpoints([ready(go)])
+        t.settle()
+        t.require(asked_from(t, front, port) == go.name, f"{go.name} did not answer at first")
+        service.set_endpoints([ready(stay)])
+        t.settle()
+        # The kernel drops the first when it finds that its real server is gone.
+        names = [asked_from(t, front, port) for _ in range(2)]
+        t.require(names[1] == stay.name, f"from the same port came {names}, not {stay.name}")
+
+
+def asked_from(t, front, port):
+    source = ipvs.where(POD.ip(t.family), port)
+    line = t.topology.run(POD.place, t.topology.netecho, "ask", "udp", front.ip, str(front.port), "--timeout",
+                          str(round(pace.stretched(400))), "--source", source).stdout.strip()
+    return line.split()[1] if line.startswith("ok ") else line
+
+
+# Deadlines.
+
+
+def end_of(client, endpoint, patience):
+    """How long the two ends go on hearing each other, in seconds; None when they do after all that time."""
+    began = time.monotonic()
+    while time.monotonic() - began < patience:
+        if not talk.answers(client, endpoint):
+            return time.monotonic() - began
+        time.sleep(0.2)
+    return None
+
+
+def held_at(t, host, other):
+    """A Service with an open connection to the first of two endpoints, which then goes; when it went."""
+    service, (server, _) = talk.served_at(t, host, other)
+    service.set_endpoints([ready(host)])
+    t.settle()
+    client, endpoint = talk.conversation(t, service, server)
+    endpoint.settimeout(3)
+    t.require(talk.answers(client, endpoint), "the connection does not work")
+    went = time.monotonic()
+    service.set_endpoints([ready(other)])
+    t.settle()
+    return service, client, endpoint, went
+
+
+@case(None, f"whenEndpointRemoved drain: a connection to an endpoint that goes lives {DRAIN} s more, and no longer; the real "
+      "server is gone then", config="ipvs-drain", **TCP_ONLY)
+def cut_at_deadline(t):
+    service, client, endpoint, went = held_at(t, E1, E2)
+    number = service.wanted["ports"][0][2]
+    gone = ipvs.real(t, E1, number)
+    t.require(ipvs.weights(t, service.cluster()).get(gone) == 0, f"{ipvs.weights(t, service.cluster())}")
+    end_of(client, endpoint, DRAIN + pace.stretched(10))
+    took = time.monotonic() - went
+    t.require(DRAIN - 0.1 <= took < DRAIN + pace.stretched(8), f"it ended after {took:.1f} s")
+    t.wait_until(lambda: gone not in ipvs.weights(t, service.cluster()), "the real server is gone", seconds=4)
+
+
+@case(None, f"a deadline of {LONG_DRAIN} s survives kill -9: it passes while no daemon runs, and the next one cuts at once",
+      config="ipvs-drain-long", exclusive=True, **{**TCP_ONLY, "families": ["v4"]})
+def deadline_survives(t):
+    _, client, endpoint, went = held_at(t, E1, E2)
+    t.bench.daemon.kill()
+    time.sleep(max(0.0, went + LONG_DRAIN + 1 - time.monotonic()))
+    t.require(talk.answers(client, endpoint), "it was cut while no daemon ran")
+    t.bench.start_daemon()
+    took = end_of(client, endpoint, LONG_DRAIN * 2)
+    t.require(took is not None and took < LONG_DRAIN * 0.7, f"after the start it lived for {took} s more")
+
+
+@case(None, "a deadline that has not passed at a restart is kept: nobody is cut before it", config="ipvs-drain-long", exclusive=True,
+      **{**TCP_ONLY, "families": ["v4"]})
+def deadline_not_sooner(t):
+    _, client, endpoint, went = held_at(t, E1, E2)
+    t.bench.daemon.kill()
+    t.bench.start_daemon()
+    end_of(client, endpoint, LONG_DRAIN * 2)
+    took = time.monotonic() - went
+    t.require(LONG_DRAIN - 0.1 <= took < LONG_DRAIN + pace.stretched(8), f"it ended after {took:.1f} s")
+
+
+@case(None, "whenEndpointRemoved reset: the real server goes at once, and the connection with it", config="ipvs-reset", **TCP_ONLY)
+def reset_at_once(t):
+    service, client, endpoint, _ = held_at(t, E1, E2)
+    number = service.wanted["ports"][0][2]
+    t.require(ipvs.weights(t, service.cluster()) == {ipvs.real(t, E2, number): 1}, f"{ipvs.weights(t, service.cluster())}")
+    t.require(end_of(client, endpoint, pace.stretched(5)) is not None, "the connection goes on")

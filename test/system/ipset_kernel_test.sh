@@ -1,0 +1,36 @@
+#!/bin/sh
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# Runs ipset_roundtrip for both families, one after the other and at once, each in a network namespace
+# of its own. TAP. Needs root, and ipset in the kernel.
+#   ipset_kernel_test.sh [PROGRAM]
+set -u
+program=${1:-${SLUICE_BUILDDIR:-.}/test/system/ipset_roundtrip}
+
+skip() { echo "1..0 # SKIP $1"; exit 0; }
+[ -x "$program" ] || { echo "Bail out! $program is not built"; exit 1; }
+unshare -n true 2>/dev/null || skip "network namespaces need root"
+command -v ipset >/dev/null || skip "ipset is not installed"
+unshare -n ipset list -n >/dev/null 2>&1 || skip "this kernel has no ipset"
+
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+count=0
+status=0
+# run LABEL ARGUMENT: renumbers the tests of one run.
+run() {
+  unshare -n "$program" "$2" >"$work/out" 2>&1 || status=1
+  grep -q '^1\.\.' "$work/out" || { echo "not ok $((count + 1)) - $1: ended early"; count=$((count + 1)); status=1; }
+  awk -v label="$1" -v count="$count" '
+    /^(not )?ok / { sub(/ok [0-9]+ - /, "ok " (++count) " - " label ": ") }
+    /^1\.\./ { next }
+    { print }' "$work/out"
+  count=$((count + $(grep -cE '^(not )?ok ' "$work/out")))
+}
+
+run "IPv4" 4
+run "IPv6" 6
+run "both families" both
+echo "1..$count"
+exit $status

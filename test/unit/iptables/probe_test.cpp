@@ -1,0 +1,130 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/common/netfilter/probe.hpp"
+
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sluice/sdk/error.hpp"
+#include "test/unit/iptables/fake_kernel.hpp"
+
+namespace sluice::netfilter {
+namespace {
+
+constexpr std::string_view kLocked =
+    "Can't lock /run/xtables.lock: Resource temporarily unavailable\nAnother app is currently holding the xtables "
+    "lock.";
+
+// Tries rules as the function says.
+class TryingKernel final : public Kernel {
+ public:
+  explicit TryingKernel(std::function<process::Outcome(std::string_view)> answer) : answer_(std::move(answer)) {}
+
+  const Tools& tools() override { return fake_.tools(); }
+  process::Outcome save(std::optional<Table>, const std::function<void(std::string_view)>&) override { return {}; }
+  Restored restore(std::string_view input) override { return fake_.restore(input); }
+  process::Outcome try_restore(std::string_view input) override {
+    ++tries;
+    return answer_(input);
+  }
+  std::optional<std::uint32_t> generation() override { return {}; }
+  ForeignChanges& foreign_changes() override { return fake_.foreign_changes(); }
+  int allow_localnet_routing() override { return 0; }
+  int ensure_counter(const std::string&) override { return 0; }
+  std::optional<std::uint64_t> counted_packets(const std::string&) override { return {}; }
+
+  int tries = 0;
+
+ private:
+  std::function<process::Outcome(std::string_view)> answer_;
+  test::FakeKernel fake_;
+};
+
+process::Outcome ended(int status, std::string_view complaint = {}) {
+  process::Outcome outcome;
+  outcome.exit_code = status;
+  outcome.complaint = complaint;
+  return outcome;
+}
+
+const std::vector<Need> kNeeds = {{"MATCH_A", Table::kNat, "-m a"}, {"MATCH_B", Table::kFilter, "-m b"}};
+
+sdk::Failure failure(TryingKernel& kernel) {
+  try {
+    probe_needs(kernel, kNeeds);
+  } catch (const sdk::Failure& caught) {
+    return caught;
+  }
+  CPPUNIT_FAIL("the probe went well");
+  throw;  // not reached
+}
+
+class ProbeTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(ProbeTest);
+  CPPUNIT_TEST(names_what_the_kernel_lacks_and_nothing_else);
+  CPPUNIT_TEST(a_lock_that_is_soon_free_is_no_failure);
+  CPPUNIT_TEST(a_lock_that_stays_held_is_said_to_be_so);
+  CPPUNIT_TEST(a_lock_held_meanwhile_is_not_taken_for_a_lack);
+  CPPUNIT_TEST(without_privilege_nothing_is_called_missing);
+  CPPUNIT_TEST_SUITE_END();
+
+ private:
+  void names_what_the_kernel_lacks_and_nothing_else() {
+    TryingKernel kernel([](std::string_view input) {
+      return input.find("-m b") == input.npos ? ended(0) : ended(4, "RULE_APPEND failed: No such file or directory");
+    });
+    const std::string said = failure(kernel).what();
+    CPPUNIT_ASSERT_MESSAGE(said, said.find("need MATCH_B:") != said.npos);
+    CPPUNIT_ASSERT_MESSAGE(said, said.find("MATCH_A") == said.npos);
+  }
+
+  void a_lock_that_is_soon_free_is_no_failure() {
+    TryingKernel kernel([&](std::string_view) { return kernel.tries == 1 ? ended(4, kLocked) : ended(0); });
+    probe_needs(kernel, kNeeds);
+    CPPUNIT_ASSERT_EQUAL(2, kernel.tries);
+  }
+
+  void a_lock_that_stays_held_is_said_to_be_so() {
+    TryingKernel kernel([](std::string_view) { return ended(4, kLocked); });
+    const sdk::Failure caught = failure(kernel);
+    const std::string said = caught.what();
+    CPPUNIT_ASSERT_MESSAGE(said, said.find("xtables lock") != said.npos);
+    CPPUNIT_ASSERT_MESSAGE(said, said.find("MATCH_") == said.npos);
+    CPPUNIT_ASSERT(caught.code() == abi::Code::kRetry);
+    CPPUNIT_ASSERT_MESSAGE("patience has an end", kernel.tries < 5);
+  }
+
+  void a_lock_held_meanwhile_is_not_taken_for_a_lack() {
+    TryingKernel kernel([&](std::string_view input) {
+      if (kernel.tries == 2) return ended(4, kLocked);
+      return input.find("-m b") == input.npos ? ended(0) : ended(2, "Couldn't load match `b'");
+    });
+    const std::string said = failure(kernel).what();
+    CPPUNIT_ASSERT_MESSAGE(said, said.find("need MATCH_B:") != said.npos);
+    CPPUNIT_ASSERT_MESSAGE(said, said.find("MATCH_A") == said.npos);
+  }
+
+  void without_privilege_nothing_is_called_missing() {
+    TryingKernel kernel([](std::string_view) {
+      return ended(4, "Could not fetch rule set generation id: Permission denied (you must be root)");
+    });
+    const sdk::Failure caught = failure(kernel);
+    CPPUNIT_ASSERT(caught.code() == abi::Code::kDenied);
+    CPPUNIT_ASSERT(std::string(caught.what()).find("MATCH_") == std::string::npos);
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(ProbeTest);
+
+}  // namespace
+}  // namespace sluice::netfilter

@@ -1,0 +1,312 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A backend on four fake parts of a kernel, and the calls the daemon makes.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <set>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plugins/ipvs/backend.hpp"
+#include "sluice/sdk/address.hpp"
+#include "test/unit/iptables/fake_host.hpp"
+#include "test/unit/iptables/fake_kernel.hpp"
+#include "test/unit/iptables/world.hpp"
+#include "test/unit/ipvs/fake_link_kernel.hpp"
+#include "test/unit/ipvs/fake_server_kernel.hpp"
+#include "test/unit/ipvs/fake_set_kernel.hpp"
+
+namespace sluice::test {
+
+class IpvsBench {
+ public:
+  explicit IpvsBench(abi::Family family = abi::Family::kIpv4,
+                     std::vector<std::pair<std::string, std::string>> options = {})
+      : sets(family), family_(family), options_(std::move(options)) {
+    node.local_addresses = {"127.0.0.1", "192.168.0.2"};
+    if (family == abi::Family::kIpv6) {
+      node.ip = "fd00:9::2";
+      node.detector_cidr = "fd00:2::/64";
+      node.local_addresses = {"::1", "fd00:9::2", "fe80::1"};
+    }
+    restart();
+  }
+  ~IpvsBench() { backend_->release(); }
+  IpvsBench(const IpvsBench&) = delete;
+  IpvsBench& operator=(const IpvsBench&) = delete;
+
+  // A new backend object, as after a restart of the daemon; the kernel stays.
+  void restart() {
+    if (backend_ != nullptr) backend_->release();
+    std::vector<abi::Option> given;
+    for (const auto& [key, value] : options_) given.push_back({sdk::view(key), sdk::view(value)});
+    abi::CreateArgs args{};
+    args.struct_size = sizeof(args);
+    args.family = family_;
+    args.host = &host;
+    args.options = sdk::array(given.data(), given.size());
+    args.state_dir = sdk::view(state_dir);
+    backend_ = new ipvs::IpvsBackend(args, kernels());
+  }
+  void restart_with(std::vector<std::pair<std::string, std::string>> options) {
+    options_ = std::move(options);
+    restart();
+  }
+
+  abi::Code full(const std::vector<ServiceSpec>& services) {
+    World world(family_);
+    return apply(world.full(services, ++generation, node));
+  }
+  abi::Code delta(const std::vector<ServiceSpec>& changed, const std::vector<ServiceSpec>& removed = {}) {
+    World world(family_);
+    return apply(world.delta(changed, removed, ++generation, node));
+  }
+  abi::Code apply(const abi::Transaction& transaction) {
+    result = {};
+    result.struct_size = sizeof(result);
+    clear_error();
+    rules.restores.clear();
+    host.failed.clear();
+    return backend_->apply(&transaction, &result, &error);
+  }
+  abi::Code verify() {
+    clear_error();
+    return backend_->verify(&error);
+  }
+  abi::Code cleanup() {
+    clear_error();
+    return backend_->cleanup(&error);
+  }
+  abi::Code retire(const std::vector<std::string>& claims, std::uint32_t drain_seconds = 0) {
+    std::vector<abi::StringView> views;
+    for (const std::string& claim : claims) views.push_back(sdk::view(claim));
+    abi::Handover handover{};
+    handover.struct_size = sizeof(handover);
+    handover.drain_seconds = drain_seconds;
+    handover.claims = sdk::array(views.data(), views.size());
+    clear_error();
+    return backend_->retire(&handover, &error);
+  }
+  std::vector<std::string> claims() {
+    struct Sink final : abi::StringSink {
+      void add(abi::StringView text) noexcept override { found.emplace_back(sdk::text(text)); }
+      std::vector<std::string> found;
+    } sink;
+    backend_->claims(&sink, &error);
+    return sink.found;
+  }
+
+  // Everything the kernel holds, as lines; the order is that of values, not of history.
+  std::string kernel_text() const { return servers_text() + sets.text() + links_text() + rules_text(); }
+  // Rules that only drop stand in the order in which they came: here in that of their text.
+  std::string rules_text() const {
+    std::string text;
+    std::set<std::string> dropping;
+    std::istringstream lines(rules.text());
+    for (std::string line; std::getline(lines, line);) {
+      if (line.find("--vaddr") != std::string::npos) {
+        dropping.insert(line);
+        continue;
+      }
+      text += line + "\n";
+    }
+    for (const std::string& line : dropping) text += line + "\n";
+    return text;
+  }
+  std::string servers_text() const {
+    std::string text;
+    for (const auto& [key, server] : servers.held) {
+      text += ipvs::to_string(key, family_) + " " + server.attributes.scheduler;
+      if (server.attributes.flags != 0) {
+        text += " flags " + std::to_string(server.attributes.flags) + " for " +
+                std::to_string(server.attributes.persistence_seconds);
+      }
+      for (const auto& [real, state] : server.real) {
+        text += " " + ipvs::to_string(real, family_) + "*" + std::to_string(state.weight);
+      }
+      text += "\n";
+    }
+    return text;
+  }
+  std::string links_text() const {
+    std::string text;
+    for (const auto& [name, link] : links.links) {
+      text += name + " " + link.state.kind;
+      const auto mine = link.addresses.find(family_);
+      if (mine != link.addresses.end()) {
+        for (const abi::Address& address : mine->second) text += " " + sdk::to_string(address, family_);
+      }
+      text += "\n";
+    }
+    return text;
+  }
+  std::size_t lines(const std::string& text) const {
+    return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+  }
+  std::uint64_t messages() const { return servers.messages() + sets.messages() + links.messages(); }
+  ipvs::ServerKey key(const std::string& address, std::uint16_t port,
+                      abi::Protocol protocol = abi::Protocol::kTcp) const {
+    return {*sdk::parse_address(address, family_), port, protocol};
+  }
+  std::string said(abi::Severity severity) const {
+    std::string text;
+    for (const auto& [how, line] : host.lines) {
+      if (how == severity) text += line + "\n";
+    }
+    return text;
+  }
+
+  FakeKernel rules;
+  ipvs::FakeServerKernel servers;
+  FakeSetKernel sets;
+  ipvs::FakeLinkKernel links;
+  FakeHost host;
+  NodeSpec node;
+  abi::ApplyResult result{};
+  abi::Error error{};
+  std::uint64_t generation = 0;
+  std::string state_dir;
+  std::vector<std::string> node_warnings;  // what preparing the node ends with
+  unsigned prepared = 0;
+  bool has_ipvs = true;  // their modules are there
+  bool has_sets = true;
+  std::map<ipvs::ServerKey, std::string> listening;  // programs of the node
+  // While the backend waits; the clock goes on by what it waits for.
+  std::function<void()> while_waiting;
+
+ private:
+  class Rules final : public netfilter::Kernel {
+   public:
+    explicit Rules(FakeKernel& kernel) : kernel_(kernel) {}
+    const netfilter::Tools& tools() override { return kernel_.tools(); }
+    process::Outcome save(std::optional<netfilter::Table> only,
+                          const std::function<void(std::string_view)>& sink) override {
+      return kernel_.save(only, sink);
+    }
+    netfilter::Restored restore(std::string_view input) override { return kernel_.restore(input); }
+    process::Outcome try_restore(std::string_view input) override { return kernel_.try_restore(input); }
+    std::optional<std::uint32_t> generation() override { return kernel_.generation(); }
+    netfilter::ForeignChanges& foreign_changes() override { return kernel_.foreign_changes(); }
+    int allow_localnet_routing() override { return kernel_.allow_localnet_routing(); }
+    int ensure_counter(const std::string& name) override { return kernel_.ensure_counter(name); }
+    std::optional<std::uint64_t> counted_packets(const std::string& name) override {
+      return kernel_.counted_packets(name);
+    }
+
+   private:
+    FakeKernel& kernel_;
+  };
+
+  class Servers final : public ipvs::ServerKernel {
+   public:
+    explicit Servers(ipvs::FakeServerKernel& kernel) : kernel_(kernel) {}
+    std::vector<ipvs::VirtualServer> servers() override { return kernel_.servers(); }
+    std::vector<ipvs::RealServerState> real_servers(const ipvs::ServerKey& key) override {
+      return kernel_.real_servers(key);
+    }
+    std::vector<int> execute(const std::vector<ipvs::ServerCommand>& commands) override {
+      return kernel_.execute(commands);
+    }
+    void set_timeouts(const ipvs::IpvsTimeouts& timeouts) override { kernel_.set_timeouts(timeouts); }
+    std::uint64_t messages() const override { return kernel_.messages(); }
+
+   private:
+    ipvs::FakeServerKernel& kernel_;
+  };
+
+  class Sets final : public ipvs::SetKernel {
+   public:
+    explicit Sets(FakeSetKernel& kernel) : kernel_(kernel) {}
+    std::optional<ipvs::SetHeader> header(const std::string& name) override { return kernel_.header(name); }
+    bool has_counts() override { return kernel_.has_counts(); }
+    std::vector<ipvs::SetEntry> entries(const std::string& name, ipvs::SetType type) override {
+      return kernel_.entries(name, type);
+    }
+    void create(const std::string& name, ipvs::SetType type, std::uint32_t most) override {
+      kernel_.create(name, type, most);
+    }
+    void add(const std::string& name, ipvs::SetType type, const std::vector<ipvs::SetEntry>& entries) override {
+      kernel_.add(name, type, entries);
+    }
+    void remove(const std::string& name, ipvs::SetType type, const std::vector<ipvs::SetEntry>& entries) override {
+      kernel_.remove(name, type, entries);
+    }
+    void swap(const std::string& one, const std::string& other) override { kernel_.swap(one, other); }
+    bool destroy(const std::string& name) override { return kernel_.destroy(name); }
+    std::uint64_t messages() const override { return kernel_.messages(); }
+
+   private:
+    FakeSetKernel& kernel_;
+  };
+
+  class Links final : public ipvs::LinkKernel {
+   public:
+    explicit Links(ipvs::FakeLinkKernel& kernel) : kernel_(kernel) {}
+    std::optional<ipvs::LinkState> find(const std::string& name) override { return kernel_.find(name); }
+    void create(const std::string& name) override { kernel_.create(name); }
+    void remove(int index) override { kernel_.remove(index); }
+    std::vector<abi::Address> addresses(int index, abi::Family family) override {
+      return kernel_.addresses(index, family);
+    }
+    void bind(int index, abi::Family family, const std::vector<abi::Address>& addresses) override {
+      kernel_.bind(index, family, addresses);
+    }
+    void unbind(int index, abi::Family family, const std::vector<abi::Address>& addresses) override {
+      kernel_.unbind(index, family, addresses);
+    }
+    std::uint64_t messages() const override { return kernel_.messages(); }
+
+   private:
+    ipvs::FakeLinkKernel& kernel_;
+  };
+
+  ipvs::NodeKernels kernels() {
+    ipvs::NodeKernels made;
+    made.rules = std::make_unique<Rules>(rules);
+    made.servers = std::make_unique<Servers>(servers);
+    made.sets = std::make_unique<Sets>(sets);
+    made.links = std::make_unique<Links>(links);
+    made.prepare = [this](const ipvs::Settings&, ipvs::ServerKernel&) {
+      ++prepared;
+      return std::exchange(node_warnings, {});
+    };
+    made.has_ipvs = [this] { return has_ipvs; };
+    made.has_sets = [this] { return has_sets; };
+    made.local_addresses = [this] {
+      std::set<abi::Address> found;
+      for (const std::string& text : node.local_addresses) found.insert(*sdk::parse_address(text, family_));
+      return found;
+    };
+    made.pause = [this](std::chrono::milliseconds time) {
+      host.clock += static_cast<std::uint64_t>(std::chrono::nanoseconds(time).count());
+      if (while_waiting) while_waiting();
+    };
+    made.sockets.listeners = [this](abi::Protocol protocol) {
+      std::vector<sockets::Listener> found;
+      for (const auto& [key, program] : listening) {
+        if (key.protocol == protocol) found.push_back({key.address, key.port});
+      }
+      return found;
+    };
+    made.sockets.holder = [this](abi::Protocol protocol, const sockets::Listener& listener) {
+      return listening.at({listener.address, listener.port, protocol});
+    };
+    return made;
+  }
+  void clear_error() {
+    error = {};
+    error.struct_size = sizeof(error);
+  }
+
+  abi::Family family_;
+  std::vector<std::pair<std::string, std::string>> options_;
+  abi::Backend* backend_ = nullptr;
+};
+
+}  // namespace sluice::test

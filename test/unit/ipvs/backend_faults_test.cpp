@@ -1,0 +1,212 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// An apply that breaks off anywhere is made good by the next full one; random histories end where a fresh start would.
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+
+#include <functional>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "test/unit/ipvs/backend_bench.hpp"
+
+namespace sluice::test {
+namespace {
+
+// Counts what is asked of the four parts and breaks the k-th of it.
+class Saboteur {
+ public:
+  explicit Saboteur(IpvsBench& bench) : bench_(bench) {}
+
+  // Steps done, when nothing was broken.
+  unsigned run(unsigned broken, const std::function<abi::Code()>& work, abi::Code& code) {
+    unsigned step = 0;
+    const auto next = [&] { return ++step == broken; };
+    const sdk::Failure failure(abi::Code::kRetry, "", "broken by the test", 105);
+    bench_.servers.meddle = [&](const ipvs::ServerCommand&) {
+      if (next()) throw failure;
+    };
+    bench_.links.before = [&](const std::string&) {
+      if (next()) throw failure;
+    };
+    const std::size_t calls = bench_.sets.calls.size();
+    // The fake of the sets counts by itself: it breaks the call that would come `left` after.
+    if (broken != 0) {
+      bench_.sets.fail_call = "";
+      bench_.sets.fail_after = broken - 1;
+    }
+    code = work();
+    bench_.sets.fail_call = "none";
+    bench_.sets.fail_after = 0;
+    bench_.servers.meddle = nullptr;
+    bench_.links.before = nullptr;
+    return std::max(step, static_cast<unsigned>(bench_.sets.calls.size() - calls));
+  }
+
+ private:
+  IpvsBench& bench_;
+};
+
+class IpvsFaultsTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(IpvsFaultsTest);
+  CPPUNIT_TEST(a_full_one_that_breaks_anywhere);
+  CPPUNIT_TEST(a_delta_that_breaks_anywhere);
+  CPPUNIT_TEST(rules_that_are_refused);
+  CPPUNIT_TEST(a_restart_in_the_middle_converges);
+  CPPUNIT_TEST(random_histories_end_as_a_fresh_start);
+  CPPUNIT_TEST_SUITE_END();
+
+  static void ok(const IpvsBench& bench, abi::Code code) {
+    CPPUNIT_ASSERT_EQUAL_MESSAGE(bench.error.message, std::int32_t{0}, static_cast<std::int32_t>(code));
+  }
+
+  static std::vector<ServiceSpec> before() {
+    std::vector<ServiceSpec> services = many_services(4, 2);
+    services[0].node_port = 30001;
+    services[1].external_ips = {"192.168.99.11"};
+    services[2].vips = {"1.2.3.4"};
+    services[2].source_ranges = {"203.0.113.0/25"};
+    return services;
+  }
+  static std::vector<ServiceSpec> after() {
+    std::vector<ServiceSpec> services = before();
+    services[0].node_port = 30002;
+    services[0].endpoints.pop_back();
+    services[1].external_local = true;
+    services[2].source_ranges = {"192.168.0.0/24"};
+    services.pop_back();
+    services.push_back(many_services(6, 1)[5]);
+    return services;
+  }
+  static std::string fresh(const std::vector<ServiceSpec>& services) {
+    IpvsBench bench;
+    ok(bench, bench.full(services));
+    return bench.kernel_text();
+  }
+
+  template <class Work>
+  static void break_each_step(const Work& work) {
+    const std::string expected = fresh(after());
+    unsigned failures = 0;
+    for (unsigned broken = 1;; ++broken) {
+      IpvsBench bench;
+      ok(bench, bench.full(before()));
+      abi::Code code{};
+      const unsigned steps = Saboteur(bench).run(
+          broken, [&] { return work(bench); }, code);
+      if (code == abi::Code::kOk) {
+        CPPUNIT_ASSERT_MESSAGE("step " + std::to_string(broken) + " of " + std::to_string(steps), broken > steps);
+        break;
+      }
+      ++failures;
+      CPPUNIT_ASSERT(code == abi::Code::kRetry);
+      // Nothing builds on it.
+      CPPUNIT_ASSERT(bench.delta({}) == abi::Code::kNeedFull);
+      CPPUNIT_ASSERT(bench.verify() == abi::Code::kNeedFull);
+      ok(bench, bench.full(after()));
+      ok(bench, bench.verify());  // a real server that was let drain goes here
+      CPPUNIT_ASSERT_EQUAL_MESSAGE("step " + std::to_string(broken), expected, bench.kernel_text());
+    }
+    CPPUNIT_ASSERT(failures > 10);
+  }
+
+  void a_full_one_that_breaks_anywhere() {
+    break_each_step([](IpvsBench& bench) { return bench.full(after()); });
+  }
+
+  void a_delta_that_breaks_anywhere() {
+    break_each_step([](IpvsBench& bench) {
+      const std::vector<ServiceSpec> now = after();
+      return bench.delta({now[0], now[1], now[2], now[3]}, {before()[3]});
+    });
+  }
+
+  void rules_that_are_refused() {
+    IpvsBench bench;
+    ok(bench, bench.full({}));
+    bench.rules.fail_next = 4;
+    std::vector<ServiceSpec> services = before();
+    CPPUNIT_ASSERT(bench.delta(services) != abi::Code::kOk);
+    CPPUNIT_ASSERT_MESSAGE("no address without its rules", bench.links_text() == "kube-ipvs0 dummy\n");
+    ok(bench, bench.full(services));
+    CPPUNIT_ASSERT_EQUAL(fresh(services), bench.kernel_text());
+  }
+
+  void a_restart_in_the_middle_converges() {
+    const std::string expected = fresh(after());
+    for (unsigned broken = 1; broken < 60; broken += 3) {
+      IpvsBench bench;
+      ok(bench, bench.full(before()));
+      abi::Code code{};
+      Saboteur(bench).run(
+          broken, [&] { return bench.full(after()); }, code);
+      bench.restart();
+      ok(bench, bench.full(after()));
+      ok(bench, bench.verify());
+      CPPUNIT_ASSERT_EQUAL_MESSAGE("step " + std::to_string(broken), expected, bench.kernel_text());
+    }
+  }
+
+  void random_histories_end_as_a_fresh_start() {
+    std::mt19937 random(66);
+    const auto below = [&](unsigned bound) { return std::uniform_int_distribution<unsigned>(0, bound - 1)(random); };
+    for (unsigned history = 0; history < 12; ++history) {
+      IpvsBench bench;
+      std::map<std::string, ServiceSpec> model;
+      const auto all = [&] {
+        std::vector<ServiceSpec> services;
+        for (const auto& [name, service] : model) services.push_back(service);
+        return services;
+      };
+      ok(bench, bench.full({}));
+      for (unsigned step = 0; step < 40; ++step) {
+        std::vector<ServiceSpec> changed, removed;
+        const unsigned which = below(8);
+        ServiceSpec service = many_services(8, 4)[which];
+        if (below(4) == 0 && model.contains(service.name)) {
+          removed.push_back(model.at(service.name));
+          model.erase(service.name);
+        } else {
+          service.endpoints.resize(below(5));
+          service.internal_local = below(3) == 0;
+          if (below(2) == 0) service.node_port = static_cast<std::uint16_t>(30000 + which);
+          if (below(3) == 0) service.external_ips = {"192.168.99." + std::to_string(which + 1)};
+          if (below(3) == 0) service.vips = {"1.2.3." + std::to_string(which + 1)};
+          if (below(2) == 0) service.source_ranges = {below(2) == 0 ? "203.0.113.0/25" : "192.168.0.0/16"};
+          if (below(3) == 0) service.affinity_seconds = 100;
+          service.external_local =
+              below(2) == 0 && (service.node_port != 0 || !service.vips.empty() || !service.external_ips.empty());
+          if (service.external_local) service.health_check_node_port = static_cast<std::uint16_t>(31000 + which);
+          model[service.name] = service;
+          changed.push_back(service);
+        }
+        switch (below(10)) {
+          case 0:
+            bench.restart();
+            ok(bench, bench.full(all()));
+            break;
+          case 1: {
+            abi::Code code{};
+            Saboteur(bench).run(
+                1 + below(12), [&] { return bench.delta(changed, removed); }, code);
+            if (code != abi::Code::kOk) ok(bench, bench.full(all()));
+            break;
+          }
+          default:
+            ok(bench, bench.delta(changed, removed));
+        }
+        ok(bench, bench.verify());
+        CPPUNIT_ASSERT_EQUAL(fresh(all()), bench.kernel_text());
+      }
+    }
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(IpvsFaultsTest);
+
+}  // namespace
+}  // namespace sluice::test

@@ -1,0 +1,404 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The backend as a whole on a fake kernel: what it writes, in which order, and how little.
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+
+#include <string>
+#include <vector>
+
+#include "test/unit/ipvs/backend_bench.hpp"
+
+namespace sluice::test {
+namespace {
+
+using Options = std::vector<std::pair<std::string, std::string>>;
+
+class IpvsBackendTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(IpvsBackendTest);
+  CPPUNIT_TEST(the_worked_example);
+  CPPUNIT_TEST(a_restart_without_change_writes_nothing);
+  CPPUNIT_TEST(one_change_in_ten_thousand_is_a_handful_of_messages);
+  CPPUNIT_TEST(a_delta_that_does_not_fit_takes_a_full_one);
+  CPPUNIT_TEST(facts_of_the_node_take_a_full_one);
+  CPPUNIT_TEST(node_ports_follow_addresses);
+  CPPUNIT_TEST(what_several_share_stays_until_the_last);
+  CPPUNIT_TEST(exceptions_come_first_and_go_last);
+  CPPUNIT_TEST(addresses_come_after_servers_and_go_before);
+  CPPUNIT_TEST(rules_of_sets_that_become_empty_go);
+  CPPUNIT_TEST(a_refused_service_port_is_named_and_tried_again);
+  CPPUNIT_TEST(conflicts_are_named_and_end);
+  CPPUNIT_TEST(a_name_that_cannot_be_written_is_left_out);
+  CPPUNIT_TEST(warnings_about_the_node_are_events);
+  CPPUNIT_TEST(metrics);
+  CPPUNIT_TEST(services_without_local_endpoints_are_counted);
+  CPPUNIT_TEST(options_are_read);
+  CPPUNIT_TEST(ipv6);
+  CPPUNIT_TEST_SUITE_END();
+
+  static void ok(abi::Code code) { CPPUNIT_ASSERT_EQUAL(std::int32_t{0}, static_cast<std::int32_t>(code)); }
+  static void ok(const IpvsBench& bench, abi::Code code) {
+    CPPUNIT_ASSERT_EQUAL_MESSAGE(bench.error.message, std::int32_t{0}, static_cast<std::int32_t>(code));
+  }
+  static ServiceSpec example() {
+    ServiceSpec service;
+    service.node_port = 30001;
+    service.external_local = true;
+    service.endpoints = {{"10.180.0.1", 80, true}, {"10.180.2.1", 80, false}};
+    return service;
+  }
+  static bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+  // BEH 6.9.
+  void the_worked_example() {
+    IpvsBench bench;
+    ok(bench, bench.full({example()}));
+    CPPUNIT_ASSERT_EQUAL(std::string("172.30.0.41:80/TCP rr 10.180.0.1:80*1 10.180.2.1:80*1\n"
+                                     "192.168.0.2:30001/TCP rr 10.180.0.1:80*1\n"),
+                         bench.servers_text());
+    CPPUNIT_ASSERT_EQUAL(std::string("kube-ipvs0 dummy 172.30.0.41\n"), bench.links_text());
+    const std::string sets = bench.sets.text();
+    CPPUNIT_ASSERT_EQUAL(std::size_t{17}, bench.lines(sets));
+    for (const std::string line :
+         {"KUBE-CLUSTER-IP 172.30.0.41,tcp:80\n", "KUBE-LOOP-BACK 10.180.0.1,tcp:80,10.180.0.1\n",
+          "KUBE-NODE-PORT-TCP 30001\n", "KUBE-NODE-PORT-LOCAL-TCP 30001\n", "KUBE-IPVS-IPS 172.30.0.41\n",
+          "KUBE-LOAD-BALANCER\n"}) {
+      CPPUNIT_ASSERT_MESSAGE(sets, has(sets, line));
+    }
+    CPPUNIT_ASSERT(has(bench.rules.text(), "--match-set KUBE-CLUSTER-IP"));
+    CPPUNIT_ASSERT(!has(bench.rules.text(), "--match-set KUBE-EXTERNAL-IP dst,dst -j KUBE-MARK-MASQ"));
+    CPPUNIT_ASSERT(bench.result.kernel_writes > 0 && bench.result.objects_owned > 10);
+    CPPUNIT_ASSERT(bench.host.failed.empty());
+    ok(bench.verify());
+  }
+
+  void a_restart_without_change_writes_nothing() {
+    IpvsBench bench;
+    std::vector<ServiceSpec> services = many_services(50, 3);
+    services[7] = example();
+    services[8].vips = {"1.2.3.4"};
+    services[8].source_ranges = {"203.0.113.0/25"};
+    ok(bench, bench.full(services));
+    const std::string before = bench.kernel_text();
+    const std::uint64_t sent = bench.messages();
+    bench.restart();
+    ok(bench, bench.full(services));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, bench.result.kernel_writes);
+    CPPUNIT_ASSERT_EQUAL(sent, bench.messages());
+    CPPUNIT_ASSERT(bench.rules.restores.empty());
+    CPPUNIT_ASSERT_EQUAL(before, bench.kernel_text());
+    ok(bench, bench.full(services));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, bench.result.kernel_writes);
+    ok(bench.verify());
+  }
+
+  void one_change_in_ten_thousand_is_a_handful_of_messages() {
+    IpvsBench bench;
+    std::vector<ServiceSpec> services = many_services(10000, 2);
+    ok(bench, bench.full(services));
+    const std::uint64_t dumps = bench.servers.server_dumps + bench.sets.dumps + bench.sets.reads;
+    const std::uint64_t looks_at_one = bench.servers.real_dumps;
+    const auto looks = bench.links.calls;
+    bench.rules.saves = 0;
+    services[5000].endpoints.pop_back();
+    ok(bench, bench.delta({services[5000]}));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{2}, bench.result.kernel_writes);  // weight 0; it has no connections, so it goes
+    services[5000].endpoints.push_back({"10.99.0.1", 8080, true});
+    ok(bench, bench.delta({services[5000]}));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{2}, bench.result.kernel_writes);  // a real server, and its hairpin entry
+    services[6000].cluster_ip = "172.29.0.1";
+    ok(bench, bench.delta({services[6000]}));
+    // A server, two real servers, two sets, an address come; the same but the real servers go.
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{10}, bench.result.kernel_writes);
+    ok(bench, bench.delta({}, {services[7000]}));
+    CPPUNIT_ASSERT_MESSAGE("removal", bench.result.kernel_writes <= 6);
+    CPPUNIT_ASSERT(bench.rules.restores.empty());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, bench.rules.saves);
+    CPPUNIT_ASSERT_EQUAL(dumps, bench.servers.server_dumps + bench.sets.dumps + bench.sets.reads);
+    CPPUNIT_ASSERT_EQUAL(looks_at_one + 1, bench.servers.real_dumps);  // of the one that lost an endpoint
+    CPPUNIT_ASSERT(looks.at("addresses") == bench.links.calls.at("addresses"));
+    CPPUNIT_ASSERT(looks.at("find") == bench.links.calls.at("find"));
+  }
+
+  void a_delta_that_does_not_fit_takes_a_full_one() {
+    IpvsBench bench;
+    CPPUNIT_ASSERT(bench.delta({example()}) == abi::Code::kNeedFull);
+    CPPUNIT_ASSERT(bench.verify() == abi::Code::kNeedFull);
+    ok(bench, bench.full({example()}));
+    bench.generation += 5;
+    CPPUNIT_ASSERT(bench.delta({example()}) == abi::Code::kNeedFull);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, bench.result.kernel_writes);
+  }
+
+  void facts_of_the_node_take_a_full_one() {
+    IpvsBench bench;
+    ok(bench, bench.full({example()}));
+    bench.node.version = 2;
+    ok(bench, bench.delta({example()}));  // nothing that matters
+    bench.node.detector_cidr = "10.128.0.0/9";
+    CPPUNIT_ASSERT(bench.delta({example()}) == abi::Code::kNeedFull);
+    ok(bench, bench.full({example()}));
+    CPPUNIT_ASSERT(has(bench.rules.text(), "10.128.0.0/9"));
+    bench.node.local_addresses.push_back("127.0.0.9");
+    ok(bench, bench.delta({example()}));
+    bench.node.local_addresses.push_back("192.168.1.2");
+    CPPUNIT_ASSERT(bench.delta({example()}) == abi::Code::kNeedFull);
+  }
+
+  void node_ports_follow_addresses() {
+    IpvsBench bench;
+    ok(bench, bench.full({example()}));
+    bench.node.local_addresses = {"192.168.7.7"};
+    ok(bench, bench.full({example()}));
+    CPPUNIT_ASSERT(has(bench.servers_text(), "192.168.7.7:30001/TCP"));
+    CPPUNIT_ASSERT_MESSAGE(bench.servers_text(), !has(bench.servers_text(), "192.168.0.2:30001/TCP"));
+  }
+
+  void what_several_share_stays_until_the_last() {
+    IpvsBench bench;
+    ServiceSpec one = example();
+    ServiceSpec two = example();
+    two.name = "svc2";
+    two.port = 81;
+    two.node_port = 30002;
+    ok(bench, bench.full({one, two}));
+    ok(bench, bench.delta({}, {one}));
+    CPPUNIT_ASSERT_EQUAL(std::string("kube-ipvs0 dummy 172.30.0.41\n"), bench.links_text());
+    CPPUNIT_ASSERT(has(bench.sets.text(), "KUBE-LOOP-BACK 10.180.0.1,tcp:80,10.180.0.1\n"));
+    CPPUNIT_ASSERT(!has(bench.sets.text(), "KUBE-CLUSTER-IP 172.30.0.41,tcp:80\n"));
+    ok(bench, bench.delta({}, {two}));
+    CPPUNIT_ASSERT_EQUAL(std::string("kube-ipvs0 dummy\n"), bench.links_text());
+    CPPUNIT_ASSERT_EQUAL(std::string(), bench.servers_text());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{17}, bench.lines(bench.sets.text()));
+    CPPUNIT_ASSERT(!has(bench.sets.text(), ","));
+  }
+
+  static std::size_t place(const std::vector<std::string>& calls, const std::string& call) {
+    const auto at = std::find(calls.begin(), calls.end(), call);
+    CPPUNIT_ASSERT_MESSAGE(call, at != calls.end());
+    return static_cast<std::size_t>(at - calls.begin());
+  }
+
+  void exceptions_come_first_and_go_last() {
+    IpvsBench bench;
+    ServiceSpec service = example();
+    service.vips = {"1.2.3.4"};
+    service.source_ranges = {"203.0.113.0/25", "192.168.0.0/24"};
+    ok(bench, bench.full({}));
+    bench.sets.calls.clear();
+    ok(bench, bench.delta({service}));
+    for (const auto& [exception, other] : Options{{"KUBE-LOAD-BALANCER-LOCAL", "KUBE-LOAD-BALANCER"},
+                                                  {"KUBE-LOAD-BALANCER-SOURCE-CIDR", "KUBE-LOAD-BALANCER-FW"},
+                                                  {"KUBE-LOAD-BALANCER-SOURCE-IP", "KUBE-LOAD-BALANCER-FW"},
+                                                  {"KUBE-NODE-PORT-LOCAL-TCP", "KUBE-NODE-PORT-TCP"}}) {
+      CPPUNIT_ASSERT(place(bench.sets.calls, "add " + exception) < place(bench.sets.calls, "add " + other));
+    }
+    bench.sets.calls.clear();
+    ok(bench, bench.delta({}, {service}));
+    for (const auto& [exception, other] : Options{{"KUBE-LOAD-BALANCER-LOCAL", "KUBE-LOAD-BALANCER"},
+                                                  {"KUBE-LOAD-BALANCER-SOURCE-CIDR", "KUBE-LOAD-BALANCER-FW"},
+                                                  {"KUBE-LOAD-BALANCER-SOURCE-IP", "KUBE-LOAD-BALANCER-FW"},
+                                                  {"KUBE-NODE-PORT-LOCAL-TCP", "KUBE-NODE-PORT-TCP"}}) {
+      CPPUNIT_ASSERT(place(bench.sets.calls, "remove " + other) < place(bench.sets.calls, "remove " + exception));
+    }
+  }
+
+  void addresses_come_after_servers_and_go_before() {
+    IpvsBench bench;
+    ok(bench, bench.full({}));
+    const ipvs::ServerKey key = bench.key("172.30.0.41", 80);
+    bool bound = false;
+    bench.links.before = [&](const std::string& call) {
+      if (call == "bind") {
+        bound = true;
+        CPPUNIT_ASSERT(bench.servers.held.contains(key) && bench.servers.held.at(key).real.size() == 2);
+        CPPUNIT_ASSERT(has(bench.sets.text(), "KUBE-CLUSTER-IP 172.30.0.41,tcp:80"));
+        CPPUNIT_ASSERT(has(bench.rules.text(), "--match-set KUBE-CLUSTER-IP"));
+      }
+      if (call == "unbind") {
+        bound = false;
+        CPPUNIT_ASSERT(bench.servers.held.contains(key));
+        CPPUNIT_ASSERT(has(bench.sets.text(), "KUBE-CLUSTER-IP 172.30.0.41,tcp:80"));
+      }
+    };
+    ok(bench, bench.delta({example()}));
+    CPPUNIT_ASSERT(bound);
+    ok(bench, bench.delta({}, {example()}));
+    CPPUNIT_ASSERT(!bound);
+    CPPUNIT_ASSERT(!bench.servers.held.contains(key));
+  }
+
+  void rules_of_sets_that_become_empty_go() {
+    IpvsBench bench;
+    ServiceSpec service = example();
+    service.vips = {"1.2.3.4"};
+    service.source_ranges = {"203.0.113.0/25"};
+    ok(bench, bench.full({}));
+    const std::string empty = bench.rules.text();
+    ok(bench, bench.delta({service}));
+    CPPUNIT_ASSERT(has(bench.rules.text(), "--match-set KUBE-LOAD-BALANCER-FW"));
+    CPPUNIT_ASSERT(has(bench.rules.text(), "--vaddr 1.2.3.4"));
+    service.source_ranges = {"203.0.113.0/25", "192.168.0.0/24"};
+    ok(bench, bench.delta({service}));
+    CPPUNIT_ASSERT(!has(bench.rules.text(), "--vaddr 1.2.3.4"));
+    ok(bench, bench.delta({}, {service}));
+    CPPUNIT_ASSERT_EQUAL(empty, bench.rules.text());
+    CPPUNIT_ASSERT(bench.result.kernel_writes > 0);
+  }
+
+  void a_refused_service_port_is_named_and_tried_again() {
+    IpvsBench bench;
+    std::vector<ServiceSpec> services = many_services(3, 1);
+    bool refusing = true;
+    bench.servers.refuse = [&](const ipvs::ServerCommand& command) {
+      return refusing && command.server.key.address == bench.key("172.30.0.2", 80).address ? EINVAL : 0;
+    };
+    ok(bench, bench.full(services));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.failed.size());
+    CPPUNIT_ASSERT_MESSAGE(bench.host.failed[0], bench.host.failed[0].starts_with("bench/svc-1:p80: "));
+    CPPUNIT_ASSERT_EQUAL(std::uint32_t{1}, bench.result.failed_services);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, bench.servers.held.size());
+    CPPUNIT_ASSERT(bench.host.resyncs.empty());
+    bench.host.clock += 61'000'000'000;
+    ok(bench.verify());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.resyncs.size());
+    refusing = false;
+    ok(bench, bench.full(services));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{3}, bench.servers.held.size());
+    CPPUNIT_ASSERT(bench.host.failed.empty());
+    bench.host.clock += 4'000'000'000'000;
+    ok(bench.verify());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.resyncs.size());
+  }
+
+  void conflicts_are_named_and_end() {
+    IpvsBench bench;
+    ServiceSpec one = example();
+    ServiceSpec two = example();
+    two.name = "svc2";
+    two.node_port = 30002;
+    ok(bench, bench.full({one, two}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.failed.size());
+    CPPUNIT_ASSERT_EQUAL(std::string("ns1/svc2:p80: 172.30.0.41:80/TCP belongs to Service port ns1/svc1:p80; give one "
+                                     "of them another port or address"),
+                         bench.host.failed[0]);
+    CPPUNIT_ASSERT(has(bench.servers_text(), "192.168.0.2:30002/TCP"));
+    one.cluster_ip = "172.30.0.77";
+    ok(bench, bench.delta({one}));
+    CPPUNIT_ASSERT(bench.host.failed.empty());
+    CPPUNIT_ASSERT(has(bench.servers_text(), "172.30.0.41:80/TCP rr 10.180.0.1"));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.resyncs.size());
+  }
+
+  void a_name_that_cannot_be_written_is_left_out() {
+    IpvsBench bench;
+    ServiceSpec odd = example();
+    odd.name = "a b";
+    odd.cluster_ip = "172.30.0.77";
+    odd.node_port = 0;
+    ok(bench, bench.full({example(), odd}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.failed.size());
+    CPPUNIT_ASSERT(!has(bench.servers_text(), "172.30.0.77"));
+    CPPUNIT_ASSERT(has(bench.servers_text(), "172.30.0.41"));
+  }
+
+  void warnings_about_the_node_are_events() {
+    IpvsBench bench;
+    bench.node_warnings = {"set net.ipv4.vs.conntrack to 1: read-only; replies are not masqueraded"};
+    ok(bench, bench.full({example()}));
+    CPPUNIT_ASSERT(has(bench.said(abi::Severity::kWarning), "net.ipv4.vs.conntrack"));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.events.size());
+    ok(bench, bench.delta({example()}));
+    CPPUNIT_ASSERT_EQUAL(1u, bench.prepared);
+  }
+
+  void metrics() {
+    IpvsBench bench;
+    ok(bench, bench.full({example()}));
+    const auto& told = bench.host.metrics;
+    CPPUNIT_ASSERT_EQUAL(2.0, told.at("sluice_ipvs_virtual_servers{ip_family=\"IPv4\"}"));
+    CPPUNIT_ASSERT_EQUAL(3.0, told.at("sluice_ipvs_real_servers{ip_family=\"IPv4\"}"));
+    CPPUNIT_ASSERT_EQUAL(0.0, told.at("sluice_ipvs_draining_real_servers{ip_family=\"IPv4\"}"));
+    CPPUNIT_ASSERT_EQUAL(5.0, told.at("sluice_ipvs_set_entries{ip_family=\"IPv4\"}"));
+    CPPUNIT_ASSERT_EQUAL(1.0, told.at("sluice_ipvs_addresses{ip_family=\"IPv4\"}"));
+    double sum = 0;
+    for (const std::string part : {"servers", "sets", "links"}) {
+      sum += told.at("sluice_ipvs_messages_total{part=\"" + part + "\",ip_family=\"IPv4\"}");
+    }
+    CPPUNIT_ASSERT_EQUAL(static_cast<double>(bench.messages()), sum);
+    CPPUNIT_ASSERT(told.contains("sluice_sync_kernel_duration_seconds{ip_family=\"IPv4\"}"));
+    // A real server with connections drains.
+    bench.servers.find(bench.key("172.30.0.41", 80), {*sdk::parse_address("10.180.2.1", abi::Family::kIpv4), 80})
+        ->connections = 1;
+    ServiceSpec fewer = example();
+    fewer.endpoints.pop_back();
+    ok(bench, bench.delta({fewer}));
+    CPPUNIT_ASSERT_EQUAL(1.0, told.at("sluice_ipvs_draining_real_servers{ip_family=\"IPv4\"}"));
+    bench.servers.find(bench.key("172.30.0.41", 80), {*sdk::parse_address("10.180.2.1", abi::Family::kIpv4), 80})
+        ->connections = 0;
+    ok(bench.verify());
+    CPPUNIT_ASSERT_EQUAL(0.0, told.at("sluice_ipvs_draining_real_servers{ip_family=\"IPv4\"}"));
+    bench.rules.fail_next = 4;
+    fewer.vips = {"1.2.3.4"};
+    CPPUNIT_ASSERT(bench.delta({fewer}) != abi::Code::kOk);
+    CPPUNIT_ASSERT_EQUAL(1.0,
+                         told.at("kubeproxy_sync_proxy_rules_iptables_restore_failures_total{ip_family=\"IPv4\"}"));
+  }
+
+  void services_without_local_endpoints_are_counted() {
+    IpvsBench bench;
+    std::vector<ServiceSpec> services;
+    for (const std::string port : {"p80", "p443"}) {
+      ServiceSpec one = example();
+      one.port_name = port;
+      one.port = port == "p80" ? 80 : 443;
+      one.node_port = port == "p80" ? 30001 : 30002;
+      one.endpoints = {{"10.180.2.1", 80, false}};
+      services.push_back(one);
+    }
+    services[1].internal_local = true;
+    const auto count = [&](const std::string& policy) {
+      return bench.host.metrics.at("kubeproxy_sync_proxy_rules_no_local_endpoints_total{traffic_policy=\"" + policy +
+                                   "\",ip_family=\"IPv4\"}");
+    };
+    ok(bench, bench.full(services));
+    CPPUNIT_ASSERT_EQUAL(1.0, count("external"));  // two ports of one Service
+    CPPUNIT_ASSERT_EQUAL(1.0, count("internal"));
+    services[1].endpoints.push_back({"10.180.0.1", 80, true});
+    ok(bench, bench.delta({services[1]}));
+    CPPUNIT_ASSERT_EQUAL(1.0, count("external"));
+    CPPUNIT_ASSERT_EQUAL(0.0, count("internal"));
+    ok(bench, bench.delta({}, {services[0]}));
+    CPPUNIT_ASSERT_EQUAL(0.0, count("external"));
+  }
+
+  void options_are_read() {
+    IpvsBench bench(abi::Family::kIpv4, {{"ipvs.scheduler", "wlc"}});
+    ok(bench, bench.full({example()}));
+    CPPUNIT_ASSERT(has(bench.servers_text(), "172.30.0.41:80/TCP wlc "));
+    bench.restart_with({{"ipvs.scheduler", "lc"}});
+    ok(bench, bench.full({example()}));
+    CPPUNIT_ASSERT(has(bench.servers_text(), "172.30.0.41:80/TCP lc "));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{2}, bench.result.kernel_writes);  // edited in place
+  }
+
+  void ipv6() {
+    IpvsBench bench(abi::Family::kIpv6);
+    std::vector<ServiceSpec> services = many_services(3, 2, abi::Family::kIpv6);
+    services[0].node_port = 30001;
+    ok(bench, bench.full(services));
+    CPPUNIT_ASSERT(has(bench.servers_text(), "[fd00:9::2]:30001/TCP rr "));
+    CPPUNIT_ASSERT(!has(bench.servers_text(), "fe80"));
+    CPPUNIT_ASSERT(has(bench.sets.text(), "KUBE-6-CLUSTER-IP fd00:1::1,tcp:80\n"));
+    bench.restart();
+    ok(bench, bench.full(services));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, bench.result.kernel_writes);
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(IpvsBackendTest);
+
+}  // namespace
+}  // namespace sluice::test

@@ -1,0 +1,370 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Watching over what was written, leaving alone what others made, and going.
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+
+#include <string>
+#include <vector>
+
+#include "test/unit/ipvs/backend_bench.hpp"
+
+namespace sluice::test {
+namespace {
+
+class IpvsUpkeepTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(IpvsUpkeepTest);
+  CPPUNIT_TEST(each_kind_of_damage_is_found_and_repaired);
+  CPPUNIT_TEST(everything_at_once_is_one_sentence);
+  CPPUNIT_TEST(a_part_that_cannot_be_read_hides_no_damage);
+  CPPUNIT_TEST(expensive_looks_are_rested_after);
+  CPPUNIT_TEST(a_clash_with_a_listener_is_one_warning);
+  CPPUNIT_TEST(what_others_made_stays);
+  CPPUNIT_TEST(what_an_earlier_process_made_goes);
+  CPPUNIT_TEST(what_kube_proxy_made_is_taken_over);
+  CPPUNIT_TEST(excluded_ranges_are_not_touched);
+  CPPUNIT_TEST(own_virtual_servers_in_excluded_ranges_are_kept_current);
+  CPPUNIT_TEST(addresses_of_others_on_the_link_stay);
+  CPPUNIT_TEST(cleanup_removes_everything_of_ours);
+  CPPUNIT_TEST(cleanup_of_an_earlier_process);
+  CPPUNIT_TEST(cleanup_asks_nothing_that_would_load_modules);
+  CPPUNIT_TEST(cleanup_goes_on_after_a_failure);
+  CPPUNIT_TEST(retire_keeps_what_the_successor_claims);
+  CPPUNIT_TEST(retire_waits_for_connections);
+  CPPUNIT_TEST(retire_waits_no_longer_than_it_may);
+  CPPUNIT_TEST(claims_name_everything);
+  CPPUNIT_TEST_SUITE_END();
+
+  static constexpr abi::Family kFamily = abi::Family::kIpv4;
+
+  static void ok(const IpvsBench& bench, abi::Code code) {
+    CPPUNIT_ASSERT_EQUAL_MESSAGE(bench.error.message, std::int32_t{0}, static_cast<std::int32_t>(code));
+  }
+  static bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+  static std::vector<ServiceSpec> services() {
+    std::vector<ServiceSpec> made = many_services(3, 2);
+    made[0].node_port = 30001;
+    made[1].vips = {"1.2.3.4"};
+    made[1].source_ranges = {"203.0.113.0/25"};
+    return made;
+  }
+  static abi::Address address(const std::string& text) { return *sdk::parse_address(text, kFamily); }
+  static void put_server(IpvsBench& bench, const ipvs::ServerKey& key) {
+    ipvs::FakeServerKernel::Server server;
+    server.attributes.key = key;
+    server.attributes.scheduler = "rr";
+    server.real[{address("10.77.0.1"), 8080}] = {};
+    bench.servers.held[key] = server;
+  }
+
+  void each_kind_of_damage_is_found_and_repaired() {
+    IpvsBench bench;
+    ok(bench, bench.full(services()));
+    const std::string whole = bench.kernel_text();
+    const ipvs::ServerKey key = bench.key("172.30.0.1", 80);
+    const std::vector<std::pair<std::string, std::function<void()>>> damages{
+        {"virtual server", [&] { bench.servers.held.clear(); }},
+        {"real server", [&] { bench.servers.held.at(key).real.erase(bench.servers.held.at(key).real.begin()); }},
+        {"KUBE-CLUSTER-IP", [&] { bench.sets.sets.at("KUBE-CLUSTER-IP").entries.clear(); }},
+        {"KUBE-NODE-PORT-TCP", [&] { bench.sets.sets.erase("KUBE-NODE-PORT-TCP"); }},
+        {"kube-ipvs0", [&] { bench.links.links.clear(); }},
+        {"kube-ipvs0", [&] { bench.links.links.at("kube-ipvs0").addresses[kFamily].erase(address("172.30.0.1")); }},
+        {"KUBE-SERVICES", [&] { bench.rules.foreign("*nat\n-F KUBE-SERVICES\nCOMMIT\n"); }},
+    };
+    for (const auto& [named, damage] : damages) {
+      ok(bench, bench.verify());
+      bench.host.clock += 60'000'000'000;
+      damage();
+      CPPUNIT_ASSERT_MESSAGE(named, bench.verify() == abi::Code::kNeedFull);
+      CPPUNIT_ASSERT_MESSAGE(bench.error.message, has(bench.error.message, named));
+      CPPUNIT_ASSERT(bench.delta({}) == abi::Code::kNeedFull);
+      ok(bench, bench.full(services()));
+      CPPUNIT_ASSERT_EQUAL(whole, bench.kernel_text());
+    }
+  }
+
+  void everything_at_once_is_one_sentence() {
+    IpvsBench bench;
+    ok(bench, bench.full(services()));
+    const std::string whole = bench.kernel_text();
+    bench.servers.held.clear();
+    bench.links.links.clear();
+    bench.rules.foreign("*nat\n-F KUBE-SERVICES\nCOMMIT\n");
+    bench.sets.sets.clear();
+    CPPUNIT_ASSERT(bench.verify() == abi::Code::kNeedFull);
+    for (const std::string part : {"virtual server", "KUBE-", "kube-ipvs0"}) {
+      CPPUNIT_ASSERT_MESSAGE(bench.error.message, has(bench.error.message, part));
+    }
+    ok(bench, bench.full(services()));
+    CPPUNIT_ASSERT_EQUAL(whole, bench.kernel_text());
+  }
+
+  void a_part_that_cannot_be_read_hides_no_damage() {
+    IpvsBench bench;
+    ok(bench, bench.full(services()));
+    bench.servers.dumps_left = 0;
+    CPPUNIT_ASSERT(bench.verify() == abi::Code::kRetry);
+    bench.host.clock += 60'000'000'000;
+    ok(bench, bench.verify());
+    ok(bench, bench.delta({}));  // nothing was harmed by not being able to look
+    bench.host.clock += 60'000'000'000;
+    bench.servers.dumps_left = 0;
+    bench.links.links.clear();
+    CPPUNIT_ASSERT(bench.verify() == abi::Code::kNeedFull);
+    CPPUNIT_ASSERT(has(bench.error.message, "kube-ipvs0"));
+  }
+
+  void expensive_looks_are_rested_after() {
+    IpvsBench bench;
+    ok(bench, bench.full(services()));
+    bench.host.step = 1'000'000'000;  // every look at the clock is a second later
+    ok(bench, bench.verify());
+    bench.host.step = 1;
+    const std::uint64_t dumps = bench.servers.server_dumps + bench.sets.reads;
+    ok(bench, bench.verify());
+    CPPUNIT_ASSERT_EQUAL(dumps, bench.servers.server_dumps + bench.sets.reads);
+    bench.host.clock += 2'000'000'000'000;
+    ok(bench, bench.verify());
+    CPPUNIT_ASSERT(bench.servers.server_dumps + bench.sets.reads > dumps);
+  }
+
+  void a_clash_with_a_listener_is_one_warning() {
+    IpvsBench bench;
+    ok(bench, bench.full(services()));
+    bench.listening[bench.key("0.0.0.0", 30002)] = "nobody";
+    bench.listening[bench.key("127.0.0.1", 30001)] = "nobody";
+    bench.listening[bench.key("0.0.0.0", 30001, abi::Protocol::kUdp)] = "nobody";
+    ok(bench, bench.verify());
+    CPPUNIT_ASSERT(bench.host.events.empty());
+    bench.listening[bench.key("192.168.0.2", 30001)] = "nginx (process 812)";
+    for (int i = 0; i < 3; ++i) ok(bench, bench.verify());
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("node port 30001/TCP of bench/svc-0:p80 is listened on by nginx (process 812) too: what "
+                    "comes to it goes to the Service; give one of them another port\n"),
+        bench.said(abi::Severity::kWarning));
+    CPPUNIT_ASSERT(bench.host.events == std::vector<std::string>{"NodePortInUse"});
+    // Gone, and there again.
+    bench.listening.clear();
+    ok(bench, bench.verify());
+    bench.listening[bench.key("0.0.0.0", 30001)] = "nginx (process 900)";
+    ok(bench, bench.verify());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, bench.host.events.size());
+    CPPUNIT_ASSERT(bench.host.failed.empty());
+  }
+
+  void what_others_made_stays() {
+    IpvsBench bench;
+    put_server(bench, bench.key("203.0.113.9", 80));
+    put_server(bench, bench.key("192.168.0.2", 6443));  // of the node, and no node port
+    put_server(bench, bench.key("192.0.2.9", 30001));   // a node port's number at an address that is not the node's
+    bench.rules.foreign("*nat\n:FOREIGN - [0:0]\n-A FOREIGN -j RETURN\nCOMMIT\n");
+    ok(bench, bench.full(services()));
+    ok(bench, bench.delta({}, {services()[0]}));
+    bench.restart();
+    ok(bench, bench.full({}));
+    CPPUNIT_ASSERT_EQUAL(std::string("192.0.2.9:30001/TCP rr 10.77.0.1:8080*1\n"
+                                     "192.168.0.2:6443/TCP rr 10.77.0.1:8080*1\n"
+                                     "203.0.113.9:80/TCP rr 10.77.0.1:8080*1\n"),
+                         bench.servers_text());
+    ok(bench, bench.verify());
+    ok(bench, bench.cleanup());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{3}, bench.servers.held.size());
+    CPPUNIT_ASSERT(bench.rules.has("nat", "FOREIGN"));
+  }
+
+  void what_an_earlier_process_made_goes() {
+    IpvsBench bench;
+    std::vector<ServiceSpec> all = services();
+    all[2].external_ips = {"192.168.99.11"};
+    ok(bench, bench.full(all));
+    bench.restart();
+    ok(bench, bench.full({all[1]}));
+    IpvsBench fresh;
+    ok(fresh, fresh.full({all[1]}));
+    CPPUNIT_ASSERT_EQUAL(fresh.kernel_text(), bench.kernel_text());
+  }
+
+  void what_kube_proxy_made_is_taken_over() {
+    IpvsBench bench;
+    ok(bench, bench.full(services()));
+    // As kube-proxy leaves it, with connections; one real server is somebody else's by now.
+    const ipvs::ServerKey key = bench.key("172.30.0.1", 80);
+    for (auto& [real, state] : bench.servers.held.at(key).real) state.connections = 5;
+    bench.sets.sets.at("KUBE-IPVS-IPS").entries.clear();  // its older versions have none
+    bench.restart();
+    ok(bench, bench.full({services()[0], services()[1]}));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, bench.servers.cut);
+    CPPUNIT_ASSERT_MESSAGE(bench.links_text(), !has(bench.links_text(), "172.30.0.3"));
+    CPPUNIT_ASSERT(!has(bench.servers_text(), "172.30.0.3"));
+  }
+
+  void excluded_ranges_are_not_touched() {
+    IpvsBench bench(kFamily, {{"ipvs.excludeCIDRs", "172.30.0.2/32,203.0.113.0/24"}});
+    put_server(bench, bench.key("172.30.0.2", 80));
+    put_server(bench, bench.key("203.0.113.9", 80));
+    const std::string foreign = bench.servers_text();
+    ok(bench, bench.full(services()));
+    CPPUNIT_ASSERT(has(bench.servers_text(), "172.30.0.2:80/TCP rr 10.77.0.1:8080*1\n"));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.failed.size());
+    CPPUNIT_ASSERT_MESSAGE(bench.host.failed[0], has(bench.host.failed[0],
+                                                     "bench/svc-1:p80: virtual server "
+                                                     "172.30.0.2:80/TCP is somebody else's"));
+    CPPUNIT_ASSERT(has(bench.servers_text(), "1.2.3.4:80/TCP rr 10.0.0.3"));
+    ok(bench, bench.delta({services()[1]}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.failed.size());
+    ok(bench, bench.delta({}, {services()[1]}));
+    CPPUNIT_ASSERT(has(bench.servers_text(), "172.30.0.2:80/TCP rr 10.77.0.1:8080*1\n"));
+    ok(bench, bench.verify());
+    ok(bench, bench.full({}));
+    CPPUNIT_ASSERT_EQUAL(foreign, bench.servers_text());
+  }
+
+  // Node addresses are often excluded: there may be a load balancer of the control plane.
+  void own_virtual_servers_in_excluded_ranges_are_kept_current() {
+    IpvsBench bench(kFamily, {{"ipvs.excludeCIDRs", "192.168.0.0/24"}});
+    put_server(bench, bench.key("192.168.0.2", 6443));
+    ok(bench, bench.full(services()));
+    CPPUNIT_ASSERT(bench.host.failed.empty());
+    CPPUNIT_ASSERT(has(bench.servers_text(), "192.168.0.2:30001/TCP rr 10.0.0.1:8080*1 10.0.0.2:8080*1\n"));
+    bench.restart();
+    std::vector<ServiceSpec> changed = services();
+    changed[0].endpoints.pop_back();
+    ok(bench, bench.full(changed));
+    ok(bench, bench.verify());
+    CPPUNIT_ASSERT(bench.host.failed.empty());
+    CPPUNIT_ASSERT(has(bench.servers_text(), "192.168.0.2:30001/TCP rr 10.0.0.1:8080*1\n"));
+    ok(bench, bench.full({}));
+    CPPUNIT_ASSERT_EQUAL(std::string("192.168.0.2:6443/TCP rr 10.77.0.1:8080*1\n"), bench.servers_text());
+  }
+
+  void addresses_of_others_on_the_link_stay() {
+    IpvsBench bench;
+    ok(bench, bench.full(services()));
+    bench.links.links.at("kube-ipvs0").addresses[kFamily].insert(address("203.0.113.77"));
+    ok(bench, bench.verify());
+    ok(bench, bench.full(services()));
+    CPPUNIT_ASSERT(has(bench.links_text(), "203.0.113.77"));
+    bench.sets.sets.at("KUBE-IPVS-IPS").entries.clear();
+    ok(bench, bench.full({}));
+    CPPUNIT_ASSERT_EQUAL(std::string("kube-ipvs0 dummy 203.0.113.77\n"), bench.links_text());
+  }
+
+  void cleanup_removes_everything_of_ours() {
+    IpvsBench bench;
+    const std::string nothing = bench.rules.text();
+    ok(bench, bench.full(services()));
+    ok(bench, bench.cleanup());
+    CPPUNIT_ASSERT_EQUAL(std::string(), bench.servers_text());
+    CPPUNIT_ASSERT_EQUAL(std::string(), bench.links_text());
+    CPPUNIT_ASSERT_EQUAL(std::string(), bench.sets.text());
+    CPPUNIT_ASSERT_EQUAL(nothing, bench.rules.text());
+    CPPUNIT_ASSERT(bench.delta({}) == abi::Code::kNeedFull);
+    const std::uint64_t sent = bench.messages();
+    ok(bench, bench.cleanup());
+    CPPUNIT_ASSERT_EQUAL(sent, bench.messages());
+  }
+
+  void cleanup_of_an_earlier_process() {
+    IpvsBench bench;
+    ok(bench, bench.full(services()));
+    bench.restart();
+    ok(bench, bench.cleanup());
+    CPPUNIT_ASSERT_EQUAL(std::string(), bench.servers_text());
+    CPPUNIT_ASSERT_EQUAL(std::string(), bench.links_text());
+    CPPUNIT_ASSERT_EQUAL(std::string(), bench.sets.text());
+  }
+
+  void cleanup_asks_nothing_that_would_load_modules() {
+    IpvsBench bench;
+    bench.has_ipvs = false;
+    bench.has_sets = false;
+    ok(bench, bench.cleanup());
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, bench.servers.dumps());
+    CPPUNIT_ASSERT(bench.sets.calls.empty());
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, bench.messages());
+    CPPUNIT_ASSERT_EQUAL(0u, bench.prepared);
+  }
+
+  void cleanup_goes_on_after_a_failure() {
+    IpvsBench bench;
+    ok(bench, bench.full(services()));
+    bench.servers.commands_left = 0;
+    CPPUNIT_ASSERT(bench.cleanup() == abi::Code::kRetry);
+    CPPUNIT_ASSERT(!bench.servers.held.empty());
+    CPPUNIT_ASSERT_EQUAL(std::string(), bench.links_text());
+    CPPUNIT_ASSERT(!bench.rules.has("nat", "KUBE-SERVICES"));
+  }
+
+  void retire_keeps_what_the_successor_claims() {
+    IpvsBench bench;
+    ok(bench, bench.full(services()));
+    const std::string whole = bench.kernel_text();
+    ok(bench, bench.retire(bench.claims(), 30));
+    CPPUNIT_ASSERT_EQUAL(whole, bench.kernel_text());
+    // Mode iptables.
+    bench.restart();
+    ok(bench, bench.full(services()));
+    ok(bench, bench.retire({"iptables/nat/KUBE-SERVICES", "iptables/nat/KUBE-POSTROUTING",
+                            "iptables/nat/KUBE-MARK-MASQ", "iptables/filter/KUBE-FORWARD"}));
+    CPPUNIT_ASSERT(bench.rules.has("nat", "KUBE-SERVICES") && !bench.rules.has("nat", "KUBE-NODE-PORT"));
+    CPPUNIT_ASSERT_EQUAL(std::string(), bench.servers_text());
+    CPPUNIT_ASSERT_EQUAL(std::string(), bench.links_text());
+  }
+
+  void retire_waits_for_connections() {
+    IpvsBench bench;
+    ok(bench, bench.full(services()));
+    put_server(bench, bench.key("203.0.113.9", 80));
+    auto& busy = bench.servers.held.at(bench.key("172.30.0.1", 80)).real.begin()->second;
+    busy.connections = 2;
+    unsigned waits = 0;
+    bench.while_waiting = [&] {
+      CPPUNIT_ASSERT_EQUAL(0, busy.weight);
+      CPPUNIT_ASSERT(has(bench.links_text(), "172.30.0.1"));
+      CPPUNIT_ASSERT_EQUAL(1, bench.servers.held.at(bench.key("203.0.113.9", 80)).real.begin()->second.weight);
+      if (++waits == 20) busy.connections = 0;
+    };
+    ok(bench, bench.retire({}, 30));
+    CPPUNIT_ASSERT_EQUAL(20u, waits);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, bench.servers.cut);
+    CPPUNIT_ASSERT_EQUAL(std::string("203.0.113.9:80/TCP rr 10.77.0.1:8080*1\n"), bench.servers_text());
+    CPPUNIT_ASSERT_EQUAL(std::string(), bench.sets.text());
+  }
+
+  void retire_waits_no_longer_than_it_may() {
+    for (const auto& [asked, most] : std::vector<std::pair<std::uint32_t, std::uint64_t>>{{0, 0}, {5, 6}, {3600, 50}}) {
+      IpvsBench bench;
+      ok(bench, bench.full(services()));
+      bench.servers.held.at(bench.key("172.30.0.1", 80)).real.begin()->second.connections = 2;
+      const std::uint64_t begin = bench.host.clock;
+      ok(bench, bench.retire({}, asked));
+      CPPUNIT_ASSERT(bench.host.clock - begin <= most * 1'000'000'000 + 1'000'000);
+      CPPUNIT_ASSERT_EQUAL(std::uint64_t{2}, bench.servers.cut);
+      CPPUNIT_ASSERT_EQUAL(std::string(), bench.servers_text());
+    }
+  }
+
+  void claims_name_everything() {
+    IpvsBench bench;
+    const std::vector<std::string> claims = bench.claims();
+    const auto claimed = [&](const std::string& what) {
+      return std::find(claims.begin(), claims.end(), what) != claims.end();
+    };
+    for (const std::string what :
+         {"link/kube-ipvs0", "ipvs/virtual-servers", "ipset/KUBE-CLUSTER-IP", "ipset/KUBE-LOAD-BALANCER-SOURCE-CIDR",
+          "iptables/nat/KUBE-SERVICES", "iptables/filter/KUBE-IPVS-OUT-FILTER"}) {
+      CPPUNIT_ASSERT_MESSAGE(what, claimed(what));
+    }
+    IpvsBench six(abi::Family::kIpv6);
+    const std::vector<std::string> other = six.claims();
+    CPPUNIT_ASSERT(std::find(other.begin(), other.end(), "ipset/KUBE-6-CLUSTER-IP") != other.end());
+    CPPUNIT_ASSERT(std::find(other.begin(), other.end(), "ip6tables/nat/KUBE-SERVICES") != other.end());
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(IpvsUpkeepTest);
+
+}  // namespace
+}  // namespace sluice::test

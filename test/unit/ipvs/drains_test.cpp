@@ -1,0 +1,278 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/ipvs/servers/drains.hpp"
+
+#include <cppunit/extensions/HelperMacros.h>
+#include <sys/stat.h>
+
+#include "test/unit/ipvs/server_rig.hpp"
+
+namespace sluice::ipvs {
+namespace {
+
+using std::chrono::seconds;
+const ServerKey kKey = server_key("10.96.0.10");
+
+class DrainsTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(DrainsTest);
+  CPPUNIT_TEST(kept_ones_have_no_deadline);
+  CPPUNIT_TEST(drained_ones_go_by_their_deadline);
+  CPPUNIT_TEST(reset_ones_go_at_once);
+  CPPUNIT_TEST(deadlines_survive_a_restart);
+  CPPUNIT_TEST(a_start_that_is_broken_off_loses_no_deadline);
+  CPPUNIT_TEST(a_clock_that_was_set_back_lengthens_nothing);
+  CPPUNIT_TEST(goes_on_draining_what_was_found);
+  CPPUNIT_TEST(removes_what_foreign_hands_added_with_grace);
+  CPPUNIT_TEST(lowers_again_what_was_given_a_weight);
+  CPPUNIT_TEST(forgets_what_others_removed);
+  CPPUNIT_TEST(writes_once_a_call_and_only_changes);
+  CPPUNIT_TEST(leaves_damaged_lines_out);
+  CPPUNIT_TEST(survives_a_file_that_is_none);
+  CPPUNIT_TEST(says_once_that_it_cannot_write);
+  CPPUNIT_TEST(families_have_files_of_their_own);
+  CPPUNIT_TEST_SUITE_END();
+
+ public:
+  void kept_ones_have_no_deadline() {
+    ServerRig rig(WhenRemoved::kKeep, true);
+    begin(rig);
+    rig.pass(seconds(1'000'000));
+    rig.writer->tick();
+    CPPUNIT_ASSERT_EQUAL(0, rig.weight(kKey, 1));
+    CPPUNIT_ASSERT(!std::filesystem::exists(rig.file()));
+    rig.connections(kKey, 1) = 0;
+    rig.writer->tick();
+    CPPUNIT_ASSERT_EQUAL(-1, rig.weight(kKey, 1));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, rig.kernel.cut);
+  }
+
+  void drained_ones_go_by_their_deadline() {
+    ServerRig rig(WhenRemoved::kDrain, true);
+    begin(rig);
+    rig.pass(seconds(29));
+    rig.writer->tick();
+    CPPUNIT_ASSERT_EQUAL(0, rig.weight(kKey, 1));
+    rig.pass(seconds(1));
+    rig.writer->tick();
+    CPPUNIT_ASSERT_EQUAL(-1, rig.weight(kKey, 1));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{3}, rig.kernel.cut);
+    CPPUNIT_ASSERT(!std::filesystem::exists(rig.file()));
+  }
+
+  void reset_ones_go_at_once() {
+    ServerRig rig(WhenRemoved::kReset, true);
+    begin(rig);
+    CPPUNIT_ASSERT_EQUAL(-1, rig.weight(kKey, 1));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, rig.writer->draining());
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{3}, rig.kernel.cut);
+    CPPUNIT_ASSERT(!std::filesystem::exists(rig.file()));
+  }
+
+  void deadlines_survive_a_restart() {
+    ServerRig rig(WhenRemoved::kDrain, true);
+    begin(rig);
+    CPPUNIT_ASSERT_EQUAL(std::string("10.96.0.10:80/TCP 10.1.0.2:8080 1800000030\n"), rig.read_file());
+    struct stat facts{};
+    CPPUNIT_ASSERT_EQUAL(0, ::stat(rig.file().c_str(), &facts));
+    CPPUNIT_ASSERT_EQUAL(0600u, facts.st_mode & 07777u);
+    for (int i = 0; i < 2; ++i) {
+      rig.pass(seconds(10));
+      rig.clock = 77;  // the monotonic clock of another boot
+      rig.restart();
+      rig.put(kKey, reals({2}));
+      rig.writer->tick();
+      CPPUNIT_ASSERT_EQUAL(0, rig.weight(kKey, 1));
+      CPPUNIT_ASSERT_EQUAL(std::string("10.96.0.10:80/TCP 10.1.0.2:8080 1800000030\n"), rig.read_file());
+    }
+    rig.pass(seconds(10));
+    rig.writer->tick();
+    CPPUNIT_ASSERT_EQUAL(-1, rig.weight(kKey, 1));
+  }
+
+  void a_start_that_is_broken_off_loses_no_deadline() {
+    ServerRig rig(WhenRemoved::kDrain, true);
+    const ServerKey other = server_key("10.96.0.11");
+    rig.put(other, reals({1, 2}));
+    rig.connections(other, 1) = 3;
+    rig.put(other, reals({2}));
+    begin(rig);
+    rig.pass(seconds(20));
+    rig.restart();
+    rig.put(kKey, reals({2}));  // writes the file, before the other one was put
+    rig.restart();
+    rig.put(other, reals({2}));
+    rig.pass(seconds(10));
+    rig.writer->tick();
+    CPPUNIT_ASSERT_EQUAL(-1, rig.weight(other, 1));
+  }
+
+  void a_clock_that_was_set_back_lengthens_nothing() {
+    ServerRig rig(WhenRemoved::kDrain, true);
+    begin(rig);
+    rig.wall -= 1'000'000;
+    rig.restart();
+    rig.put(kKey, reals({2}));
+    rig.pass(seconds(30));
+    rig.writer->tick();
+    CPPUNIT_ASSERT_EQUAL(-1, rig.weight(kKey, 1));
+  }
+
+  void goes_on_draining_what_was_found() {
+    for (const WhenRemoved when : {WhenRemoved::kKeep, WhenRemoved::kDrain, WhenRemoved::kReset}) {
+      ServerRig rig(when);
+      rig.put(kKey, reals({1, 2}));
+      *rig.kernel.find(kKey, real(1)) = {0, true, 4};
+      rig.restart();
+      rig.put(kKey, reals({2}));
+      CPPUNIT_ASSERT_EQUAL(when == WhenRemoved::kReset ? -1 : 0, rig.weight(kKey, 1));
+      rig.pass(seconds(30));
+      rig.writer->tick();
+      CPPUNIT_ASSERT_EQUAL(when == WhenRemoved::kKeep ? 0 : -1, rig.weight(kKey, 1));
+      if (when != WhenRemoved::kKeep) continue;
+      rig.connections(kKey, 1) = 0;
+      rig.writer->tick();
+      CPPUNIT_ASSERT_EQUAL(-1, rig.weight(kKey, 1));
+    }
+  }
+
+  void removes_what_foreign_hands_added_with_grace() {
+    ServerRig rig;
+    rig.put(kKey, reals({2}));
+    rig.kernel.held[kKey].real[real(1)] = {1, true, 4};
+    rig.kernel.held[kKey].real[real(3)] = {50, false, 0};
+    rig.writer->refresh();
+    rig.put(kKey, reals({2}));
+    CPPUNIT_ASSERT_EQUAL(0, rig.weight(kKey, 1));
+    CPPUNIT_ASSERT_EQUAL(-1, rig.weight(kKey, 3));
+    CPPUNIT_ASSERT_EQUAL(1, rig.weight(kKey, 2));
+  }
+
+  void lowers_again_what_was_given_a_weight() {
+    ServerRig rig;
+    begin(rig);
+    CPPUNIT_ASSERT(!rig.writer->find_damage());
+    rig.kernel.find(kKey, real(1))->weight = 1;
+    CPPUNIT_ASSERT_EQUAL(std::string("real server 10.1.0.2:8080 of virtual server 10.96.0.10:80/TCP has the weight 1"),
+                         rig.writer->find_damage().value_or(""));
+    rig.writer->tick();
+    CPPUNIT_ASSERT_EQUAL(0, rig.weight(kKey, 1));
+    // Empty, but with a weight: first the weight, at the next tick the rest.
+    *rig.kernel.find(kKey, real(1)) = {1, true, 0};
+    rig.writer->tick();
+    CPPUNIT_ASSERT_EQUAL(0, rig.weight(kKey, 1));
+    rig.writer->tick();
+    CPPUNIT_ASSERT_EQUAL(-1, rig.weight(kKey, 1));
+  }
+
+  void forgets_what_others_removed() {
+    ServerRig rig(WhenRemoved::kDrain, true);
+    begin(rig);
+    rig.kernel.held[kKey].real.erase(real(1));
+    rig.writer->tick();
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, rig.writer->draining());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.writer->real_servers());
+    CPPUNIT_ASSERT(!std::filesystem::exists(rig.file()));
+    rig.put(kKey, reals({1, 2}));
+    rig.connections(kKey, 1) = 1;
+    rig.put(kKey, reals({2}));
+    // Seen while something else is put right.
+    rig.kernel.held[kKey].real.erase(real(1));
+    rig.kernel.held[kKey].real[real(3)] = {1, true, 0};
+    rig.put(kKey, reals({2, 3}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, rig.writer->draining());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.warnings());
+    rig.connections(kKey, 3) = 1;
+    rig.put(kKey, reals({2}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.writer->draining());
+    rig.kernel.held.erase(kKey);
+    rig.writer->refresh();
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, rig.writer->draining());
+    CPPUNIT_ASSERT(!std::filesystem::exists(rig.file()));
+  }
+
+  void writes_once_a_call_and_only_changes() {
+    ServerRig rig(WhenRemoved::kDrain, true);
+    begin(rig);
+    const auto inode = [&] {
+      struct stat facts{};
+      CPPUNIT_ASSERT_EQUAL(0, ::stat(rig.file().c_str(), &facts));
+      return std::pair(facts.st_ino, facts.st_mtim.tv_nsec);
+    };
+    const auto before = inode();
+    rig.put(kKey, reals({2, 3}));
+    rig.writer->tick();
+    rig.writer->refresh();
+    CPPUNIT_ASSERT(before == inode());
+    CPPUNIT_ASSERT(!std::filesystem::exists(rig.file() + ".new"));
+  }
+
+  void leaves_damaged_lines_out() {
+    ServerRig rig(WhenRemoved::kDrain, true);
+    begin(rig);
+    const std::string good = rig.read_file();
+    std::ofstream(rig.file()) << "\x01\x02\n" << good << "10.96.0.10:80/TCP 10.1.0.2:8080\n10.96.0.10:80/TCP x 5\n"
+                              << "10.96.0.10:80/ICMP 10.1.0.2:8080 5\n10.96.0.10:99999/TCP 10.1.0.2:8080 5\n"
+                              << "10.96.0.10:80/TCP 10.1.0.2:8080 -5\n[fd00::1]:80/TCP [fd00::2]:80 5\n10.96.0.10:80/T";
+    rig.pass(seconds(29));
+    rig.restart();
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.warnings());
+    CPPUNIT_ASSERT(rig.host.lines.back().second.find("8 damaged lines in " + rig.file()) != std::string::npos);
+    rig.put(kKey, reals({2}));
+    rig.writer->tick();
+    CPPUNIT_ASSERT_EQUAL(0, rig.weight(kKey, 1));
+    rig.pass(seconds(1));
+    rig.writer->tick();
+    CPPUNIT_ASSERT_EQUAL(-1, rig.weight(kKey, 1));
+  }
+
+  void survives_a_file_that_is_none() {
+    ServerRig rig(WhenRemoved::kDrain, true);
+    begin(rig);
+    std::filesystem::remove(rig.file());
+    std::filesystem::create_directory(rig.file());
+    rig.restart();
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.warnings());
+    rig.put(kKey, reals({2}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.writer->draining());
+  }
+
+  void says_once_that_it_cannot_write() {
+    ServerRig rig(WhenRemoved::kDrain, true);
+    rig.options.state_dir += "/missing";
+    rig.restart();
+    begin(rig);
+    rig.connections(kKey, 2) = 5;
+    rig.put(kKey, reals({}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig.writer->draining());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.warnings());
+    CPPUNIT_ASSERT(rig.host.lines.back().second.find("cannot create") == 0);
+  }
+
+  void families_have_files_of_their_own() {
+    ServerRig rig(WhenRemoved::kDrain, true);
+    const abi::Family six = abi::Family::kIpv6;
+    const SavedDrain drain{{*sdk::parse_address("fd00::a", six), 80, abi::Protocol::kTcp},
+                           {*sdk::parse_address("fd00::1:2", six), 8080},
+                           1'800'000'000};
+    DrainFile(rig.options.state_dir, six, sdk::Logger(nullptr)).save({drain});
+    begin(rig);
+    const auto loaded = DrainFile(rig.options.state_dir, six, sdk::Logger(nullptr)).load();
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, loaded.size());
+    CPPUNIT_ASSERT(loaded[0].server == drain.server && loaded[0].real == drain.real);
+    CPPUNIT_ASSERT_EQUAL(drain.deadline, loaded[0].deadline);
+    CPPUNIT_ASSERT(rig.read_file().find("fd00") == std::string::npos);
+  }
+
+ private:
+  // Two real servers; the first, which has three connections, is not wanted any more.
+  static void begin(ServerRig& rig) {
+    rig.put(kKey, reals({1, 2}));
+    rig.connections(kKey, 1) = 3;
+    rig.put(kKey, reals({2}));
+  }
+};
+CPPUNIT_TEST_SUITE_REGISTRATION(DrainsTest);
+
+}  // namespace
+}  // namespace sluice::ipvs

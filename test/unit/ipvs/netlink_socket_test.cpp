@@ -1,0 +1,262 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/common/netlink/socket.hpp"
+
+#include <cppunit/extensions/HelperMacros.h>
+#include <linux/rtnetlink.h>
+#include <netlink/attr.h>
+#include <netlink/msg.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "plugins/common/netlink/error.hpp"
+#include "plugins/ipvs/servers/ipvs_codec.hpp"
+#include "plugins/ipvs/servers/netlink_servers.hpp"
+#include "test/unit/ipvs/ipvs_wire.hpp"
+
+namespace sluice::ipvs {
+namespace {
+
+using netlink::Socket;
+using Items = std::deque<WireItem>;
+constexpr std::chrono::milliseconds kShort{1};
+
+ServerKey key_of(std::uint16_t port) { return {*sdk::parse_address("10.0.0.1", abi::Family::kIpv4), port, abi::Protocol::kTcp}; }
+
+ServerCommand add(std::uint16_t port) {
+  ServerCommand command;
+  command.kind = ServerCommandKind::kAddServer;
+  command.server.key = key_of(port);
+  command.server.scheduler = "rr";
+  return command;
+}
+
+abi::Code code_when(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const sdk::Failure& failure) {
+    return failure.code();
+  }
+  return abi::Code::kOk;
+}
+
+class NetlinkSocketTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(NetlinkSocketTest);
+  CPPUNIT_TEST(maps_an_errno_to_what_the_caller_should_do);
+  CPPUNIT_TEST(tells_what_became_of_each_request_of_a_batch);
+  CPPUNIT_TEST(sends_batches_in_windows);
+  CPPUNIT_TEST(takes_no_message_of_somebody_else_for_an_answer);
+  CPPUNIT_TEST(does_not_know_when_an_answer_is_missing);
+  CPPUNIT_TEST(does_not_know_when_answers_were_lost_or_cut_off);
+  CPPUNIT_TEST(opens_its_wire_again_after_each_failure);
+  CPPUNIT_TEST(goes_on_receiving_after_a_signal);
+  CPPUNIT_TEST(repeats_a_dump_that_was_broken);
+  CPPUNIT_TEST(gives_a_dump_up_that_is_always_broken);
+  CPPUNIT_TEST(returns_what_a_dump_was_refused_with);
+  CPPUNIT_TEST(makes_room_for_a_large_answer);
+  CPPUNIT_TEST(keeps_the_reason_in_words);
+  CPPUNIT_TEST(talks_to_the_kernel_of_this_machine);
+  CPPUNIT_TEST_SUITE_END();
+
+ public:
+  void maps_an_errno_to_what_the_caller_should_do() {
+    for (const int error : {ENOBUFS, ENOMEM, EAGAIN, EINTR, EBUSY}) {
+      CPPUNIT_ASSERT(netlink::code_of(error) == abi::Code::kRetry);
+    }
+    CPPUNIT_ASSERT(netlink::code_of(EPERM) == abi::Code::kDenied);
+    CPPUNIT_ASSERT(netlink::code_of(EACCES) == abi::Code::kDenied);
+    CPPUNIT_ASSERT(netlink::code_of(EAFNOSUPPORT) == abi::Code::kUnsupported);
+    CPPUNIT_ASSERT(netlink::code_of(EINVAL) == abi::Code::kKernel);
+    try {
+      netlink::fail(EPERM, "IPVS", "cannot read");
+    } catch (const sdk::Failure& failure) {
+      CPPUNIT_ASSERT_EQUAL(
+          std::string("cannot read: Operation not permitted (EPERM); run it with the capability CAP_NET_ADMIN"),
+          std::string(failure.what()));
+      CPPUNIT_ASSERT_EQUAL(EPERM, failure.os_errno());
+    }
+  }
+
+  void tells_what_became_of_each_request_of_a_batch() {
+    NetlinkServers servers(abi::Family::kIpv4, line_.opener(), kShort);
+    std::vector<ServerCommand> commands;
+    for (std::uint16_t i = 1; i <= 300; ++i) commands.push_back(add(i % 7 == 0 ? i - 1 : i));
+    const std::vector<int> results = servers.execute(commands);
+    CPPUNIT_ASSERT_EQUAL(commands.size(), results.size());
+    for (std::size_t i = 1; i <= 300; ++i) CPPUNIT_ASSERT_EQUAL(i % 7 == 0 ? EEXIST : 0, results[i - 1]);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{300 - 300 / 7}, line_.kernel.held.size());
+  }
+
+  void sends_batches_in_windows() {
+    NetlinkServers servers(abi::Family::kIpv4, line_.opener(), kShort);
+    std::vector<ServerCommand> commands;
+    for (std::uint16_t i = 0; i < 1000; ++i) commands.push_back(add(i));
+    servers.execute(commands);
+    CPPUNIT_ASSERT(line_.most_requests <= Socket::kWindow);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{1 + (1000 + Socket::kWindow - 1) / Socket::kWindow}, line_.datagrams);
+  }
+
+  void takes_no_message_of_somebody_else_for_an_answer() {
+    line_.spoil = [](Items& items) {
+      if (items.empty()) return;
+      const std::uint32_t sequence = first_message(items.front().bytes)->nlmsg_seq;
+      std::string late = acknowledgement(sequence - 1, EINVAL);
+      std::string foreign = acknowledgement(sequence, EINVAL);
+      first_message(foreign)->nlmsg_pid = kWirePort + 1;
+      std::string notification = acknowledgement(0, EINVAL);
+      // One in a datagram of its own, two in front of the answer.
+      items.front().bytes = foreign + notification + items.front().bytes;
+      items.push_front({late, 0});
+    };
+    NetlinkServers servers(abi::Family::kIpv4, line_.opener(), kShort);
+    CPPUNIT_ASSERT_EQUAL(0, servers.execute({add(80)}).front());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, servers.servers().size());
+  }
+
+  void does_not_know_when_an_answer_is_missing() {
+    NetlinkServers servers(abi::Family::kIpv4, line_.opener(), kShort);
+    servers.servers();
+    line_.spoil = [](Items& items) { items.pop_back(); };
+    CPPUNIT_ASSERT(abi::Code::kRetry == code_when([&] { servers.execute({add(80), add(81)}); }));
+    line_.spoil = [](Items& items) { first_message(items.front().bytes)->nlmsg_seq += 1000; };
+    CPPUNIT_ASSERT(abi::Code::kRetry == code_when([&] { servers.execute({add(82)}); }));
+  }
+
+  void does_not_know_when_answers_were_lost_or_cut_off() {
+    NetlinkServers servers(abi::Family::kIpv4, line_.opener(), kShort);
+    servers.servers();
+    const std::vector<std::function<void(Items&)>> faults = {
+        [](Items& items) { items.push_front({{}, ENOBUFS}); },
+        [](Items& items) { items.back().bytes.resize(items.back().bytes.size() - 8); },
+        [](Items& items) { items.back().bytes.resize(5); },
+        [](Items& items) { items.back().bytes.clear(); },
+        [](Items& items) { first_message(items.front().bytes)->nlmsg_len = 0xFFFFFF; },
+        [](Items& items) { first_message(items.front().bytes)->nlmsg_len = 3; },
+    };
+    for (const auto& fault : faults) {
+      line_.spoil = fault;
+      CPPUNIT_ASSERT(abi::Code::kRetry == code_when([&] { servers.execute({add(80)}); }));
+    }
+    line_.spoil = nullptr;
+    CPPUNIT_ASSERT_EQUAL(EEXIST, servers.execute({add(80)}).front());
+  }
+
+  void opens_its_wire_again_after_each_failure() {
+    NetlinkServers servers(abi::Family::kIpv4, line_.opener(), kShort);
+    servers.servers();
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{1}, line_.opened);
+    line_.send_error = ENOBUFS;
+    CPPUNIT_ASSERT(abi::Code::kRetry == code_when([&] { servers.execute({add(80)}); }));
+    CPPUNIT_ASSERT_EQUAL(0, servers.execute({add(80)}).front());
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{2}, line_.opened);
+  }
+
+  void goes_on_receiving_after_a_signal() {
+    line_.spoil = [](Items& items) { items.push_front({{}, EINTR}); };
+    NetlinkServers servers(abi::Family::kIpv4, line_.opener(), kShort);
+    CPPUNIT_ASSERT_EQUAL(0, servers.execute({add(80)}).front());
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{1}, line_.opened);
+  }
+
+  void repeats_a_dump_that_was_broken() {
+    NetlinkServers servers(abi::Family::kIpv4, line_.opener(), kShort);
+    for (std::uint16_t i = 0; i < 20; ++i) servers.execute({add(i)});
+    const std::vector<std::function<void(Items&)>> faults = {
+        [](Items& items) { items.pop_back(); },                                      // no end
+        [](Items& items) { items.erase(items.begin() + 3, items.end()); },           // the end and more
+        [](Items& items) { items[2] = {{}, ENOBUFS}; },                              // lost
+        [](Items& items) { items[1].bytes.resize(items[1].bytes.size() / 2); },      // a short read
+        [](Items& items) { first_message(items[1].bytes)->nlmsg_flags |= NLM_F_DUMP_INTR; },
+        [](Items& items) { items.back().bytes = done(first_message(items.back().bytes)->nlmsg_seq, EINTR); },
+        [](Items& items) { items[1].bytes = acknowledgement(first_message(items[1].bytes)->nlmsg_seq, EBUSY); },
+        [](Items& items) {
+          first_message(items[1].bytes)->nlmsg_type = NLMSG_OVERRUN;
+        },
+    };
+    for (std::size_t i = 0; i < faults.size(); ++i) {
+      line_.spoil = [&, once = true](Items& items) mutable {
+        if (std::exchange(once, false)) faults[i](items);
+      };
+      const std::uint64_t dumps = line_.kernel.server_dumps;
+      const std::uint64_t opened = line_.opened;
+      // Each is there once: what the broken one brought is forgotten.
+      CPPUNIT_ASSERT_EQUAL_MESSAGE(std::to_string(i), std::size_t{20}, servers.servers().size());
+      CPPUNIT_ASSERT_EQUAL_MESSAGE(std::to_string(i), dumps + 2, line_.kernel.server_dumps);
+      // To a socket whose dump has not ended, the kernel says EBUSY.
+      CPPUNIT_ASSERT_EQUAL_MESSAGE(std::to_string(i), opened + 1, line_.opened);
+    }
+  }
+
+  void gives_a_dump_up_that_is_always_broken() {
+    NetlinkServers servers(abi::Family::kIpv4, line_.opener(), kShort);
+    servers.execute({add(80)});
+    std::uint64_t dumps = line_.kernel.server_dumps;
+    line_.spoil = [](Items& items) { first_message(items.front().bytes)->nlmsg_flags |= NLM_F_DUMP_INTR; };
+    CPPUNIT_ASSERT(abi::Code::kRetry == code_when([&] { servers.servers(); }));
+    CPPUNIT_ASSERT_EQUAL(dumps + Socket::kTries, line_.kernel.server_dumps);
+    // Silence costs time: not as often.
+    dumps = line_.kernel.server_dumps;
+    line_.spoil = [](Items& items) { items.clear(); };
+    CPPUNIT_ASSERT(abi::Code::kRetry == code_when([&] { servers.servers(); }));
+    CPPUNIT_ASSERT_EQUAL(dumps + 2, line_.kernel.server_dumps);
+  }
+
+  void returns_what_a_dump_was_refused_with() {
+    NetlinkServers servers(abi::Family::kIpv4, line_.opener(), kShort);
+    servers.servers();
+    line_.spoil = [](Items& items) {
+      const std::uint32_t sequence = first_message(items.front().bytes)->nlmsg_seq;
+      items = {{acknowledgement(sequence, EPERM), 0}};
+    };
+    CPPUNIT_ASSERT(abi::Code::kDenied == code_when([&] { servers.servers(); }));
+    CPPUNIT_ASSERT(abi::Code::kDenied == code_when([&] { servers.real_servers(key_of(80)); }));
+  }
+
+  void makes_room_for_a_large_answer() {
+    NetlinkServers servers(abi::Family::kIpv4, line_.opener(), kShort);
+    std::vector<ServerCommand> commands;
+    for (std::uint16_t i = 0; i < 1500; ++i) commands.push_back(add(i));
+    servers.execute(commands);
+    line_.in_datagram = 2000;  // some 200 KiB at once
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1500}, servers.servers().size());
+  }
+
+  void keeps_the_reason_in_words() {
+    Socket socket(line_.opener(), "IPVS", kShort);
+    line_.spoil = [](Items& items) {
+      const std::uint32_t sequence = first_message(items.front().bytes)->nlmsg_seq;
+      items = {{acknowledgement(sequence, EINVAL, "Unknown attribute"), 0}};
+    };
+    CPPUNIT_ASSERT_EQUAL(EINVAL, socket.request(encode(line_.id, add(80), abi::Family::kIpv4)));
+    CPPUNIT_ASSERT_EQUAL(std::string("Unknown attribute"), socket.reason());
+  }
+
+  // The same layer on a true socket: every network namespace has a loopback link.
+  void talks_to_the_kernel_of_this_machine() {
+    Socket socket(NETLINK_ROUTE, "the kernel's links");
+    const ifinfomsg header{};
+    std::size_t links = 0;
+    CPPUNIT_ASSERT_EQUAL(0, socket.dump(
+                                netlink::make_message(RTM_GETLINK, 0, header), [&] { links = 0; },
+                                [&](nlmsghdr* message) { links += message->nlmsg_type == RTM_NEWLINK ? 1 : 0; }));
+    CPPUNIT_ASSERT(links >= 1);
+    ifinfomsg loopback{};
+    loopback.ifi_index = 1;
+    CPPUNIT_ASSERT_EQUAL(0, socket.request(netlink::make_message(RTM_GETLINK, 0, loopback)));
+    const std::vector<int> results = socket.batch(500, [&](std::size_t i) {
+      ifinfomsg link{};
+      link.ifi_index = i % 8 == 0 ? 1 : 1'000'000;
+      return netlink::make_message(RTM_GETLINK, 0, link);
+    });
+    for (std::size_t i = 0; i < results.size(); ++i) CPPUNIT_ASSERT_EQUAL(i % 8 == 0 ? 0 : ENODEV, results[i]);
+  }
+
+ private:
+  IpvsLine line_;
+};
+CPPUNIT_TEST_SUITE_REGISTRATION(NetlinkSocketTest);
+
+}  // namespace
+}  // namespace sluice::ipvs

@@ -1,0 +1,489 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/ipvs/servers/server_writer.hpp"
+
+#include <cppunit/extensions/HelperMacros.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "test/unit/ipvs/server_rig.hpp"
+
+namespace sluice::ipvs {
+namespace {
+
+const ServerKey kKey = server_key("10.96.0.10");
+const ServerKey kUdp = server_key("10.96.0.10", 53, abi::Protocol::kUdp);
+
+class ServerWriterTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(ServerWriterTest);
+  CPPUNIT_TEST(adds_what_is_missing);
+  CPPUNIT_TEST(writes_nothing_when_all_is_as_wanted);
+  CPPUNIT_TEST(edits_attributes_in_place);
+  CPPUNIT_TEST(gives_a_wanted_one_its_weight_after_a_restart);
+  CPPUNIT_TEST(takes_a_draining_one_back_with_its_connections);
+  CPPUNIT_TEST(leaves_a_draining_one_alone);
+  CPPUNIT_TEST(removes_at_once_what_has_no_connections);
+  CPPUNIT_TEST(removes_udp_and_sctp_at_once);
+  CPPUNIT_TEST(adds_before_it_removes);
+  CPPUNIT_TEST(changes_the_way_of_forwarding);
+  CPPUNIT_TEST(removes_servers_without_grace);
+  CPPUNIT_TEST(cost_is_that_of_the_change);
+  CPPUNIT_TEST(shares_lists_of_real_servers);
+  CPPUNIT_TEST(puts_right_what_others_changed);
+  CPPUNIT_TEST(gives_up_against_another_writer);
+  CPPUNIT_TEST(treats_what_is_gone_already_as_done);
+  CPPUNIT_TEST(names_a_missing_scheduler_and_asks_for_it_once);
+  CPPUNIT_TEST(keeps_what_is_there_when_a_new_scheduler_is_missing);
+  CPPUNIT_TEST(refuses_one_real_server_alone);
+  CPPUNIT_TEST(shortage_and_privilege_are_not_of_one_object);
+  CPPUNIT_TEST(after_a_broken_call_a_refresh_puts_all_right);
+  CPPUNIT_TEST(finds_damage);
+  CPPUNIT_TEST(foreign_servers_are_no_damage);
+  CPPUNIT_TEST(a_dump_that_misses_or_doubles_one_is_no_damage);
+  CPPUNIT_TEST(goes_round_all_servers_in_bounded_looks);
+  CPPUNIT_TEST(quiesces_and_comes_back);
+  CPPUNIT_TEST_SUITE_END();
+
+ public:
+  void adds_what_is_missing() {
+    CPPUNIT_ASSERT(rig_.put(kKey, reals({1, 2})).refused.empty());
+    CPPUNIT_ASSERT_EQUAL(1, rig_.weight(kKey, 1));
+    CPPUNIT_ASSERT_EQUAL(1, rig_.weight(kKey, 2));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig_.writer->servers());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig_.writer->real_servers());
+    CPPUNIT_ASSERT(rig_.put(kUdp, nullptr).refused.empty());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, rig_.kernel.held[kUdp].real.size());
+    CPPUNIT_ASSERT(rig_.writer->held() == (std::vector<ServerKey>{kUdp, kKey}));
+  }
+
+  void writes_nothing_when_all_is_as_wanted() {
+    rig_.put(kKey, reals({1, 2}));
+    rig_.restart();
+    const std::uint64_t messages = rig_.writer->messages();
+    const std::uint64_t dumps = rig_.kernel.dumps();
+    rig_.put(kKey, reals({1, 2}));
+    rig_.writer->tick();
+    CPPUNIT_ASSERT_EQUAL(messages, rig_.writer->messages());
+    CPPUNIT_ASSERT_EQUAL(dumps, rig_.kernel.dumps());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig_.writer->servers());
+  }
+
+  void edits_attributes_in_place() {
+    rig_.put(kKey, reals({1}));
+    rig_.connections(kKey, 1) = 5;
+    WantedServer server = wanted(kKey, reals({1}));
+    server.server.scheduler = "mh";
+    server.server.flags = kPersistent | kSchedulerPort;
+    server.server.persistence_seconds = 10800;
+    rig_.kernel.log.clear();
+    rig_.writer->put({server});
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig_.kernel.log.size());
+    CPPUNIT_ASSERT(rig_.kernel.held[kKey].attributes.same_attributes(server.server));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{5}, rig_.connections(kKey, 1));
+  }
+
+  void gives_a_wanted_one_its_weight_after_a_restart() {
+    rig_.put(kKey, reals({1, 2}));
+    rig_.kernel.find(kKey, real(1))->weight = 0;
+    rig_.kernel.find(kKey, real(2))->weight = 100;
+    rig_.connections(kKey, 1) = 3;
+    rig_.restart();
+    rig_.put(kKey, reals({1, 2}));
+    CPPUNIT_ASSERT_EQUAL(1, rig_.weight(kKey, 1));
+    CPPUNIT_ASSERT_EQUAL(1, rig_.weight(kKey, 2));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, rig_.kernel.cut);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, rig_.writer->draining());
+  }
+
+  void takes_a_draining_one_back_with_its_connections() {
+    rig_.put(kKey, reals({1, 2}));
+    rig_.connections(kKey, 1) = 3;
+    rig_.put(kKey, reals({2}));
+    CPPUNIT_ASSERT_EQUAL(0, rig_.weight(kKey, 1));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig_.writer->draining());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig_.writer->real_servers());
+    rig_.put(kKey, reals({1, 2}));
+    CPPUNIT_ASSERT_EQUAL(1, rig_.weight(kKey, 1));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{3}, rig_.connections(kKey, 1));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, rig_.kernel.cut);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, rig_.writer->draining());
+    rig_.connections(kKey, 1) = 0;
+    rig_.writer->tick();
+    CPPUNIT_ASSERT_EQUAL(1, rig_.weight(kKey, 1));
+  }
+
+  void leaves_a_draining_one_alone() {
+    rig_.put(kKey, reals({1, 2}));
+    rig_.connections(kKey, 1) = 3;
+    rig_.put(kKey, reals({2}));
+    const std::uint64_t messages = rig_.writer->messages();
+    rig_.put(kKey, reals({2}));
+    rig_.writer->tick();
+    CPPUNIT_ASSERT_EQUAL(messages, rig_.writer->messages());
+    rig_.put(kKey, reals({2, 3}));
+    CPPUNIT_ASSERT_EQUAL(messages + 1, rig_.writer->messages());
+    rig_.connections(kKey, 1) = 0;
+    rig_.writer->tick();
+    CPPUNIT_ASSERT_EQUAL(-1, rig_.weight(kKey, 1));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, rig_.writer->draining());
+    const std::uint64_t dumps = rig_.kernel.dumps();
+    rig_.writer->tick();
+    CPPUNIT_ASSERT_EQUAL(dumps, rig_.kernel.dumps());
+  }
+
+  // First weight 0, then the look: a connection that comes between look and removal would be cut.
+  void removes_at_once_what_has_no_connections() {
+    rig_.put(kKey, reals({1, 2}));
+    rig_.kernel.log.clear();
+    rig_.put(kKey, reals({2}));
+    CPPUNIT_ASSERT_EQUAL(-1, rig_.weight(kKey, 1));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig_.kernel.log.size());
+    CPPUNIT_ASSERT(rig_.kernel.log[0].kind == ServerCommandKind::kEditReal && rig_.kernel.log[0].weight == 0);
+    CPPUNIT_ASSERT(rig_.kernel.log[1].kind == ServerCommandKind::kDeleteReal);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig_.writer->real_servers());
+  }
+
+  void removes_udp_and_sctp_at_once() {
+    for (const abi::Protocol protocol : {abi::Protocol::kUdp, abi::Protocol::kSctp}) {
+      const ServerKey key = server_key("10.96.0.11", 53, protocol);
+      rig_.put(key, reals({1, 2}));
+      rig_.connections(key, 1) = 3;
+      rig_.put(key, reals({2}));
+      CPPUNIT_ASSERT_EQUAL(-1, rig_.weight(key, 1));
+    }
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, rig_.writer->draining());
+  }
+
+  void adds_before_it_removes() {
+    rig_.put(kUdp, reals({1, 2, 3}));
+    std::size_t least = 99;
+    rig_.kernel.meddle = [&](const ServerCommand& command) {
+      least = std::min(least, rig_.kernel.held[command.server.key].real.size());
+    };
+    rig_.put(kUdp, reals({4, 5, 6}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{3}, rig_.kernel.held[kUdp].real.size());
+    CPPUNIT_ASSERT(least >= 3);
+  }
+
+  void changes_the_way_of_forwarding() {
+    rig_.put(kKey, reals({1}));
+    rig_.kernel.find(kKey, real(1))->masquerades = false;
+    rig_.writer->refresh();
+    rig_.put(kKey, reals({1}));
+    CPPUNIT_ASSERT(rig_.kernel.find(kKey, real(1))->masquerades);
+  }
+
+  void removes_servers_without_grace() {
+    rig_.put(kKey, reals({1}));
+    rig_.put(kUdp, reals({1}));
+    rig_.connections(kKey, 1) = 3;
+    rig_.put(kKey, nullptr);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig_.writer->draining());
+    rig_.kernel.held.erase(kUdp);  // by another program
+    rig_.writer->remove({kKey, kUdp, server_key("10.96.7.7")});
+    CPPUNIT_ASSERT(rig_.kernel.held.empty());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, rig_.writer->draining());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, rig_.writer->servers());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, rig_.writer->real_servers());
+    CPPUNIT_ASSERT(rig_.writer->held().empty());
+  }
+
+  void cost_is_that_of_the_change() {
+    std::vector<WantedServer> all;
+    for (unsigned i = 0; i < 2000; ++i) {
+      all.push_back(wanted(server_key("10.97." + std::to_string(i / 250) + "." + std::to_string(i % 250 + 1)),
+                           reals({1, 2, 3})));
+    }
+    rig_.writer->put(all);
+    const std::uint64_t messages = rig_.writer->messages();
+    const std::uint64_t dumps = rig_.kernel.dumps();
+    rig_.writer->put({wanted(all[700].server.key, reals({1, 2, 3, 4}))});
+    CPPUNIT_ASSERT_EQUAL(messages + 1, rig_.writer->messages());
+    CPPUNIT_ASSERT_EQUAL(dumps, rig_.kernel.dumps());
+    rig_.writer->put({wanted(all[700].server.key, reals({1, 2, 4}))});
+    CPPUNIT_ASSERT_EQUAL(messages + 3, rig_.writer->messages());
+    CPPUNIT_ASSERT_EQUAL(dumps + 1, rig_.kernel.dumps());  // of that one alone
+    rig_.kernel.held.erase(all[5].server.key);
+    rig_.writer->refresh();
+    rig_.writer->put(all);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2000}, rig_.kernel.held.size());
+    // One that was gone with three, and one that has another real server than is wanted.
+    CPPUNIT_ASSERT_EQUAL(messages + 3 + 4 + 3, rig_.writer->messages());
+  }
+
+  void shares_lists_of_real_servers() {
+    const RealServers list = reals({1, 2, 3});
+    std::vector<WantedServer> all;
+    for (unsigned i = 1; i < 100; ++i) all.push_back(wanted(server_key("10.97.0." + std::to_string(i)), list));
+    rig_.writer->put(all);
+    CPPUNIT_ASSERT_EQUAL(199L, list.use_count());
+    // Also what was read, once it is known to be the same.
+    rig_.restart();
+    CPPUNIT_ASSERT_EQUAL(100L, list.use_count());
+    rig_.writer->put(all);
+    CPPUNIT_ASSERT_EQUAL(199L, list.use_count());
+    rig_.writer->refresh();
+    CPPUNIT_ASSERT_EQUAL(199L, list.use_count());
+  }
+
+  void puts_right_what_others_changed() {
+    const std::vector<std::function<void()>> spoilers = {
+        [&] { rig_.kernel.held.clear(); },
+        [&] { rig_.kernel.held[kKey].real.erase(real(2)); },
+        [&] { rig_.kernel.held[kKey].real[real(9)] = {5, true, 2}; },
+        [&] { rig_.kernel.held[kKey].real[real(3)] = {7, true, 0}; },
+        [&] { rig_.kernel.held[kKey].real.clear(); },
+    };
+    for (std::size_t i = 0; i < spoilers.size(); ++i) {
+      rig_.kernel.held.clear();
+      rig_.host.lines.clear();
+      rig_.restart();
+      WantedServer server = wanted(kKey, reals({1, 2}));
+      rig_.writer->put({server, wanted(kUdp, reals({1}))});
+      spoilers[i]();
+      // The change touches what was spoilt.
+      server.real = reals({1, 3});
+      server.server.flags = kPersistent;
+      server.server.persistence_seconds = 60;
+      const auto outcome = rig_.writer->put({server, wanted(kUdp, reals({1, 2}))});
+      CPPUNIT_ASSERT(outcome.refused.empty());
+      if (i == 2 || i == 4) {
+        // Nothing of this change met it; the next look does.
+        CPPUNIT_ASSERT(rig_.writer->find_damage().has_value());
+        rig_.writer->refresh();
+        rig_.writer->put({server, wanted(kUdp, reals({1, 2}))});
+        if (i == 2) {
+          CPPUNIT_ASSERT_EQUAL(0, rig_.weight(kKey, 9));
+          rig_.connections(kKey, 9) = 0;
+          rig_.writer->tick();
+        }
+      }
+      const std::string label = std::to_string(i);
+      CPPUNIT_ASSERT_EQUAL_MESSAGE(label, std::size_t{2}, rig_.kernel.held[kKey].real.size());
+      CPPUNIT_ASSERT_EQUAL_MESSAGE(label, 1, rig_.weight(kKey, 1));
+      CPPUNIT_ASSERT_EQUAL_MESSAGE(label, 1, rig_.weight(kKey, 3));
+      CPPUNIT_ASSERT_EQUAL_MESSAGE(label, 60u, rig_.kernel.held[kKey].attributes.persistence_seconds);
+      CPPUNIT_ASSERT_EQUAL_MESSAGE(label, std::size_t{2}, rig_.kernel.held[kUdp].real.size());
+      CPPUNIT_ASSERT(!rig_.writer->find_damage());
+      CPPUNIT_ASSERT_EQUAL_MESSAGE(label, std::size_t{i == 0 || i == 3 ? 1u : 0u}, rig_.warnings());
+    }
+  }
+
+  void gives_up_against_another_writer() {
+    rig_.kernel.meddle = [&](const ServerCommand& command) {
+      if (command.kind == ServerCommandKind::kAddReal) rig_.kernel.held.erase(kKey);
+    };
+    const auto outcome = rig_.put(kKey, reals({1}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, outcome.refused.size());
+    CPPUNIT_ASSERT(outcome.refused.begin()->second.find("10.96.0.10:80/TCP is changed by another program") !=
+                   std::string::npos);
+    rig_.kernel.meddle = nullptr;
+    rig_.writer->refresh();
+    CPPUNIT_ASSERT(rig_.put(kKey, reals({1})).refused.empty());
+    CPPUNIT_ASSERT_EQUAL(1, rig_.weight(kKey, 1));
+  }
+
+  void treats_what_is_gone_already_as_done() {
+    rig_.put(kKey, reals({1, 2}));
+    rig_.kernel.held[kKey].real.erase(real(1));
+    rig_.put(kKey, reals({2}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig_.kernel.held[kKey].real.size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, rig_.writer->draining());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, rig_.warnings());
+  }
+
+  void names_a_missing_scheduler_and_asks_for_it_once() {
+    std::vector<WantedServer> all;
+    for (unsigned i = 1; i < 200; ++i) {
+      all.push_back(wanted(server_key("10.97.0." + std::to_string(i)), reals({1, 2}), "shop/s" + std::to_string(i)));
+      all.back().server.scheduler = "fo";
+    }
+    const auto outcome = rig_.writer->put(all);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{199}, outcome.refused.size());
+    CPPUNIT_ASSERT_EQUAL(std::string("cannot add virtual server 10.97.0.7:80/TCP: No such file or directory (ENOENT); this "
+                                     "kernel has no scheduler 'fo': load the module ip_vs_fo (modprobe ip_vs_fo) or set "
+                                     "another scheduler"),
+                         outcome.refused.at("shop/s7"));
+    // Each of them would start modprobe.
+    const auto asked = std::count_if(rig_.kernel.log.begin(), rig_.kernel.log.end(), [](const ServerCommand& command) {
+      return command.kind == ServerCommandKind::kAddServer;
+    });
+    CPPUNIT_ASSERT_EQUAL(std::ptrdiff_t{1}, asked);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, rig_.writer->servers());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, rig_.warnings());
+    rig_.kernel.schedulers.insert("fo");
+    CPPUNIT_ASSERT(rig_.writer->put(all).refused.empty());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{199}, rig_.writer->servers());
+  }
+
+  void keeps_what_is_there_when_a_new_scheduler_is_missing() {
+    const ServerKey other = server_key("10.96.0.12");
+    rig_.writer->put({wanted(kKey, reals({1})), wanted(other, reals({1}), "shop/other")});
+    std::vector<WantedServer> all{wanted(kKey, reals({2})), wanted(other, reals({2}), "shop/other")};
+    for (WantedServer& server : all) server.server.scheduler = "fo";
+    const auto outcome = rig_.writer->put(all);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, outcome.refused.size());
+    for (const ServerKey& key : {kKey, other}) {
+      CPPUNIT_ASSERT_EQUAL(std::string("rr"), rig_.kernel.held[key].attributes.scheduler);
+      CPPUNIT_ASSERT_EQUAL(1, rig_.weight(key, 2));
+      CPPUNIT_ASSERT_EQUAL(-1, rig_.weight(key, 1));
+    }
+    CPPUNIT_ASSERT(!rig_.writer->find_damage());
+  }
+
+  void refuses_one_real_server_alone() {
+    rig_.kernel.refuse = [](const ServerCommand& command) {
+      return command.kind == ServerCommandKind::kAddReal && command.real == real(2) ? EINVAL : 0;
+    };
+    const auto outcome = rig_.put(kKey, reals({1, 2, 3}));
+    CPPUNIT_ASSERT_EQUAL(std::string("cannot add real server 10.1.0.3:8080 of virtual server 10.96.0.10:80/TCP: Invalid "
+                                     "argument (EINVAL); IPVS takes unicast addresses only, in IPv6 none of one link"),
+                         outcome.refused.at("shop/cart:http"));
+    CPPUNIT_ASSERT_EQUAL(1, rig_.weight(kKey, 1));
+    CPPUNIT_ASSERT_EQUAL(1, rig_.weight(kKey, 3));
+    CPPUNIT_ASSERT(!rig_.writer->find_damage());
+    // It is tried again each time.
+    rig_.kernel.refuse = nullptr;
+    CPPUNIT_ASSERT(rig_.put(kKey, reals({1, 2, 3})).refused.empty());
+    CPPUNIT_ASSERT_EQUAL(1, rig_.weight(kKey, 2));
+  }
+
+  void shortage_and_privilege_are_not_of_one_object() {
+    for (const auto& [error, code] : {std::pair(ENOMEM, abi::Code::kRetry), std::pair(EPERM, abi::Code::kDenied)}) {
+      rig_.kernel.refuse = [error = error](const ServerCommand&) { return error; };
+      try {
+        rig_.put(kKey, reals({1}));
+        CPPUNIT_FAIL("nothing was thrown");
+      } catch (const sdk::Failure& failure) {
+        CPPUNIT_ASSERT(failure.code() == code);
+        CPPUNIT_ASSERT_EQUAL(std::string("10.96.0.10:80/TCP"), failure.object());
+      }
+    }
+  }
+
+  void after_a_broken_call_a_refresh_puts_all_right() {
+    std::vector<WantedServer> all;
+    for (unsigned i = 1; i < 50; ++i) all.push_back(wanted(server_key("10.97.0." + std::to_string(i)), reals({1, 2, i + 5})));
+    for (long after = 0; after < 190; after += 7) {
+      rig_.kernel.held.clear();
+      rig_.restart();
+      rig_.kernel.commands_left = after;
+      CPPUNIT_ASSERT_THROW(rig_.writer->put(all), sdk::Failure);
+      rig_.writer->refresh();
+      CPPUNIT_ASSERT(rig_.writer->put(all).refused.empty());
+      for (const WantedServer& server : all) {
+        CPPUNIT_ASSERT_EQUAL(std::size_t{3}, rig_.kernel.held[server.server.key].real.size());
+      }
+      CPPUNIT_ASSERT_EQUAL(std::size_t{0}, rig_.warnings());
+    }
+  }
+
+  void finds_damage() {
+    const auto damage_after = [&](const std::function<void(FakeServerKernel&)>& spoil) {
+      rig_.kernel.held.clear();
+      rig_.restart();
+      rig_.writer->put({wanted(kKey, reals({1, 2})), wanted(kUdp, reals({1}))});
+      CPPUNIT_ASSERT(!rig_.writer->find_damage());
+      spoil(rig_.kernel);
+      return rig_.writer->find_damage().value_or("nothing");
+    };
+    CPPUNIT_ASSERT_EQUAL(std::string("2 virtual servers (one is 10.96.0.10:53/UDP): each is gone"),
+                         damage_after([](FakeServerKernel& kernel) { kernel.held.clear(); }));
+    CPPUNIT_ASSERT_EQUAL(std::string("virtual server 10.96.0.10:80/TCP is gone"),
+                         damage_after([](FakeServerKernel& kernel) { kernel.held.erase(kKey); }));
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("virtual server 10.96.0.10:80/TCP has another scheduler, flags or timeout"),
+        damage_after([](FakeServerKernel& kernel) { kernel.held[kKey].attributes.persistence_seconds = 3; }));
+    CPPUNIT_ASSERT_EQUAL(std::string("real server 10.1.0.3:8080 of virtual server 10.96.0.10:80/TCP is gone"),
+                         damage_after([](FakeServerKernel& kernel) { kernel.held[kKey].real.erase(real(2)); }));
+    CPPUNIT_ASSERT_EQUAL(std::string("real server 10.1.0.3:8080 of virtual server 10.96.0.10:80/TCP has the weight 0"),
+                         damage_after([](FakeServerKernel& kernel) { kernel.find(kKey, real(2))->weight = 0; }));
+    CPPUNIT_ASSERT_EQUAL(std::string("real server 10.1.0.3:8080 of virtual server 10.96.0.10:80/TCP forwards in another way"),
+                         damage_after([](FakeServerKernel& kernel) { kernel.find(kKey, real(2))->masquerades = false; }));
+    CPPUNIT_ASSERT_EQUAL(std::string("real server 10.1.0.8:8080 of virtual server 10.96.0.10:80/TCP was added"),
+                         damage_after([](FakeServerKernel& kernel) { kernel.held[kKey].real[real(7)] = {}; }));
+  }
+
+  void foreign_servers_are_no_damage() {
+    const ServerKey foreign = server_key("192.0.2.1");
+    rig_.kernel.held[foreign] = {{foreign, "wlc", 0, 0}, {{real(1), {0, true, 0}}, {real(2), {3, false, 0}}}};
+    rig_.restart();
+    rig_.put(kKey, reals({1}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig_.writer->servers());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig_.writer->real_servers());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig_.writer->held().size());
+    rig_.kernel.held[foreign].real.clear();
+    CPPUNIT_ASSERT(!rig_.writer->find_damage());
+    rig_.kernel.held[foreign].real[real(1)] = {0, true, 0};
+    rig_.writer->tick();
+    // Its weightless real server is its owner's business.
+    CPPUNIT_ASSERT_EQUAL(0, rig_.weight(foreign, 1));
+    rig_.kernel.held.erase(foreign);
+    CPPUNIT_ASSERT(!rig_.writer->find_damage());
+  }
+
+  // As the kernel's dumps do while the other family's writer works.
+  void a_dump_that_misses_or_doubles_one_is_no_damage() {
+    rig_.writer->put({wanted(kKey, reals({1})), wanted(kUdp, reals({1}))});
+    rig_.kernel.spoil_servers = [once = true](std::vector<VirtualServer>& list) mutable {
+      if (std::exchange(once, false)) list.pop_back();
+    };
+    CPPUNIT_ASSERT(!rig_.writer->find_damage());
+    rig_.kernel.spoil_servers = [](std::vector<VirtualServer>& list) { list.push_back(list.front()); };
+    CPPUNIT_ASSERT(!rig_.writer->find_damage());
+    rig_.writer->refresh();
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig_.writer->servers());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig_.writer->real_servers());
+  }
+
+  void goes_round_all_servers_in_bounded_looks() {
+    std::vector<WantedServer> all;
+    for (unsigned i = 1; i <= 60; ++i) all.push_back(wanted(server_key("10.97.0." + std::to_string(i)), reals({1})));
+    // Time passes with each look at the clock: some four looks fit into one call.
+    std::uint64_t clock = 0;
+    rig_.writer = std::make_unique<ServerWriter>(
+        rig_.kernel, rig_.options, [&clock] { return clock += 50'000'000; }, sdk::Logger(&rig_.host));
+    rig_.writer->refresh();
+    rig_.writer->put(all);
+    rig_.kernel.held[all[41].server.key].real.clear();
+    unsigned calls = 1;
+    std::uint64_t most = 0;
+    for (;; ++calls) {
+      const std::uint64_t before = rig_.kernel.real_dumps;
+      if (rig_.writer->find_damage()) break;
+      most = std::max(most, rig_.kernel.real_dumps - before);
+      CPPUNIT_ASSERT(calls < 60);
+    }
+    CPPUNIT_ASSERT(most >= 2 && most <= 10);
+    CPPUNIT_ASSERT(calls > 4 && calls <= 21);
+  }
+
+  void quiesces_and_comes_back() {
+    rig_.writer->put({wanted(kKey, reals({1, 2})), wanted(kUdp, reals({1}))});
+    rig_.connections(kKey, 1) = 2;
+    CPPUNIT_ASSERT(!rig_.writer->quiesce({kKey, kUdp}));
+    CPPUNIT_ASSERT_EQUAL(0, rig_.weight(kKey, 1));
+    CPPUNIT_ASSERT_EQUAL(0, rig_.weight(kKey, 2));
+    CPPUNIT_ASSERT_EQUAL(0, rig_.weight(kUdp, 1));
+    const std::uint64_t messages = rig_.writer->messages();
+    rig_.writer->tick();  // removes none of them: they are wanted
+    CPPUNIT_ASSERT(!rig_.writer->find_damage());
+    rig_.connections(kKey, 1) = 0;
+    CPPUNIT_ASSERT(rig_.writer->quiesce({kKey, kUdp}));
+    CPPUNIT_ASSERT_EQUAL(messages, rig_.writer->messages());
+    rig_.writer->put({wanted(kKey, reals({1, 2})), wanted(kUdp, reals({1}))});
+    CPPUNIT_ASSERT_EQUAL(1, rig_.weight(kKey, 1));
+    CPPUNIT_ASSERT_EQUAL(1, rig_.weight(kUdp, 1));
+    CPPUNIT_ASSERT(!rig_.writer->find_damage());
+  }
+
+ private:
+  ServerRig rig_;
+};
+CPPUNIT_TEST_SUITE_REGISTRATION(ServerWriterTest);
+
+}  // namespace
+}  // namespace sluice::ipvs

@@ -1,0 +1,168 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The backend's own settings and kube-proxy's for its mode: values, refusals, documentation.
+#include "plugins/ipvs/settings.hpp"
+
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sluice/sdk/address.hpp"
+#include "sluice/sdk/error.hpp"
+
+namespace sluice::ipvs {
+namespace {
+
+using namespace std::chrono_literals;
+using Given = std::vector<std::pair<std::string, std::string>>;
+
+Settings read(const Given& given, abi::Family family = abi::Family::kIpv4) {
+  std::vector<abi::Option> options;
+  for (const auto& [key, value] : given) options.push_back({sdk::view(key), sdk::view(value)});
+  return read_settings(sdk::Options(sdk::array(options.data(), options.size())), family);
+}
+
+std::string refusal(const Given& given) {
+  try {
+    read(given);
+  } catch (const sdk::Failure& failure) {
+    CPPUNIT_ASSERT(failure.code() == abi::Code::kInvalid);
+    return failure.object() + ": " + failure.what();
+  }
+  return {};
+}
+
+class IpvsSettingsTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(IpvsSettingsTest);
+  CPPUNIT_TEST(without_options_defaults);
+  CPPUNIT_TEST(what_the_daemon_always_sends_is_the_default);
+  CPPUNIT_TEST(every_key_is_read);
+  CPPUNIT_TEST(seconds_are_rounded_up);
+  CPPUNIT_TEST(cidrs_of_this_family_are_kept);
+  CPPUNIT_TEST(values_out_of_range_are_refused);
+  CPPUNIT_TEST(unknown_keys_are_refused_by_name);
+  CPPUNIT_TEST(the_documentation_has_every_key_and_default);
+  CPPUNIT_TEST_SUITE_END();
+
+  static void check_defaults(const Settings& settings) {
+    CPPUNIT_ASSERT_EQUAL(std::string("rr"), settings.scheduler);
+    CPPUNIT_ASSERT(settings.exclude_cidrs.empty());
+    CPPUNIT_ASSERT(!settings.strict_arp);
+    CPPUNIT_ASSERT(settings.tcp_timeout == 0s && settings.tcp_fin_timeout == 0s && settings.udp_timeout == 0s);
+    CPPUNIT_ASSERT(settings.when_removed == WhenRemoved::kKeep);
+    CPPUNIT_ASSERT(settings.drain == 30s);
+  }
+
+  void without_options_defaults() { check_defaults(read({})); }
+
+  void what_the_daemon_always_sends_is_the_default() {
+    check_defaults(read({{"ipvs.scheduler", ""},
+                         {"ipvs.excludeCIDRs", ""},
+                         {"ipvs.strictARP", "false"},
+                         {"ipvs.tcpTimeout", "0s"},
+                         {"ipvs.tcpFinTimeout", "0s"},
+                         {"ipvs.udpTimeout", "0s"}}));
+    Given defaults;
+    for (const SettingKey& key : setting_keys()) defaults.emplace_back(key.key, key.as_default);
+    check_defaults(read(defaults));
+  }
+
+  void every_key_is_read() {
+    const Settings settings = read({{"ipvs.scheduler", "wlc"},
+                                    {"ipvs.strictARP", "true"},
+                                    {"ipvs.tcpTimeout", "15m0s"},
+                                    {"ipvs.tcpFinTimeout", "2m0s"},
+                                    {"ipvs.udpTimeout", "5m"},
+                                    {"whenEndpointRemoved", "drain"},
+                                    {"drainTimeout", "1m30s"}});
+    CPPUNIT_ASSERT_EQUAL(std::string("wlc"), settings.scheduler);
+    CPPUNIT_ASSERT(settings.strict_arp);
+    CPPUNIT_ASSERT(settings.tcp_timeout == 15min && settings.tcp_fin_timeout == 2min && settings.udp_timeout == 5min);
+    CPPUNIT_ASSERT(settings.when_removed == WhenRemoved::kDrain);
+    CPPUNIT_ASSERT(settings.drain == 90s);
+    CPPUNIT_ASSERT(read({{"whenEndpointRemoved", "reset"}}).when_removed == WhenRemoved::kReset);
+    CPPUNIT_ASSERT(read({{"whenEndpointRemoved", "keep"}}).when_removed == WhenRemoved::kKeep);
+  }
+
+  void seconds_are_rounded_up() {
+    CPPUNIT_ASSERT(read({{"ipvs.udpTimeout", "1ms"}}).udp_timeout == 1s);
+    CPPUNIT_ASSERT(read({{"ipvs.udpTimeout", "1500ms"}}).udp_timeout == 2s);
+    CPPUNIT_ASSERT(read({{"ipvs.udpTimeout", "2s"}}).udp_timeout == 2s);
+    CPPUNIT_ASSERT(read({{"drainTimeout", "0.2s"}}).drain == 1s);
+  }
+
+  void cidrs_of_this_family_are_kept() {
+    const Given given{{"ipvs.excludeCIDRs", "10.1.2.3/8,fd00::1/64,192.0.2.7/32,::/0"}};
+    std::string text;
+    for (const abi::Family family : {abi::Family::kIpv4, abi::Family::kIpv6}) {
+      for (const abi::Prefix& prefix : read(given, family).exclude_cidrs) text += sdk::to_string(prefix, family) + " ";
+    }
+    CPPUNIT_ASSERT_EQUAL(std::string("10.0.0.0/8 192.0.2.7/32 fd00::/64 ::/0 "), text);
+  }
+
+  void values_out_of_range_are_refused() {
+    CPPUNIT_ASSERT_EQUAL(std::string("whenEndpointRemoved: 'never' is not a possible value; allowed: keep, drain or "
+                                     "reset"),
+                         refusal({{"whenEndpointRemoved", "never"}}));
+    for (const auto& [key, value] : Given{{"drainTimeout", "25h"},
+                                          {"drainTimeout", "-1s"},
+                                          {"drainTimeout", "5"},
+                                          {"ipvs.tcpTimeout", "600h"},
+                                          {"ipvs.udpTimeout", "soon"},
+                                          {"ipvs.tcpFinTimeout", "556h"},
+                                          {"ipvs.strictARP", "yes"},
+                                          {"ipvs.scheduler", "Round Robin"},
+                                          {"ipvs.scheduler", "abcdefghijklmnop"},
+                                          {"ipvs.excludeCIDRs", "10.0.0.0"},
+                                          {"ipvs.excludeCIDRs", "10.0.0.0/33"},
+                                          {"ipvs.excludeCIDRs", "10.0.0.0/8,,fd00::/64"},
+                                          {"ipvs.excludeCIDRs", "fd00::/129"}}) {
+      const std::string said = refusal({{key, value}});
+      CPPUNIT_ASSERT_MESSAGE(key + "=" + value + " gave " + said, said.starts_with(key + ": '" + value + "' is not"));
+    }
+  }
+
+  void unknown_keys_are_refused_by_name() {
+    CPPUNIT_ASSERT_EQUAL(std::string("drainTimeouts: unknown setting; did you mean drainTimeout?"),
+                         refusal({{"drainTimeouts", "1s"}}));
+    const std::string other = refusal({{"queues", "1"}});
+    CPPUNIT_ASSERT_MESSAGE(other, other.starts_with("queues: unknown setting; the ipvs backend knows "));
+    CPPUNIT_ASSERT_EQUAL(std::string("drainTimeout[0]: is a list or a map; allowed for drainTimeout: a duration from "
+                                     "0s to 24h"),
+                         refusal({{"drainTimeout[0]", "1s"}}));
+  }
+
+  void the_documentation_has_every_key_and_default() {
+    const char* folder = std::getenv("SLUICE_SRCDIR");
+    CPPUNIT_ASSERT_MESSAGE("SLUICE_SRCDIR is not set", folder != nullptr);
+    std::ifstream file(std::string(folder) + "/docs/operations.md");
+    const std::regex row(R"(\| `([A-Za-z.]+)` \| (?:`([^`]*)`)? ?\| [^|]+ \|)");
+    std::map<std::string, std::string> documented;
+    bool inside = false;
+    for (std::string line; std::getline(file, line);) {
+      if (line.starts_with("## ")) inside = line == "## Ipvs mode: settings";
+      if (std::smatch match; inside && std::regex_match(line, match, row)) documented[match[1]] = match[2];
+    }
+    std::map<std::string, std::string> known;
+    for (const SettingKey& key : setting_keys()) known.emplace(key.key, key.as_default);
+    for (const auto& [key, value] : known) {
+      CPPUNIT_ASSERT_MESSAGE(key + " is not in docs/operations.md", documented.contains(key));
+      CPPUNIT_ASSERT_EQUAL_MESSAGE(key, value, documented[key]);
+    }
+    CPPUNIT_ASSERT_EQUAL(known.size(), documented.size());
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(IpvsSettingsTest);
+
+}  // namespace
+}  // namespace sluice::ipvs

@@ -1,0 +1,339 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What all service ports together want: counted, by change, and the same as if it were computed anew.
+#include "plugins/ipvs/wanted.hpp"
+
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace sluice::ipvs {
+namespace {
+
+abi::Address address(unsigned last) {
+  abi::Address out{};
+  out.bytes[0] = 10;
+  out.bytes[3] = static_cast<std::uint8_t>(last);
+  return out;
+}
+
+ServerKey key(unsigned last, std::uint16_t port = 80) { return {address(last), port, abi::Protocol::kTcp}; }
+
+SetItem item(SetId set, unsigned last, std::uint16_t port = 80) {
+  SetEntry entry;
+  entry.address = address(last);
+  entry.port = port;
+  entry.protocol = abi::Protocol::kTcp;
+  return {set, entry};
+}
+
+PortId id(const std::string& name) { return {name, abi::Protocol::kTcp}; }
+
+WantedServer server(const std::string& owner, const ServerKey& at, unsigned real = 1) {
+  WantedServer wanted;
+  wanted.server.key = at;
+  wanted.server.scheduler = "rr";
+  wanted.real = std::make_shared<const std::vector<RealServer>>(std::vector<RealServer>{{address(real), 8080}});
+  wanted.owner = owner;
+  return wanted;
+}
+
+ServicePlan plan(const std::string& owner, const std::vector<ServerKey>& own,
+                 const std::vector<ServerKey>& node_ports = {}, unsigned real = 1) {
+  ServicePlan made;
+  made.name = owner;
+  for (const ServerKey& at : own) made.servers.push_back(server(owner, at, real));
+  for (const ServerKey& at : node_ports) made.servers.push_back(server(owner, at, real));
+  made.node_ports = node_ports.size();
+  return made;
+}
+
+// What is in the kernel when every change is carried out.
+struct Followed {
+  std::map<ServerKey, WantedServer> servers;
+  std::set<SetItem> items;
+  std::set<abi::Address> addresses;
+
+  void follow(const Changes& changes) {
+    for (const WantedServer& one : changes.put) servers.insert_or_assign(one.server.key, one);
+    for (const ServerKey& one : changes.drop) CPPUNIT_ASSERT_EQUAL(std::size_t{1}, servers.erase(one));
+    for (const SetItem& one : changes.add) CPPUNIT_ASSERT(items.insert(one).second);
+    for (const SetItem& one : changes.remove) CPPUNIT_ASSERT_EQUAL(std::size_t{1}, items.erase(one));
+    for (const abi::Address& one : changes.bind) CPPUNIT_ASSERT(addresses.insert(one).second);
+    for (const abi::Address& one : changes.unbind) CPPUNIT_ASSERT_EQUAL(std::size_t{1}, addresses.erase(one));
+  }
+};
+
+class WantedTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(WantedTest);
+  CPPUNIT_TEST(a_service_port_comes_and_goes);
+  CPPUNIT_TEST(what_several_want_goes_with_the_last);
+  CPPUNIT_TEST(what_comes_and_goes_in_between_is_no_change);
+  CPPUNIT_TEST(the_first_keeps_a_virtual_server);
+  CPPUNIT_TEST(the_next_in_the_order_of_names_gets_it);
+  CPPUNIT_TEST(an_own_address_goes_before_a_node_port);
+  CPPUNIT_TEST(a_named_service_port_is_written_again);
+  CPPUNIT_TEST(closed_is_told_of);
+  CPPUNIT_TEST(everything_is_sorted_and_whole);
+  CPPUNIT_TEST(random_histories);
+  CPPUNIT_TEST_SUITE_END();
+
+  void a_service_port_comes_and_goes() {
+    Wanted wanted;
+    ServicePlan made = plan("a", {key(1)});
+    made.items = {item(SetId::kClusterIp, 1)};
+    made.addresses = {address(1)};
+    CPPUNIT_ASSERT(wanted.put(id("a"), made).empty());
+    CPPUNIT_ASSERT(wanted.wants(key(1)) && wanted.wants(item(SetId::kClusterIp, 1)) && wanted.wants(address(1)));
+    Changes changes = wanted.take_changes();
+    CPPUNIT_ASSERT(changes.put.size() == 1 && changes.add.size() == 1 && changes.bind.size() == 1);
+    CPPUNIT_ASSERT(changes.drop.empty() && changes.remove.empty() && changes.unbind.empty());
+    wanted.remove(id("a"));
+    wanted.remove(id("unknown"));
+    changes = wanted.take_changes();
+    CPPUNIT_ASSERT(changes.put.empty() && changes.add.empty() && changes.bind.empty());
+    CPPUNIT_ASSERT(changes.drop.size() == 1 && changes.remove.size() == 1 && changes.unbind.size() == 1);
+    CPPUNIT_ASSERT(!wanted.wants(key(1)) && !wanted.wants(item(SetId::kClusterIp, 1)) && !wanted.wants(address(1)));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, wanted.size());
+  }
+
+  // Case 117.
+  void what_several_want_goes_with_the_last() {
+    Wanted wanted;
+    for (const std::string name : {"a", "b"}) {
+      ServicePlan made = plan(name, {key(1, name == "a" ? 80 : 81)});
+      made.items = {item(SetId::kIpvsAddresses, 1, 0)};
+      made.addresses = {address(1)};
+      wanted.put(id(name), made);
+    }
+    Changes changes = wanted.take_changes();
+    CPPUNIT_ASSERT(changes.bind.size() == 1 && changes.add.size() == 1 && changes.put.size() == 2);
+    wanted.remove(id("a"));
+    changes = wanted.take_changes();
+    CPPUNIT_ASSERT(changes.unbind.empty() && changes.remove.empty() && changes.drop.size() == 1);
+    wanted.remove(id("b"));
+    changes = wanted.take_changes();
+    CPPUNIT_ASSERT(changes.unbind.size() == 1 && changes.remove.size() == 1 && changes.drop.size() == 1);
+  }
+
+  void what_comes_and_goes_in_between_is_no_change() {
+    Wanted wanted;
+    ServicePlan made = plan("a", {key(1)});
+    made.items = {item(SetId::kClusterIp, 1)};
+    made.addresses = {address(1)};
+    wanted.put(id("a"), made);
+    wanted.remove(id("a"));
+    Changes changes = wanted.take_changes();
+    CPPUNIT_ASSERT(changes.put.empty() && changes.drop.empty() && changes.add.empty() && changes.remove.empty());
+    CPPUNIT_ASSERT(changes.bind.empty() && changes.unbind.empty());
+    wanted.put(id("a"), made);
+    wanted.take_changes();
+    wanted.remove(id("a"));
+    wanted.put(id("a"), made);
+    changes = wanted.take_changes();
+    CPPUNIT_ASSERT(changes.drop.empty() && changes.add.empty() && changes.remove.empty() && changes.unbind.empty());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, changes.put.size());
+  }
+
+  void the_first_keeps_a_virtual_server() {
+    Wanted wanted;
+    wanted.put(id("b"), plan("b", {key(1)}));
+    const auto conflicts = wanted.put(id("a"), plan("a", {key(1), key(2)}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, conflicts.size());
+    CPPUNIT_ASSERT(conflicts[0].key == key(1));
+    CPPUNIT_ASSERT_EQUAL(std::string("b"), conflicts[0].owner);
+    CPPUNIT_ASSERT_EQUAL(std::string("a"), conflicts[0].loser);
+    const Changes changes = wanted.take_changes();
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, changes.put.size());
+    CPPUNIT_ASSERT_EQUAL(std::string("b"), changes.put[0].owner);
+    CPPUNIT_ASSERT_EQUAL(std::string("a"), changes.put[1].owner);
+    CPPUNIT_ASSERT(wanted.put(id("b"), plan("b", {key(1)})).empty());
+    CPPUNIT_ASSERT(wanted.take_gained().empty());
+  }
+
+  void the_next_in_the_order_of_names_gets_it() {
+    Wanted wanted;
+    for (const std::string name : {"c", "b", "a"}) wanted.put(id(name), plan(name, {key(1)}));
+    wanted.take_changes();
+    wanted.remove(id("c"));
+    Changes changes = wanted.take_changes();
+    CPPUNIT_ASSERT(changes.drop.empty() && changes.put.size() == 1);
+    CPPUNIT_ASSERT_EQUAL(std::string("a"), changes.put[0].owner);
+    CPPUNIT_ASSERT(wanted.take_gained() == std::vector<PortId>{id("a")});
+    CPPUNIT_ASSERT(wanted.take_gained().empty());
+    // It moves elsewhere.
+    wanted.put(id("a"), plan("a", {key(2)}));
+    changes = wanted.take_changes();
+    CPPUNIT_ASSERT(changes.drop.empty() && changes.put.size() == 2);
+    CPPUNIT_ASSERT_EQUAL(std::string("b"), changes.put[0].owner);
+    CPPUNIT_ASSERT(wanted.take_gained() == std::vector<PortId>{id("b")});
+  }
+
+  // Case 71.
+  void an_own_address_goes_before_a_node_port() {
+    Wanted wanted;
+    wanted.put(id("a"), plan("a", {key(5)}, {key(1)}));
+    wanted.take_changes();
+    const auto conflicts = wanted.put(id("b"), plan("b", {key(1)}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, conflicts.size());
+    CPPUNIT_ASSERT_EQUAL(std::string("b"), conflicts[0].owner);
+    CPPUNIT_ASSERT_EQUAL(std::string("a"), conflicts[0].loser);
+    CPPUNIT_ASSERT_EQUAL(std::string("b"), wanted.take_changes().put.at(0).owner);
+    CPPUNIT_ASSERT(wanted.take_gained().empty());
+    CPPUNIT_ASSERT_EQUAL(std::string("b"), wanted.put(id("a"), plan("a", {key(5)}, {key(1)})).at(0).owner);
+    wanted.take_changes();
+    wanted.remove(id("b"));
+    CPPUNIT_ASSERT_EQUAL(std::string("a"), wanted.take_changes().put.at(0).owner);
+    CPPUNIT_ASSERT(wanted.take_gained() == std::vector<PortId>{id("a")});
+  }
+
+  void a_named_service_port_is_written_again() {
+    Wanted wanted;
+    wanted.put(id("a"), plan("a", {key(1), key(2)}));
+    wanted.put(id("b"), plan("b", {key(3)}));
+    wanted.take_changes();
+    wanted.put(id("a"), plan("a", {key(1), key(2)}, {}, 7));
+    const Changes changes = wanted.take_changes();
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, changes.put.size());
+    CPPUNIT_ASSERT(changes.put[0].real->front().address == address(7));
+    CPPUNIT_ASSERT(changes.drop.empty());
+  }
+
+  void closed_is_told_of() {
+    Wanted wanted;
+    ServicePlan made = plan("a", {key(1)});
+    made.closed = {key(1)};
+    wanted.put(id("a"), made);
+    CPPUNIT_ASSERT(wanted.take_changes().closed);
+    CPPUNIT_ASSERT(!wanted.take_changes().closed);
+    wanted.put(id("a"), made);
+    CPPUNIT_ASSERT(!wanted.take_changes().closed);
+    wanted.put(id("b"), made);
+    CPPUNIT_ASSERT(!wanted.take_changes().closed);
+    wanted.remove(id("a"));
+    CPPUNIT_ASSERT(!wanted.take_changes().closed);
+    CPPUNIT_ASSERT(wanted.closed() == std::set<ServerKey>{key(1)});
+    wanted.remove(id("b"));
+    CPPUNIT_ASSERT(wanted.take_changes().closed);
+    CPPUNIT_ASSERT(wanted.closed().empty());
+  }
+
+  void everything_is_sorted_and_whole() {
+    Wanted wanted;
+    for (unsigned i = 9; i > 0; --i) {
+      ServicePlan made = plan(std::to_string(i), {key(i)});
+      made.items = {item(SetId::kClusterIp, i)};
+      made.addresses = {address(i)};
+      wanted.put(id(std::to_string(i)), made);
+    }
+    wanted.take_changes();
+    const Changes all = wanted.everything();
+    CPPUNIT_ASSERT(all.put.size() == 9 && all.add.size() == 9 && all.bind.size() == 9 && all.closed);
+    CPPUNIT_ASSERT(std::is_sorted(all.add.begin(), all.add.end()) && std::is_sorted(all.bind.begin(), all.bind.end()));
+    for (unsigned i = 0; i < 9; ++i) CPPUNIT_ASSERT(all.put[i].server.key == key(i + 1));
+    wanted.clear();
+    CPPUNIT_ASSERT(wanted.everything().put.empty() && wanted.take_changes().drop.empty() && wanted.ids().empty());
+  }
+
+  // A few addresses and ports, so that many want the same; after each step what was followed by change is what would
+  // be computed from all plans at once.
+  void random_histories() {
+    std::mt19937 random(6);
+    const auto below = [&](unsigned bound) { return std::uniform_int_distribution<unsigned>(0, bound - 1)(random); };
+    for (unsigned history = 0; history < 60; ++history) {
+      Wanted wanted;
+      Followed followed;
+      std::map<PortId, ServicePlan> model;
+      std::set<ServerKey> closed;
+      for (unsigned step = 0; step < 60; ++step) {
+        for (unsigned changed = below(3); changed < 3; ++changed) {
+          const PortId who = id(std::to_string(below(6)));
+          if (below(3) == 0) {
+            wanted.remove(who);
+            model.erase(who);
+            continue;
+          }
+          std::set<ServerKey> own, node_ports;
+          for (unsigned n = below(4); n > 0; --n) own.insert(key(below(4), static_cast<std::uint16_t>(80 + below(2))));
+          for (unsigned n = below(3); n > 0; --n) {
+            const ServerKey at = key(below(4), static_cast<std::uint16_t>(80 + below(2)));
+            if (!own.contains(at)) node_ports.insert(at);
+          }
+          ServicePlan made =
+              plan(who.first, {own.begin(), own.end()}, {node_ports.begin(), node_ports.end()}, below(9));
+          std::set<SetItem> items;
+          for (const ServerKey& at : own) {
+            SetItem one{SetId::kClusterIp, {}};
+            one.entry.address = at.address;
+            items.insert(one);
+          }
+          made.items = {items.begin(), items.end()};
+          std::set<abi::Address> addresses;
+          for (const ServerKey& at : own) addresses.insert(at.address);
+          made.addresses = {addresses.begin(), addresses.end()};
+          if (!own.empty() && below(2) == 0) made.closed = {*own.begin()};
+          model[who] = made;
+          wanted.put(who, made);
+        }
+        const Changes changes = wanted.take_changes();
+        followed.follow(changes);
+        const std::set<ServerKey> closed_before = closed;
+        check(model, wanted, followed, closed);
+        CPPUNIT_ASSERT(changes.closed || closed == closed_before);
+      }
+      const Changes all = wanted.everything();
+      CPPUNIT_ASSERT_EQUAL(followed.servers.size(), all.put.size());
+      CPPUNIT_ASSERT(std::vector<SetItem>(followed.items.begin(), followed.items.end()) == all.add);
+      CPPUNIT_ASSERT(std::vector<abi::Address>(followed.addresses.begin(), followed.addresses.end()) == all.bind);
+      for (const WantedServer& one : all.put) {
+        CPPUNIT_ASSERT_EQUAL(followed.servers.at(one.server.key).owner, one.owner);
+      }
+    }
+  }
+
+  static void check(const std::map<PortId, ServicePlan>& model, const Wanted& wanted, const Followed& followed,
+                    std::set<ServerKey>& closed) {
+    std::map<ServerKey, std::map<std::string, bool>> claims;  // who, and whether for a node port
+    std::set<SetItem> items;
+    std::set<abi::Address> addresses;
+    closed.clear();
+    for (const auto& [who, made] : model) {
+      const std::size_t own = made.servers.size() - made.node_ports;
+      for (std::size_t i = 0; i < made.servers.size(); ++i) claims[made.servers[i].server.key][who.first] = i >= own;
+      items.insert(made.items.begin(), made.items.end());
+      addresses.insert(made.addresses.begin(), made.addresses.end());
+      closed.insert(made.closed.begin(), made.closed.end());
+    }
+    CPPUNIT_ASSERT(items == followed.items);
+    CPPUNIT_ASSERT(addresses == followed.addresses);
+    CPPUNIT_ASSERT(closed == wanted.closed());
+    CPPUNIT_ASSERT_EQUAL(claims.size(), followed.servers.size());
+    CPPUNIT_ASSERT_EQUAL(model.size(), wanted.size());
+    for (const auto& [at, who] : claims) {
+      const WantedServer& has = followed.servers.at(at);
+      CPPUNIT_ASSERT(who.contains(has.owner));
+      const bool own_wants = std::any_of(who.begin(), who.end(), [](const auto& one) { return !one.second; });
+      CPPUNIT_ASSERT(!(own_wants && who.at(has.owner)));
+      // Its real servers are those of the plan that is in force.
+      const auto& servers = model.at(id(has.owner)).servers;
+      const auto planned =
+          std::find_if(servers.begin(), servers.end(), [&](const WantedServer& one) { return one.server.key == at; });
+      CPPUNIT_ASSERT(*planned->real == *has.real);
+      CPPUNIT_ASSERT(wanted.wants(at));
+    }
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(WantedTest);
+
+}  // namespace
+}  // namespace sluice::ipvs

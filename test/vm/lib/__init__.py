@@ -1,0 +1,3 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A virtual machine with another kernel and this machine's files."""

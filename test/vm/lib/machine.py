@@ -1,0 +1,247 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""One virtual machine from its start to its end."""
+
+import os
+import re
+import select
+import shlex
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+from . import qemu, sharing
+from .failure import LIMIT_STATUS, STATUS
+
+GUEST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "guest")
+# As the guest's environment; a machine that is emulated does everything so many times slower.
+SLOWNESS = {"tcg": "8", "kvm": "1"}
+# Lines of the console after which nothing the kernel does can be trusted, or of guest/init.
+TROUBLE = re.compile(r"Kernel panic|\bBUG:|\bOops\b|WARNING: CPU|kernel BUG at|general protection fault|"
+                     r"KASAN:|UBSAN:|refcount_t:|list_(?:add|del) corruption|unregister_netdevice: waiting|hung_task|"
+                     r"blocked for more than|Out of memory: Killed|^sluice: ")
+# What virtiofsd says when its machine ends.
+FAREWELLS = re.compile(r"fv_remove_watch|virtio_loop")
+# Usually three; a machine that is busy with others is no reason to give up.
+BOOT_SECONDS = 300
+# For the list of processes, once the limit has passed.
+EXPLAIN_SECONDS = 20
+
+
+class Machine:
+    def __init__(self, cache, kernel, image, accelerator, wanted):
+        self._kernel, self._image, self._accelerator, self._wanted = kernel, image, accelerator, wanted
+        self._cache = cache
+        _remove_leftovers(cache)
+        self._job = tempfile.mkdtemp(prefix=f"run-{os.getpid()}-", dir=cache)
+        self._ended = []
+        self._ports = {}
+        self._open = {}
+        self._told = b""
+        self._process = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for end in reversed(self._ended):
+            end()
+        _remove(self._job)
+
+    def run(self, command, directory):
+        """The status to end with."""
+        self._write_job(command, directory)
+        self._start()
+        status = self._watch()
+        self._process.kill()
+        self._process.wait()
+        while self._open and self._forward(0):
+            pass
+        return self._judged(status)
+
+    # What the guest reads.
+
+    def _write_job(self, command, directory):
+        results = [os.path.abspath(folder) for folder in self._wanted.results]
+        for folder in results:
+            os.makedirs(folder, exist_ok=True)
+        # What Python compiles in the guest is gone with it, and spares every later program there the time.
+        outside = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        environment = {"SLUICE_TEST_SLOWNESS": SLOWNESS[self._accelerator], **outside,
+                       "SLUICE_VM": self._kernel.version}
+        exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in environment.items()
+                          if re.fullmatch(r"[A-Za-z_]\w*", name))
+        one = " 2>&1" if _same_file(1, 2) else ""
+        self._put("command", f"{exports}cd {shlex.quote(directory)} || exit 125\nexec {shlex.join(command)}{one}\n")
+        self._put("results", "".join(f"{folder}\n" for folder in results))
+        self._put("modules", self._kernel.modules + "\n")
+        shutil.copy(os.path.join(GUEST, "session"), self._job)
+
+    def _put(self, name, content):
+        with open(os.path.join(self._job, name), "w", encoding="utf-8", errors="surrogateescape") as file:
+            file.write(content)
+
+    # The processes.
+
+    def _start(self):
+        with open(os.path.join(self._job, "log"), "wb") as log:
+            shares = []
+            for make in (lambda: sharing.everything(self._job, log),
+                         lambda: sharing.results(self._job, [os.path.abspath(f) for f in self._wanted.results], log)):
+                shares.append(make())
+                self._ended.append(shares[-1].close)
+            words = qemu.command(self._accelerator, self._wanted.cpus, self._wanted.memory, self._kernel, self._image,
+                                 f"sluice.job={self._job}")
+            words += ["-device", "virtio-rng-pci", "-device", "virtio-serial-pci",
+                      "-chardev", f"file,id=console,path={self._console}", "-serial", "chardev:console"]
+            for share in shares:
+                words += share.device()
+            theirs = []
+            for name in ("out", "err", "control"):
+                self._ports[name], other = socket.socketpair()
+                theirs.append(other)
+                words += ["-chardev", f"socket,id={name},fd={other.fileno()}",
+                          "-device", f"virtserialport,chardev={name},name={name}"]
+            # Not in our session: what a terminal sends is for us, and we end the machine in good order.
+            self._process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                             pass_fds=[other.fileno() for other in theirs],
+                                             preexec_fn=qemu.die_with_us, start_new_session=True)
+            for other in theirs:
+                other.close()
+        self._open = dict(self._ports)
+        self._ended.append(self._end)
+
+    def _end(self):
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.wait()
+        for port in self._ports.values():
+            port.close()
+
+    @property
+    def _console(self):
+        return os.path.join(self._job, "console")
+
+    # Until it is over.
+
+    def _watch(self):
+        """The command's status; None when the machine ended by itself, and which limit passed when one did."""
+        deadline, late = time.monotonic() + BOOT_SECONDS, _NO_START
+        while time.monotonic() < deadline:
+            busy = self._forward(min(deadline - time.monotonic(), 1))
+            if late is _NO_START and b"begun\n" in self._told:
+                deadline, late = time.monotonic() + self._wanted.limit, _TOO_LATE
+            told = re.search(rb"status (\d+)\n", self._told)
+            if told:
+                return int(told.group(1))
+            if not busy and self._process.poll() is not None:
+                return None
+        if late is _NO_START:
+            return late
+        # Who is busy and who waits for what is on the console then.
+        self._tell(b"explain\n")
+        explained = time.monotonic() + EXPLAIN_SECONDS
+        while b"explained" not in self._told and (left := explained - time.monotonic()) > 0 and self._open:
+            self._forward(min(left, 1))
+        return late
+
+    def _tell(self, data):
+        try:
+            self._ports["control"].sendall(data)
+        except OSError:
+            pass  # it has ended
+
+    def _forward(self, seconds):
+        """Passes on what the guest says within that time; whether it was anything."""
+        if not self._open:
+            time.sleep(seconds)
+            return False
+        ready, _, _ = select.select(list(self._open.values()), [], [], max(seconds, 0))
+        for name, port in list(self._open.items()):
+            if port not in ready:
+                continue
+            try:
+                data = port.recv(1 << 16)
+            except ConnectionError:
+                data = b""
+            if not data:
+                del self._open[name]
+            elif name == "control":
+                self._told += data
+            else:
+                _write(_OURS[name], data)
+        return bool(ready)
+
+    def _judged(self, status):
+        """The command's own status, when the kernel was well; otherwise one line that says what is wrong."""
+        console = self._said_on_console()
+        trouble = next((line for line in console if TROUBLE.search(line)), None)
+        if status is _TOO_LATE:
+            wrong, status = f"the limit of {self._wanted.limit:g} s passed; the machine was ended", LIMIT_STATUS
+        elif status is _NO_START:
+            wrong, status = f"the machine was not up after {BOOT_SECONDS} s", STATUS
+        elif status is None:
+            why = trouble or "its kernel does not say why"
+            wrong, status = f"the machine ended before the command did: {why}", STATUS
+        elif trouble:
+            wrong, status = f"the kernel is not well: {trouble} (the command ended with status {status})", STATUS
+        else:
+            wrong = None
+        kept = self._wanted.console or (wrong and os.path.join(self._cache, f"console-{os.getpid()}.log"))
+        if kept:
+            with open(kept, "w", encoding="utf-8") as file:
+                file.write(self._log() + "".join(f"{line}\n" for line in console))
+        if wrong:
+            print(f"test/vm/run: {wrong}; the console is in {kept}", file=sys.stderr)
+        return status
+
+    def _said_on_console(self):
+        try:
+            with open(self._console, encoding="utf-8", errors="replace") as file:
+                return [line.rstrip() for line in file]
+        except FileNotFoundError:
+            return []
+
+    def _log(self):
+        """What qemu and those who share files had to say."""
+        with open(os.path.join(self._job, "log"), encoding="utf-8", errors="replace") as file:
+            return "".join(f"host: {line}" for line in file if not FAREWELLS.search(line))
+
+
+_OURS = {"out": 1, "err": 2}
+_TOO_LATE, _NO_START = -1, -2
+
+
+def _remove_leftovers(cache):
+    """Of runs that were killed. What they shared ended with them."""
+    for name in os.listdir(cache):
+        found = re.match(r"run-(\d+)-", name)
+        if found and not os.path.exists(f"/proc/{found.group(1)}"):
+            _remove(os.path.join(cache, name))
+
+
+def _remove(job):
+    """What was shared is elsewhere seen below these two; were it here, nothing of it may go."""
+    for name in ("host", "written"):
+        try:
+            os.rmdir(os.path.join(job, name))
+        except FileNotFoundError:
+            pass
+        except OSError:
+            return
+    shutil.rmtree(job, ignore_errors=True)
+
+
+def _write(descriptor, data):
+    while data:
+        data = data[os.write(descriptor, data):]
+
+
+def _same_file(one, other):
+    try:
+        return os.path.samestat(os.fstat(one), os.fstat(other))
+    except OSError:
+        return False

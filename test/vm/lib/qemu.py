@@ -1,0 +1,41 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Command lines of qemu."""
+
+import ctypes
+import shutil
+import signal
+
+from .failure import Failure
+
+PROGRAM = "qemu-system-x86_64"
+PROCESSORS = {"kvm": "host", "tcg": "max"}
+ACCELERATORS = {"kvm": "kvm", "tcg": "tcg,thread=multi"}
+# The counter of an emulated processor is right, but its frequency is found by trying at boot: on a busy host a clock made
+# of it was seen to run at twice the speed. That of the emulated HPET is known, and it costs no more than a microsecond.
+CLOCKS = {"kvm": "", "tcg": "clocksource=hpet "}
+# No watchdog of the kernel may take a machine that is only slow for one that hangs, nor doubt its clocks and timers for
+# that; an oops ends the machine, for nothing after it proves anything.
+KERNEL_WORDS = ("console=ttyS0 quiet loglevel=5 panic=-1 oops=panic mitigations=off nokaslr tsc=reliable no_timer_check "
+                "nowatchdog init_on_alloc=0 rcupdate.rcu_cpu_stall_suppress=1 random.trust_cpu=on audit=0")
+
+_PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None)
+
+
+def command(accelerator, cpus, memory, kernel, image, words):
+    """A machine with memory that other processes may share, and nothing else."""
+    if not shutil.which(PROGRAM):
+        raise Failure(f"{PROGRAM} is missing; packaging/install-deps.sh test installs it")
+    return [
+        PROGRAM, "-machine", "q35", "-accel", ACCELERATORS[accelerator], "-cpu", PROCESSORS[accelerator],
+        "-smp", str(cpus), "-m", f"{memory}M",
+        "-object", f"memory-backend-memfd,id=memory,size={memory}M,share=on", "-numa", "node,memdev=memory",
+        "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+        "-kernel", kernel.image, "-initrd", image, "-append", f"{KERNEL_WORDS} {CLOCKS[accelerator]}{words}",
+    ]
+
+
+def die_with_us():
+    """For a child that is to be ended even when we are killed."""
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
