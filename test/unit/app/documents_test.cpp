@@ -158,7 +158,8 @@ class DocumentsTest : public CppUnit::TestFixture {
       with_all += (setting ? inside : line) + "\n";
       // Sections and sources have no default; neither has what is below them.
       const bool free = word.starts_with("backends") || word.starts_with("  com.") || word.starts_with("  ipvs") ||
-                        word.starts_with("    ") || word.starts_with("clientConnection");
+                        word.starts_with("    queues") || word.starts_with("    whenEndpointRemoved") ||
+                        word.starts_with("    drainTimeout") || word.starts_with("clientConnection");
       with_defaults += (is_default && !free ? inside : line) + "\n";
     }
     CPPUNIT_ASSERT_MESSAGE("the example is read wrongly", taken > 12);
