@@ -216,7 +216,7 @@ in_vm() {
   shift 3
   tap "$vm_name" $((vm_limit + 300)) python3 "$src/test/vm/run" --builddir "$build" --kernel "$vm_kernel" \
     --limit "$vm_limit" --results "$logs/vm-$vm_name" --console "$logs/vm-$vm_name.console" -- \
-    python3 "$src/test/system/run.py" --builddir "$build" --results "$logs/vm-$vm_name/results.json" \
+    /usr/bin/python3 "$src/test/system/run.py" --builddir "$build" --results "$logs/vm-$vm_name/results.json" \
     --keep-logs "$logs/vm-$vm_name" "$@"
   sed -n 's,^test/vm/run: ,    ,p' "$logs/vm-$vm_name.err" >>"$failures"
 }

@@ -100,7 +100,9 @@ Status Outcome::status(std::string_view backend, std::string_view call) const {
   std::string sentence = "backend " + std::string(backend) + ": " + std::string(call);
   if (!object.empty()) sentence += " " + object;
   sentence += ": " + message;
-  if (os_errno != 0) sentence += ": " + std::generic_category().message(os_errno);
+  // Unless the backend has said so itself, in the middle of its sentence.
+  const std::string words = os_errno != 0 ? std::generic_category().message(os_errno) : std::string();
+  if (!words.empty() && message.find(words) == std::string::npos) sentence += ": " + words;
   return {status_code(code), std::move(sentence), os_errno};
 }
 

@@ -15,5 +15,5 @@ shift 3
 if command -v ccache >/dev/null 2>&1; then CXX="ccache $CXX"; fi
 CXXFLAGS='-g1 -O1'
 export CXX CXXFLAGS
-"$src/packaging/build.sh" "$build" "$@"
+"$src/packaging/build.sh" "$build" --enable-precompiled "$@"
 exec make --no-print-directory -C "$build" -j "${SLUICE_JOBS:-$(nproc)}" check TESTS= ${programs:+"check_PROGRAMS=$programs"}

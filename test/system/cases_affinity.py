@@ -88,7 +88,7 @@ def memory_per_frontend(t, service):
     t.require(again == mine, f"had {mine}, then {again}")
 
 
-# IPVS forgets no client before its connections are forgotten, those that have ended too: cases_ipvs_settings.py.
+# IPVS forgets no client before its connections are forgotten, those that have ended too: cases_ipvssettings.py.
 @case(74, "the memory lasts as long as the client keeps coming, and ends after the time-out", protocols=["tcp"],
       sources=["manifests"], backends=["iptables", "nftables", "userspace"])
 def memory_ends(t):

@@ -1,7 +1,7 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
 """Cases 116–124: what mode ipvs has in the kernel, read with the programs people use, and what packets make of it. Removal
-without loss is in cases_ipvs_drain.py, damage in cases_ipvs_drift.py, settings in cases_ipvs_settings.py."""
+without loss is in cases_ipvsdrain.py, damage in cases_ipvsdrift.py, settings in cases_ipvssettings.py."""
 
 import re
 import time
@@ -369,6 +369,9 @@ def all_rules(t):
     }
     for (table, chain), rules in wanted.items():
         found = rules_of(t, table, chain)
+        # Names of sets are cut where they are too long, those of IPv6 sooner.
+        rules = [re.sub(r"(?<=--match-set )KUBE-(\S+)",
+                        lambda name: ipvs.set_name(name[1], t.family).replace("KUBE-6-", "KUBE-"), line) for line in rules]
         # REJECT is told with its ICMP type; the address after vaddr with or without its length.
         found = [re.sub(r" --reject-with \S+", "", re.sub(r"(--vaddr \S+?)/\d+", r"\1", line)) for line in found]
         found = [re.sub(r"-m (tcp|udp|sctp) ?", "", line) for line in found]

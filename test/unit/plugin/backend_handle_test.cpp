@@ -45,6 +45,7 @@ class BackendHandleTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(claims_come_sorted_and_once);
   CPPUNIT_TEST(retire_passes_claims_and_drain_time);
   CPPUNIT_TEST(create_that_fails_gives_its_reason);
+  CPPUNIT_TEST(words_for_an_errno_are_said_once);
   CPPUNIT_TEST(create_that_throws_gives_its_reason);
   CPPUNIT_TEST(create_without_a_backend_is_a_defect);
   CPPUNIT_TEST(create_with_garbage_touches_nothing);
@@ -199,6 +200,17 @@ class BackendHandleTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(
         std::string("backend create_fails (IPv4): create zoo: the cage is locked: Permission denied"),
         made.status().message());
+  }
+
+  void words_for_an_errno_are_said_once() {
+    plugin::Outcome outcome;
+    outcome.code = abi::Code::kRetry;
+    outcome.os_errno = ENOBUFS;
+    outcome.message = "no answer";
+    CPPUNIT_ASSERT_EQUAL(std::string("backend x: apply: no answer: No buffer space available"),
+                         outcome.status("x", "apply").message());
+    outcome.message = "no answer: No buffer space available (ENOBUFS); free some memory";
+    CPPUNIT_ASSERT_EQUAL("backend x: apply: " + outcome.message, outcome.status("x", "apply").message());
   }
 
   void create_that_throws_gives_its_reason() {

@@ -12,7 +12,7 @@ from lib.cases import EXT, POD, UNTOUCHED, kept, masqueraded, own_daemon
 from lib.figures import scrape
 from lib.objects import ready
 from cases_ipvs import CLIENTS, foreign_servers, make_foreign
-from cases_ipvs_drift import company, make_company
+from cases_ipvsdrift import company, make_company
 
 BOTH = [ready(E1), ready(E2)]
 ONLY = {"protocols": ["tcp"], "backends": ["ipvs"], "sources": ["manifests"]}
