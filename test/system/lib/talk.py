@@ -115,16 +115,16 @@ def say(one, data, last):
     threading.Thread(target=work, daemon=True).start()
 
 
-def answers(one, other):
+def answers(one, other, patience=PATIENCE):
     """Whether two ends still hear each other, both ways."""
     try:
         one.sendall(b"there")
-        if said(other) != b"there":
+        if said(other, patience) != b"there":
             return False
         other.sendall(b"back")
     except OSError:
         return False
-    return said(one) == b"back"
+    return said(one, patience) == b"back"
 
 
 def seconds_until_over(one, patience=pace.stretched(20)):
