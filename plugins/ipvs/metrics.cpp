@@ -61,6 +61,7 @@ void Metrics::holdings(const Holdings& now) const {
   gauge("sluice_ipvs_draining_real_servers", now.draining);
   gauge("sluice_ipvs_set_entries", now.set_entries);
   gauge("sluice_ipvs_addresses", now.addresses);
+  tell(Kind::kCounterAdd, kRestoreFailures, 0);  // there from the start, so that a rate can be made of it
 }
 
 void Metrics::no_local_endpoints(const NoLocalEndpoints& now) const {

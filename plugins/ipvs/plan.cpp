@@ -17,6 +17,8 @@ namespace {
 
 // The scheduler that spreads by source address as well as port when it is told to.
 constexpr std::string_view kHashingScheduler = "mh";
+// The one that spreads by source address.
+constexpr std::string_view kSourceScheduler = "sh";
 
 bool is_ipv6_link_local(abi::Family family, const abi::Address& address) {
   return family == abi::Family::kIpv6 && address.bytes[0] == 0xFE && (address.bytes[1] & 0xC0) == 0x80;
@@ -128,6 +130,7 @@ class ServicePlanner {
       wanted.server.persistence_seconds = port_.affinity_seconds;
     }
     if (facts_.scheduler == kHashingScheduler) wanted.server.flags |= kSchedulerPort;
+    if (facts_.scheduler == kSourceScheduler) wanted.server.flags |= kSchedulerFallback;
     wanted.real = real_servers(frontend);
     wanted.owner = plan_.name;
     plan_.servers.push_back(std::move(wanted));

@@ -51,6 +51,9 @@ using RealServers = std::shared_ptr<const std::vector<RealServer>>;
 // Bits of IP_VS_SVC_F_* in <linux/ip_vs.h>. What the kernel adds (hashed, 0x2) is never kept.
 inline constexpr std::uint32_t kPersistent = 0x1;
 inline constexpr std::uint32_t kSchedulerPort = 0x10;  // BEH 6.3: with scheduler mh
+// With scheduler sh, which keeps the clients of a real server of weight 0 for it: without this they are
+// refused while it drains.
+inline constexpr std::uint32_t kSchedulerFallback = 0x8;
 
 struct VirtualServer {
   ServerKey key;

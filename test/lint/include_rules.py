@@ -43,7 +43,7 @@ THIRD_PARTY = {
     "boost/dll": ("core/plugin/", "test/abi/"),
     "boost/intrusive/": ("plugins/",),
     "boost/program_options": ("core/app/", "core/ctl/"),
-    "cppunit/": ("test/unit/", "test/abi/"),
+    "cppunit/": ("test/unit/", "test/abi/", "test/precompiled.hpp"),
     "cpprest/": ("core/kube/http/",),
     "pplx/": ("core/kube/http/",),
     "libmnl/": ("core/node/conntrack_", "test/tools/"),

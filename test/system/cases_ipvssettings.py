@@ -6,12 +6,13 @@ import os
 import re
 import time
 
-from lib import ipvs, leftovers, observed, pace, probe
+from lib import ipvs, leftovers, observed, pace, probe, talk
 from lib.addresses import E1, E2, E3, E4, EXT_OTHER, NODE as FIRST, NODE_SECOND, V4, V6
 from lib.cases import EXT, POD, UNTOUCHED, kept, masqueraded, own_daemon
 from lib.figures import scrape
 from lib.objects import ready
 from cases_ipvs import CLIENTS, foreign_servers, make_foreign
+from cases_ipvsdrain import held_at
 from cases_ipvsdrift import company, make_company
 
 BOTH = [ready(E1), ready(E2)]
@@ -52,6 +53,17 @@ def schedulers(t):
         lines = probe.ask(t.topology, POD, "tcp", service.cluster().ip, 80, t.family, 2)
         t.require(all(line.startswith("ok e") for line in lines), f"with {name}: {lines}")
     t.remark(f"tried: {', '.join(found)}")
+
+
+@own_daemon(None, "scheduler sh: clients whose endpoint drains are served by another one when they connect again", families=[V4], **ONLY)
+def source_hashing_drains(t):
+    restart(t, "--ipvs-scheduler", "sh")
+    service, client, endpoint, _ = held_at(t, E1, E2)
+    t.require(0 in ipvs.weights(t, service.cluster()).values(), "nobody drains")
+    # Of these some have the endpoint that drains in the kernel's table, others the other one.
+    for sender in (POD, E1, E2, E3, E4):
+        talk.connect(t, sender, service.cluster())
+    t.require(talk.answers(client, endpoint), "the connection from before was cut")
 
 
 @own_daemon(None, "a scheduler that the kernel does not have: the start ends with 1 and one sentence that names it and its module",
@@ -205,13 +217,14 @@ def cleaned_up(t):
     for attempt in (1, 2):
         done = t.bench.cleanup()
         t.require(done.returncode == 0, f"attempt {attempt}: exit {done.returncode}: {done.stderr[-300:]}")
+        others = ("198.51.100.", "203.0.113.77", "2001:db8:99:", "/-f ")  # the last one is by firewall mark
         left = [line for line in ipvs.picture(t) if "KUBE" in line and "KUBE-FIREWALL" not in line or
-                line.startswith("server") and not any(word in line for word in ("198.51.100.", "203.0.113.77", "2001:db8:99:"))]
+                line.startswith("server") and not any(word in line for word in others)]
         t.require(not left, f"attempt {attempt}: left are {left[:5]}")
         t.require(foreign_servers(t) == virtual, f"attempt {attempt}: virtual servers of others: {foreign_servers(t)}")
-        t.require(company(t) == theirs, f"attempt {attempt}: of others is left {company(t)}, not {theirs}")
-    # Somebody else's address keeps the link.
-    t.topology.run("node", "ip", "link", "del", ipvs.LINK)
+        # The link is kube-proxy's by its name, and goes with what anybody has bound to it.
+        t.require(not ipvs.has_link(t), f"attempt {attempt}: {ipvs.LINK} is left")
+        t.require(company(t)[:-1] == theirs[:-1], f"attempt {attempt}: of others is left {company(t)}, not {theirs}")
     t.expect(POD, services[0].cluster(), UNTOUCHED)
     t.bench.start_daemon()
 

@@ -243,8 +243,13 @@ const ipset_type* IpsetCommands::type(IpsetCommand command, IpsetReply& reply) {
 std::uint8_t IpsetCommands::family() const noexcept { return ipset_data_family(ipset_session_data(session)); }
 
 IpsetReply IpsetCommands::run(IpsetCommand command, std::uint32_t line) {
+  // Newer kernels say of a set that is not there that it is destroyed now, which would count as a change.
+  const bool strict = command == IPSET_CMD_DESTROY;
+  if (strict) ipset_envopt_unset(session, IPSET_ENV_EXIST);
   errno = 0;
-  return outcome(ipset_cmd(session, command, line));
+  IpsetReply reply = outcome(ipset_cmd(session, command, line));
+  if (strict && session != nullptr) ipset_envopt_set(session, IPSET_ENV_EXIST);  // closed after a lost answer
+  return reply;
 }
 
 IpsetReply IpsetCommands::commit() {

@@ -151,6 +151,8 @@ class Checks {
     writer_.add(items(SetId::kClusterIp, 0, 10));
     writer_.remove(items(SetId::kClusterIp, 10, 20));
     check(writer_.messages() == before, "what is as it should be costs no message");
+    writer_.refresh();
+    check(writer_.messages() == before, "a look at all sets changes nothing, and says so");
     writer_.add(items(SetId::kClusterIp, 10, 11));
     check(writer_.messages() == before + 1, "an entry costs one message that changes something");
     before = writer_.messages();

@@ -309,6 +309,9 @@ class IpvsPlanTest : public CppUnit::TestFixture {
     given.service.affinity_seconds = 0;
     equal({"server 172.30.0.41:80/TCP mh flags 16 for 0 -> 10.180.0.1:80 10.180.2.1:80"},
           only(given.lines(), "server"));
+    given.settings.scheduler = "sh";
+    equal({"server 172.30.0.41:80/TCP sh flags 8 for 0 -> 10.180.0.1:80 10.180.2.1:80"},
+          only(given.lines(), "server"));
   }
 
   void none_local_is_noticed() {
