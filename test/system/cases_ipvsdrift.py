@@ -31,13 +31,17 @@ def of_every_kind(t):
 def make_company(t):
     """A set and an address that somebody else keeps, and a rule; returns what they look like."""
     t.topology.run("node", "ipset", "create", FOREIGN_SET, "hash:ip,port", "comment", "timeout", "0")
-    t.topology.run("node", "ipset", "add", FOREIGN_SET, "198.51.100.9,tcp:22", "comment", "theirs")
+    add_entry(t)
     t.defer(lambda: t.topology.run("node", "ipset", "destroy", FOREIGN_SET, check=False))
     add_address(t)
     rule = ["-s", "198.51.100.0/24", "-m", "comment", "--comment", "theirs", "-j", "ACCEPT"]
     t.topology.run("node", t.topology.tools.program(V4), "-w", "-I", "INPUT", *rule)
     t.defer(lambda: t.topology.run("node", t.topology.tools.program(V4), "-w", "-D", "INPUT", *rule, check=False))
     return company(t)
+
+
+def add_entry(t):
+    t.topology.run("node", "ipset", "add", FOREIGN_SET, "198.51.100.9,tcp:22", "comment", "theirs")
 
 
 def add_address(t):
@@ -75,6 +79,8 @@ def repaired(t, *damages):
         t.require(ipvs.picture(t) != before, f"{' '.join(argv)} did no damage")
         if argv[:2] == ("ipvsadm", "-C"):
             virtual = make_foreign(t)
+        if argv == ("ipset", "flush"):  # all sets, those of others too
+            add_entry(t)
         if argv[:3] == ("ip", "link", "del"):
             t.wait_until(lambda: ipvs.has_link(t), "there is a link again", seconds=REPAIRED_WITHIN)
             add_address(t)
