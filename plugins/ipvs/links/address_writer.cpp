@@ -38,6 +38,7 @@ AddressWriter::AddressWriter(LinkKernel& kernel, abi::Family family, sdk::Logger
 void AddressWriter::refresh() {
   look();
   if (index_ != 0) return;
+  if (const auto other = kernel_.find(kLinkName)) check_kind(*other);
   kernel_.create(kLinkName);
   look();
   if (index_ == 0) {
@@ -51,11 +52,10 @@ void AddressWriter::look() {
   index_ = 0;
   held_.clear();
   const auto link = kernel_.find(kLinkName);
-  if (!link) {
+  if (!link || link->kind != kDummy) {
     bound_.clear();
     return;
   }
-  check_kind(*link);
   const auto addresses = kernel_.addresses(link->index, family_);
   index_ = link->index;
   held_.insert(addresses.begin(), addresses.end());

@@ -24,7 +24,7 @@ class AddressWriter {
   // what to do. All that is wanted is to be given to bind() then, held or not: that is what find_damage() looks for.
   // Throws sdk::Failure.
   void refresh();
-  // As refresh(), but makes nothing.
+  // As refresh(), but makes nothing; a link that is no dummy counts as none.
   void look();
 
   const std::set<abi::Address>& held() const noexcept { return held_; }

@@ -100,6 +100,8 @@ class AddressWriterTest : public CppUnit::TestFixture {
                            std::string(failure.what()));
       CPPUNIT_ASSERT(failure.code() == abi::Code::kKernel);
     }
+    writer.look();  // whoever cleans up is not stopped by it
+    CPPUNIT_ASSERT(writer.held().empty());
     writer.remove_all();
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bound().size());
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, kernel_.messages());
