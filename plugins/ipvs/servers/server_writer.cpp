@@ -81,22 +81,22 @@ std::vector<ServerKey> ServerWriter::held() const {
 
 ServerWriter::Outcome ServerWriter::put(const std::vector<WantedServer>& wanted) {
   Outcome outcome;
-  State::Todo todo;
-  todo.reserve(wanted.size());
-  for (const WantedServer& server : wanted) todo.push_back(&server);
+  State::Batch pending;
+  pending.reserve(wanted.size());
+  for (const WantedServer& server : wanted) pending.push_back(&server);
   state_->missing.clear();
   state_->lowered.clear();
-  for (int round = 0; !todo.empty() && round < kRounds; ++round) {
-    if (round > 0) state_->read_again(todo);
-    State::Todo surprises = state_->write(todo, outcome);
+  for (int round = 0; !pending.empty() && round < kRounds; ++round) {
+    if (round > 0) state_->read_again(pending);
+    State::Batch surprises = state_->write(pending, outcome);
     if (round == 0 && !surprises.empty()) {
       const std::string more = surprises.size() > 1 ? " (and " + std::to_string(surprises.size() - 1) + " more)" : "";
       state_->log.warning("virtual server " + state_->name(surprises.front()->server.key) + more +
                           " was not as this program left it: another program changed it; it is read again and put right");
     }
-    todo = std::move(surprises);
+    pending = std::move(surprises);
   }
-  for (const WantedServer* server : todo) {
+  for (const WantedServer* server : pending) {
     outcome.refused[server->owner] = "virtual server " + state_->name(server->server.key) +
                                      " is changed by another program each time it is written; find it and stop it";
   }
@@ -105,11 +105,11 @@ ServerWriter::Outcome ServerWriter::put(const std::vector<WantedServer>& wanted)
   return outcome;
 }
 
-ServerWriter::State::Todo ServerWriter::State::write(const Todo& todo, Outcome& outcome) {
+ServerWriter::State::Batch ServerWriter::State::write(const Batch& pending, Outcome& outcome) {
   std::vector<ServerCommand> commands;
   std::vector<Part> parts;
-  Todo surprises;
-  for (const WantedServer* wanted : todo) {
+  Batch surprises;
+  for (const WantedServer* wanted : pending) {
     const ServerKey& key = wanted->server.key;
     const HeldServer* const held = memory.find(key);
     const std::size_t begin = commands.size();
@@ -134,7 +134,7 @@ ServerWriter::State::Todo ServerWriter::State::write(const Todo& todo, Outcome& 
 }
 
 void ServerWriter::State::flush(std::vector<ServerCommand>& commands, std::vector<Part>& parts, Outcome& outcome,
-                                Todo& surprises) {
+                                Batch& surprises) {
   std::vector<int> results;
   if (!commands.empty()) results = kernel.execute(commands);
   for (const Part& part : parts) {
@@ -200,9 +200,9 @@ bool ServerWriter::State::take(const Part& part, const std::vector<ServerCommand
   return surprised;
 }
 
-void ServerWriter::State::read_again(const Todo& todo) {
+void ServerWriter::State::read_again(const Batch& pending) {
   std::set<ServerKey> keys;
-  for (const WantedServer* wanted : todo) keys.insert(wanted->server.key);
+  for (const WantedServer* wanted : pending) keys.insert(wanted->server.key);
   std::map<ServerKey, HeldServer> found;
   for (const VirtualServer& server : kernel.servers()) {
     if (keys.count(server.key) == 0) continue;

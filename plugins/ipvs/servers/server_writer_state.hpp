@@ -18,7 +18,7 @@ namespace sluice::ipvs {
 struct ServerWriter::State {
   State(ServerKernel& the_kernel, Options the_options, Now the_now, sdk::Logger the_log);
 
-  using Todo = std::vector<const WantedServer*>;
+  using Batch = std::vector<const WantedServer*>;
   struct Part {  // commands [begin, end) are about this one
     const WantedServer* wanted;
     std::size_t begin;
@@ -32,12 +32,12 @@ struct ServerWriter::State {
   }
 
   // Writes the differences; returns those the kernel's answers show to be other than remembered.
-  Todo write(const Todo& todo, Outcome& outcome);
-  void flush(std::vector<ServerCommand>& commands, std::vector<Part>& parts, Outcome& outcome, Todo& surprises);
+  Batch write(const Batch& pending, Outcome& outcome);
+  void flush(std::vector<ServerCommand>& commands, std::vector<Part>& parts, Outcome& outcome, Batch& surprises);
   // Remembers what has become of one virtual server. True: the kernel did not hold what it was thought to.
   bool take(const Part& part, const std::vector<ServerCommand>& commands, const std::vector<int>& results,
             Outcome& outcome);
-  void read_again(const Todo& todo);
+  void read_again(const Batch& pending);
   // Removes what has drained of these virtual servers: a look at each that has some draining, then all removals together.
   void settle(const std::vector<ServerKey>& keys);
   void look_at_drains(const ServerKey& key, std::vector<ServerCommand>& commands);
