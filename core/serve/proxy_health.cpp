@@ -15,7 +15,7 @@ namespace {
 constexpr const char* kZeroTime = "0001-01-01T00:00:00Z";
 
 // What is written here by hand is in the order of kube-proxy, which a JSON library would sort.
-std::string quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
+std::string json_string(std::string_view text) { return "\"" + std::string(text) + "\""; }
 const char* word(bool value) { return value ? "true" : "false"; }
 
 HttpResponse answer(int status, std::string body) {
@@ -32,14 +32,14 @@ HttpResponse health_answer(const ProxyHealth& health, bool about_node) {
   const bool healthy = proxy_healthy(health);
   const bool ok = healthy && (!about_node || health.node_eligible);
   const std::string now = rfc3339_nano(health.now);
-  std::string body = "{\"lastUpdated\":" + quoted(ok ? now : newest_update(health)) + ",\"currentTime\":" + quoted(now);
+  std::string body = "{\"lastUpdated\":" + json_string(ok ? now : newest_update(health)) + ",\"currentTime\":" + json_string(now);
   if (about_node) body += std::string(",\"nodeEligible\":") + word(health.node_eligible);
   body += std::string(",\"healthy\":") + word(healthy) + ",\"status\":{";
   bool first = true;
   for (const auto& family : health.families) {
     if (!family.last_updated) continue;
-    body += std::string(first ? "" : ",") + quoted(base::family_name(family.family)) +
-            ":{\"lastUpdated\":" + quoted(rfc3339_nano(*family.last_updated)) +
+    body += std::string(first ? "" : ",") + json_string(base::family_name(family.family)) +
+            ":{\"lastUpdated\":" + json_string(rfc3339_nano(*family.last_updated)) +
             ",\"healthy\":" + word(family_healthy(family, health.late)) + "}";
     first = false;
   }
@@ -62,18 +62,18 @@ HttpResponse healthz(const ProxyHealth& health) { return health_answer(health, t
 HttpResponse livez(const ProxyHealth& health) { return health_answer(health, false); }
 
 HttpResponse sync_ages(const ProxyHealth& health) {
-  std::string body = "{\"currentTime\":" + quoted(rfc3339_nano(health.now)) + ",\"families\":{";
+  std::string body = "{\"currentTime\":" + json_string(rfc3339_nano(health.now)) + ",\"families\":{";
   bool first = true;
   for (const auto& family : health.families) {
     char age[32] = "0";
     std::string since = "null";
     if (family.pending_for) {
       std::snprintf(age, sizeof age, "%.3f", std::chrono::duration<double>(*family.pending_for).count());
-      since = quoted(rfc3339_nano(health.now - std::chrono::duration_cast<WallTime::duration>(*family.pending_for)));
+      since = json_string(rfc3339_nano(health.now - std::chrono::duration_cast<WallTime::duration>(*family.pending_for)));
     }
-    body += std::string(first ? "" : ",") + quoted(base::family_name(family.family)) +
+    body += std::string(first ? "" : ",") + json_string(base::family_name(family.family)) +
             ":{\"oldestPendingSeconds\":" + age + ",\"oldestPendingSince\":" + since +
-            ",\"lastUpdated\":" + (family.last_updated ? quoted(rfc3339_nano(*family.last_updated)) : "null") + "}";
+            ",\"lastUpdated\":" + (family.last_updated ? json_string(rfc3339_nano(*family.last_updated)) : "null") + "}";
     first = false;
   }
   return answer(200, body + "}}\n");

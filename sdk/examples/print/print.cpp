@@ -22,7 +22,7 @@ namespace {
 namespace abi = sluice::abi;
 namespace sdk = sluice::sdk;
 
-std::string quoted(std::string_view text) {
+std::string json_string(std::string_view text) {
   static const char* const kHex = "0123456789abcdef";
   std::string out = "\"";
   for (const char c : text) {
@@ -53,7 +53,7 @@ std::string flag_list(std::uint32_t flags, const FlagNames& names) {
   for (const auto& [bit, name] : names) {
     if ((flags & bit) != 0) set.push_back(name);
   }
-  return list(set, [](const char* name) { return quoted(name); });
+  return list(set, [](const char* name) { return json_string(name); });
 }
 
 const FlagNames kPortFlags = {{abi::kInternalPolicyLocal, "internalPolicyLocal"},
@@ -114,7 +114,7 @@ class PrintBackend final : public sdk::BackendBase {
     const auto ports = sdk::range<abi::ServicePort>(transaction.service_ports);
     line += ",\"servicePorts\":" + list(ports, [this](const abi::ServicePort& port) { return printed(port); });
     const auto removed = sdk::range<abi::ServicePortKey>(transaction.removed);
-    line += ",\"removed\":" + list(removed, [](const auto& key) { return quoted(sdk::service_port_id(key)); });
+    line += ",\"removed\":" + list(removed, [](const auto& key) { return json_string(sdk::service_port_id(key)); });
     print("apply", line);
     generation_ = transaction.generation;
     result.kernel_writes = ports.size() + removed.size();
@@ -127,36 +127,36 @@ class PrintBackend final : public sdk::BackendBase {
   abi::Code do_retire(const abi::Handover& handover, abi::Error*) override {
     const auto claims = sdk::range<abi::StringView>(handover.claims);
     return print("retire", ",\"drainSeconds\":" + std::to_string(handover.drain_seconds) + ",\"claims\":" +
-                               list(claims, [](const abi::StringView& claim) { return quoted(sdk::text(claim)); }));
+                               list(claims, [](const abi::StringView& claim) { return json_string(sdk::text(claim)); }));
   }
   abi::Code do_cleanup(abi::Error*) override { return print("cleanup"); }
 
   std::string printed(const abi::NodeFacts& node) const {
-    const auto address = [this](const abi::Address& a) { return quoted(sdk::to_string(a, family())); };
-    return "{\"version\":" + std::to_string(node.version) + ",\"name\":" + quoted(sdk::text(node.name)) +
+    const auto address = [this](const abi::Address& a) { return json_string(sdk::to_string(a, family())); };
+    return "{\"version\":" + std::to_string(node.version) + ",\"name\":" + json_string(sdk::text(node.name)) +
            ",\"ip\":" + address(node.node_ip) + ",\"flags\":" + flag_list(node.flags, kNodeFlags) +
            ",\"masqueradeMark\":" + std::to_string(node.masquerade_mark) +
            ",\"detector\":" + std::to_string(static_cast<unsigned>(node.detector)) +
-           ",\"detectorCIDR\":" + quoted(sdk::to_string(node.detector_cidr, family())) +
-           ",\"detectorInterface\":" + quoted(sdk::text(node.detector_interface)) +
+           ",\"detectorCIDR\":" + json_string(sdk::to_string(node.detector_cidr, family())) +
+           ",\"detectorInterface\":" + json_string(sdk::text(node.detector_interface)) +
            ",\"nodePortAddresses\":" + list(sdk::range<abi::Address>(node.node_port_addresses), address) +
            ",\"localAddresses\":" + list(sdk::range<abi::Address>(node.local_addresses), address) + "}";
   }
 
   std::string printed(const abi::ServicePort& port) const {
-    return "{\"name\":" + quoted(sdk::service_port_name(port.key)) +
-           ",\"protocol\":" + quoted(sdk::protocol_name(port.key.protocol)) +
+    return "{\"name\":" + json_string(sdk::service_port_name(port.key)) +
+           ",\"protocol\":" + json_string(sdk::protocol_name(port.key.protocol)) +
            ",\"flags\":" + flag_list(port.flags, kPortFlags) +
            ",\"affinitySeconds\":" + std::to_string(port.affinity_seconds) +
            ",\"healthCheckNodePort\":" + std::to_string(port.health_check_node_port) + ",\"frontends\":" +
            list(sdk::frontends(port), [this](const abi::Frontend& f) {
-             return "{\"kind\":" + quoted(kind_name(f.kind)) +
-                    ",\"address\":" + quoted(sdk::host_port(f.address, family(), f.port)) + "}";
+             return "{\"kind\":" + json_string(kind_name(f.kind)) +
+                    ",\"address\":" + json_string(sdk::host_port(f.address, family(), f.port)) + "}";
            }) + ",\"sourceRanges\":" +
            list(sdk::source_ranges(port),
-                [this](const abi::Prefix& p) { return quoted(sdk::to_string(p, family())); }) +
+                [this](const abi::Prefix& p) { return json_string(sdk::to_string(p, family())); }) +
            ",\"endpoints\":" + list(sdk::endpoints(port), [this](const abi::Endpoint& e) {
-             return "{\"address\":" + quoted(sdk::host_port(e.address, family(), e.port)) +
+             return "{\"address\":" + json_string(sdk::host_port(e.address, family(), e.port)) +
                     ",\"flags\":" + flag_list(e.flags, kEndpointFlags) + "}";
            }) + "}";
   }
@@ -164,7 +164,7 @@ class PrintBackend final : public sdk::BackendBase {
   // One write for one line: both families may append to the same file.
   abi::Code print(const char* call, const std::string& fields = {}) {
     const std::string family_field = family() == abi::Family::kIpv6 ? ",\"family\":6" : ",\"family\":4";
-    const std::string line = "{\"call\":" + quoted(call) + family_field + fields + "}\n";
+    const std::string line = "{\"call\":" + json_string(call) + family_field + fields + "}\n";
     const ssize_t written = write(file_, line.data(), line.size());
     const int saved = written < 0 ? errno : 0;
     if (written == static_cast<ssize_t>(line.size())) return abi::Code::kOk;
