@@ -21,7 +21,8 @@
 namespace sluice::app {
 namespace {
 
-base::Status probe(const std::shared_ptr<const plugin::Plugin>& loaded, const Settings& settings, base::Family family,
+// Whether the backend works, and what it needs of the node besides.
+base::Status prepare(const std::shared_ptr<const plugin::Plugin>& loaded, const Settings& settings, base::Family family,
                    const std::string& folder) {
   const bool v4 = family == base::Family::ipv4;
   if (!loaded->has(v4 ? abi::kFeatureIpv4 : abi::kFeatureIpv6)) {
@@ -37,8 +38,8 @@ base::Status probe(const std::shared_ptr<const plugin::Plugin>& loaded, const Se
   const base::SteadyClock clock;
   auto made = plugin::BackendHandle::create(loaded, backend, {}, nullptr, clock);
   if (!made) return made.status();
-  const plugin::Outcome outcome = (*made)->probe();
-  return outcome.status((*made)->name(), "probe");
+  if (const auto probed = (*made)->probe(); !probed.ok()) return probed.status((*made)->name(), "probe");
+  return (*made)->prepare().status((*made)->name(), "prepare");
 }
 
 // Whether a node port is to answer on 127.0.0.1, which the kernel does not route unless told.
@@ -74,7 +75,7 @@ base::Status init_only(const Settings& settings) {
   for (const base::Family family : base::kFamilies) {
     base::Status& status = support[base::family_index(family)];
     if (family == base::Family::ipv6) status = node::check_ipv6();
-    if (status.ok()) status = probe(*loaded, settings, family, *folder);
+    if (status.ok()) status = prepare(*loaded, settings, family, *folder);
     if (!status.ok()) {
       base::log_info("app", std::string(base::family_name(family)) + " is not used: " + status.message());
     }

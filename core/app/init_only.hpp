@@ -10,8 +10,8 @@
 
 namespace sluice::app {
 
-// Writes the settings of the kernel and lets the backend try what it needs, in each
-// family this node has. What cannot be written is a warning, as at a start; a backend that
+// Writes the settings of the kernel and lets the backend try what it needs and write
+// its own, in each family this node has. What cannot be written is a warning, as at a start; a backend that
 // works in no family is the failure. Blocks; needs no API server; makes no rule.
 base::Status init_only(const Settings& settings);
 

@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "core/base/log.hpp"
+#include "sluice/abi/preparation.hpp"
 #include "sluice/sdk/error.hpp"
 #include "sluice/sdk/views.hpp"
 
@@ -21,11 +22,12 @@ struct BackendHandle::Call {
   const char* name;
   std::chrono::seconds limit;
 
-  static const Call create, probe, apply, verify, claims, retire, cleanup, release;
+  static const Call create, probe, prepare, apply, verify, claims, retire, cleanup, release;
 };
 
 constinit const BackendHandle::Call BackendHandle::Call::create{"create", std::chrono::seconds(10)};
 constinit const BackendHandle::Call BackendHandle::Call::probe{"probe", std::chrono::seconds(10)};
+constinit const BackendHandle::Call BackendHandle::Call::prepare{"prepare", std::chrono::seconds(10)};
 constinit const BackendHandle::Call BackendHandle::Call::apply{"apply", std::chrono::seconds(60)};
 constinit const BackendHandle::Call BackendHandle::Call::verify{"verify", std::chrono::seconds(10)};
 constinit const BackendHandle::Call BackendHandle::Call::claims{"claims", std::chrono::seconds(1)};
@@ -194,6 +196,14 @@ base::Result<std::unique_ptr<BackendHandle>> BackendHandle::create(std::shared_p
 
 Outcome BackendHandle::probe() {
   return called(Call::probe, [&](abi::Error* error) { return backend_->probe(error); });
+}
+
+Outcome BackendHandle::prepare() {
+  return called(Call::prepare, [&](abi::Error* error) {
+    const auto* const preparation =
+        static_cast<const abi::Preparation*>(backend_->extension(sdk::view(abi::kPreparation)));
+    return preparation == nullptr ? abi::Code::kOk : preparation->prepare(error);
+  });
 }
 
 ApplyOutcome BackendHandle::apply(const abi::Transaction& transaction) {

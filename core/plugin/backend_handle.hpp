@@ -64,6 +64,8 @@ class BackendHandle {
   BackendHandle& operator=(const BackendHandle&) = delete;
 
   Outcome probe();
+  // Ok, too, where the backend has nothing to prepare.
+  Outcome prepare();
   // A delta is refused with kInvalid where the plugin lacks kFeatureDelta.
   ApplyOutcome apply(const abi::Transaction& transaction);
   Outcome verify();

@@ -9,6 +9,7 @@
 
 #include "plugins/common/netfilter/tool_figures.hpp"
 #include "plugins/ipvs/cleanup.hpp"
+#include "plugins/ipvs/frontends.hpp"
 #include "plugins/ipvs/node/probe.hpp"
 #include "plugins/ipvs/set_order.hpp"
 #include "sluice/sdk/sdk.hpp"
@@ -26,8 +27,28 @@ void add_problem(std::map<std::string, std::string>& problems, const std::string
   all.append(all.empty() ? "" : "; ").append(why);
 }
 
-ServerWriter::Options server_options(const abi::CreateArgs& args, const Settings& settings) {
+std::string left_alone_text(const ServerKey& key, abi::Family family) {
+  return "virtual server " + to_string(key, family) +
+         " is somebody else's and inside excludeCIDRs: it is left as it is, and this frontend of the Service is not "
+         "served; remove it, or take its address out of excludeCIDRs";
+}
+
+// What is wanted in the end, of what was and what came behind.
+void append(Changes& changes, const Changes& late, const Wanted& wanted) {
+  const auto join = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
+  join(changes.bind, late.bind);
+  join(changes.unbind, late.unbind);
+  join(changes.drop, late.drop);
+  join(changes.remove, late.remove);
+  std::erase_if(changes.bind, [&](const abi::Address& address) { return !wanted.wants(address); });
+  std::erase_if(changes.unbind, [&](const abi::Address& address) { return wanted.wants(address); });
+  std::erase_if(changes.remove, [&](const SetItem& item) { return wanted.wants(item); });
+}
+
+ServerWriter::Options server_options(const abi::CreateArgs& args, const Settings& settings, Ownership& ownership) {
   ServerWriter::Options options;
+  options.excluded = [&ownership](const ServerKey& key) { return ownership.is_excluded(key); };
+  options.foreign = [&ownership](const ServerKey& key) { ownership.leave_alone(key); };
   options.family = args.family;
   options.when_removed = settings.when_removed;
   options.drain = settings.drain;
@@ -46,14 +67,14 @@ IpvsBackend::IpvsBackend(const abi::CreateArgs& args, NodeKernels kernels)
       rules_(*kernels_.rules, args.family, [this] { return host().now(); }),
       sets_(*kernels_.sets, args.family),
       servers_(
-          *kernels_.servers, server_options(args, settings_), [this] { return host().now(); }, log()),
+          *kernels_.servers, server_options(args, settings_, ownership_), [this] { return host().now(); }, log()),
       links_(*kernels_.links, args.family, log()),
       ownership_(settings_.exclude_cidrs),
       metrics_(host(), args.family),
       damage_([this] { return host().now(); }),
       clashes_(kernels_.sockets) {
   damage_.add([this] { return servers_.find_damage(); });
-  damage_.add([this] { return sets_.find_damage(); });
+  damage_.add([this] { return sets_.find_damage(); }, [this] { return sets_.waited(); });
   damage_.add([this] { return links_.find_damage(); });
   damage_.add([this] { return rules_.find_damage(); });
 }
@@ -91,7 +112,9 @@ abi::Code IpvsBackend::do_apply(const abi::Transaction& transaction, const abi::
     Changes changes = full ? all_changes() : wanted_.take_changes();
     begin += host().now() - before_planning;  // that was no time of the kernel
     write(std::move(changes), full, problems);
-  } catch (const sdk::Failure&) {
+    note_refused(transaction, problems);
+  } catch (const sdk::Failure& failure) {
+    lacking_ = failure.code() == abi::Code::kUnsupported;
     note_cost(sent, begin, result);
     throw;
   }
@@ -112,9 +135,21 @@ void IpvsBackend::note_cost(std::uint64_t sent_before, std::uint64_t begin, abi:
   metrics_.messages(now);
 }
 
+abi::Code IpvsBackend::Prepared::prepare(abi::Error* error) const noexcept {
+  return sdk::guarded(error, [this] {
+    backend_.prepare();
+    return abi::Code::kOk;
+  });
+}
+
+const void* IpvsBackend::do_extension(std::string_view id) {
+  const abi::Preparation* const preparation = &prepared_;
+  return id == abi::kPreparation ? preparation : nullptr;
+}
+
 void IpvsBackend::prepare() {
   say_tools();
-  for (const std::string& warning : kernels_.prepare(settings_, *kernels_.servers)) {
+  for (const std::string& warning : kernels_.prepare(settings_, *kernels_.servers, std::exchange(lacking_, false))) {
     warn("NodeNotPrepared", warning);
   }
 }
@@ -134,6 +169,11 @@ void IpvsBackend::refresh() {
   sets_.refresh();
   links_.refresh();
   servers_.refresh();
+  const std::vector<ServerKey> held = servers_.held();
+  ownership_.keep_only(held, links_.held());
+  for (const ServerKey& key : held) {
+    if (ownership_.is_excluded(key) && !ownership_.is_ours(key, shown())) ownership_.leave_alone(key);
+  }
   wanted_.clear();
   no_local_.clear();
 }
@@ -148,6 +188,8 @@ void IpvsBackend::plan(const abi::Transaction& transaction, Problems& problems) 
     const PortId id = port_id(port.key);
     try {
       ServicePlan made = plan_service(facts_, port);
+      leave_alone(id.first, made, problems);
+      for (const std::string& why : made.problems) add_problem(problems, id.first, why);
       no_local_.put(id, made);
       for (const Wanted::Conflict& conflict : wanted_.put(id, std::move(made))) {
         add_problem(problems, conflict.loser,
@@ -166,15 +208,8 @@ Changes IpvsBackend::all_changes() {
   wanted_.take_changes();
   wanted_.take_gained();
   Changes changes = wanted_.everything();
-  left_alone_.clear();
-  const std::vector<ServerKey> held = servers_.held();
-  ownership_.keep_only(held, links_.held());
-  for (const ServerKey& key : held) {
-    if (!ownership_.is_ours(key, shown())) {
-      if (ownership_.is_excluded(key)) left_alone_.insert(key);
-    } else if (!wanted_.wants(key)) {
-      changes.drop.push_back(key);
-    }
+  for (const ServerKey& key : servers_.held()) {
+    if (!wanted_.wants(key) && ownership_.is_ours(key, shown())) changes.drop.push_back(key);
   }
   for (const SetId set : all_sets()) {
     for (const SetEntry& entry : sets_.held(set)) {
@@ -187,61 +222,98 @@ Changes IpvsBackend::all_changes() {
   return changes;
 }
 
+void IpvsBackend::leave_alone(const std::string& name, ServicePlan& plan, Problems& problems) const {
+  for (const ServerKey& key : leave_out(plan, [this](const ServerKey& one) { return ownership_.is_left_alone(one); })) {
+    add_problem(problems, name, left_alone_text(key, family()));
+  }
+}
+
 // The order of docs/decisions/0020-ipvs.md.
 void IpvsBackend::write(Changes changes, bool full, Problems& problems) {
-  const OrderedItems coming = in_order(changes.add);
-  sets_.add(coming.exceptions);
-  sets_.add(coming.others);
+  add(changes.add);
   bool waiting = false;
   if (full) {
     waiting = write_all_rules(true);
-  } else if (changes.closed || sets_.filled() != rules_for_) {
-    change_rules();
+  } else {
+    change_rules(changes);
   }
-  leave_alone(changes.put, problems);
-  for (const WantedServer& wanted : changes.put) ownership_.writes(wanted.server.key);
-  for (const auto& [name, why] : servers_.put(changes.put).refused) add_problem(problems, name, why);
+  const Changes late = put(changes.put, problems);
+  add(late.add);
+  if (!waiting) change_rules(late);
+  append(changes, late, wanted_);
   for (const abi::Address& address : changes.bind) ownership_.writes(address);
   links_.bind(changes.bind);
   if (waiting) write_all_rules(false);
   links_.unbind(changes.unbind);
   for (const abi::Address& address : changes.unbind) ownership_.wrote_off(address);
-  std::erase_if(changes.drop, [&](const ServerKey& key) { return left_alone_.contains(key); });
   servers_.remove(changes.drop);
   for (const ServerKey& key : changes.drop) ownership_.wrote_off(key);
   const OrderedItems going = in_order(changes.remove);
   sets_.remove(going.others);
   sets_.remove(going.exceptions);
-  if (sets_.filled() != rules_for_) change_rules();
+  change_rules({});
+  if (full) servers_.tick();
 }
 
-void IpvsBackend::leave_alone(std::vector<WantedServer>& wanted, Problems& problems) const {
-  if (left_alone_.empty()) return;
-  std::erase_if(wanted, [&](const WantedServer& one) {
-    if (!left_alone_.contains(one.server.key)) return false;
-    add_problem(problems, one.owner,
-                "virtual server " + to_string(one.server.key, family()) +
-                    " is somebody else's and inside excludeCIDRs: it is left as it is; remove it, or take its address "
-                    "out of excludeCIDRs");
-    return true;
-  });
+void IpvsBackend::add(const std::vector<SetItem>& items) {
+  const OrderedItems coming = in_order(items);
+  sets_.add(coming.exceptions);
+  sets_.add(coming.others);
+}
+
+Changes IpvsBackend::put(const std::vector<WantedServer>& wanted, Problems& problems) {
+  for (const WantedServer& one : wanted) ownership_.writes(one.server.key);
+  const ServerWriter::Outcome outcome = servers_.put(wanted);
+  for (const auto& [name, why] : outcome.refused) add_problem(problems, name, why);
+  for (const WantedServer& one : wanted) {
+    if (!outcome.foreign.contains(one.server.key)) continue;
+    add_problem(problems, one.owner, left_alone_text(one.server.key, family()));
+  }
+  for (const ServerKey& key : outcome.missing) ownership_.wrote_off(key);
+  wanted_.leave_out(outcome.foreign);
+  wanted_.tried(wanted, outcome.missing);
+  return wanted_.take_changes();
+}
+
+// Entries and addresses the kernel has no place for; they are tried again by full transactions.
+void IpvsBackend::note_refused(const abi::Transaction& transaction, Problems& problems) const {
+  if (sets_.refused().empty() && links_.refused().empty()) return;
+  for (const abi::ServicePort& port : sdk::range<abi::ServicePort>(transaction.service_ports)) {
+    const PortId id = port_id(port.key);
+    const ServicePlan* const plan = wanted_.find(id);
+    if (plan == nullptr) continue;
+    for (const SetItem& item : plan->items) {
+      const auto found = sets_.refused().find(item);
+      if (found != sets_.refused().end()) add_problem(problems, id.first, found->second);
+    }
+    for (const abi::Address& address : plan->addresses) {
+      const auto found = links_.refused().find(address);
+      if (found != links_.refused().end()) add_problem(problems, id.first, found->second);
+    }
+  }
 }
 
 bool IpvsBackend::write_all_rules(bool may_wait) {
   bool waiting = false;
-  write_rules([&](const RulePlan& plan) { waiting = rules_.write_full(plan, may_wait); });
+  write_rules([&] { waiting = rules_.write_full(rule_plan(), may_wait); });
   return waiting;
 }
 
-void IpvsBackend::change_rules() {
-  write_rules([&](const RulePlan& plan) { rules_.write_change(plan); });
+void IpvsBackend::change_rules(const Changes& changes) {
+  if (sets_.filled() != rules_for_) {
+    write_rules([&] { rules_.write_change(rule_plan()); });
+  } else if (!changes.close.empty() || !changes.reopen.empty()) {
+    write_rules([&] { rules_.write_closed(changes.close, changes.reopen); });
+  }
 }
+
+RulePlan IpvsBackend::rule_plan() const { return plan_rules(rule_facts_, sets_.filled(), wanted_.closed()); }
 
 template <class Write>
 void IpvsBackend::write_rules(const Write& write) {
   const std::uint32_t filled = sets_.filled();
   try {
-    write(plan_rules(rule_facts_, filled, wanted_.closed()));
+    write();
   } catch (const sdk::Failure& failure) {
     lines_ += rules_.session().lines();
     metrics_.restore_failed();
@@ -302,7 +374,10 @@ void IpvsBackend::report(abi::ApplyResult& result) {
 }
 
 abi::Code IpvsBackend::do_verify(abi::Error* error) {
-  if (!valid_) return sdk::fail(error, abi::Code::kNeedFull, {}, "what is in the kernel is not known");
+  if (!valid_) {
+    drain_meanwhile();
+    return sdk::fail(error, abi::Code::kNeedFull, {}, "what is in the kernel is not known");
+  }
   try {
     servers_.tick();
   } catch (const sdk::Failure&) {
@@ -324,6 +399,17 @@ abi::Code IpvsBackend::do_verify(abi::Error* error) {
   abi::ApplyResult unused{};
   report(unused);
   return abi::Code::kOk;
+}
+
+// Deadlines pass while nothing can be written, too. After a failure it is not known which real servers have a weight.
+void IpvsBackend::drain_meanwhile() {
+  if (servers_.draining() == 0) return;
+  try {
+    servers_.refresh();
+    servers_.tick();
+  } catch (const sdk::Failure&) {
+    // The apply that fails says why.
+  }
 }
 
 abi::Code IpvsBackend::do_claims(abi::StringSink& sink, abi::Error*) {
@@ -352,21 +438,28 @@ void IpvsBackend::remove_all(const SuccessorClaims& keep, std::chrono::seconds d
   }
   if (kernels_.has_sets()) parts.sets = &sets_;
   if (kernels_.has_ipvs()) parts.servers = &servers_;
-  if (parts.sets != nullptr) sets_.look();
-  links_.look();
+  Attempts attempt;
+  const bool sets_read = parts.sets == nullptr || attempt([this] { sets_.look(); });
+  attempt([this] { links_.look(); });
   std::vector<ServerKey> ours;
   if (parts.servers != nullptr && !keep.covers(kServersClaim)) {
-    servers_.refresh();
-    facts_.local_addresses = kernels_.local_addresses();
+    const bool servers_read = attempt([this] { servers_.refresh(); });
+    const bool addresses_read = attempt([this] { facts_.local_addresses = kernels_.local_addresses(); });
+    Ownership::Shown now = shown();
+    now.sets_unread = !sets_read;
     for (const ServerKey& key : servers_.held()) {
-      if (ownership_.is_ours(key, shown())) ours.push_back(key);
+      if (ownership_.is_ours(key, now)) ours.push_back(key);
     }
     if (drain_limit.count() != 0) {
-      wait_for_connections(servers_, ours, std::min(drain_limit, kLongestDrain),
-                           {[this] { return host().now(); }, kernels_.pause});
+      attempt([&] {
+        wait_for_connections(servers_, ours, std::min(drain_limit, kLongestDrain),
+                             {[this] { return host().now(); }, kernels_.pause});
+      });
     }
+    if (!(sets_read && servers_read && addresses_read)) parts.sets = nullptr;
   }
-  remove_unclaimed(parts, family(), ours, keep, log());
+  remove_unclaimed(parts, family(), ours, keep, log(), attempt);
+  attempt.finish();
 }
 
 }  // namespace sluice::ipvs

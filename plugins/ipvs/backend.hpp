@@ -10,7 +10,7 @@
 #include <map>
 #include <set>
 #include <string>
-#include <unordered_set>
+#include <string_view>
 #include <vector>
 
 #include "plugins/common/netfilter/retry_clock.hpp"
@@ -27,6 +27,7 @@
 #include "plugins/ipvs/sets/set_writer.hpp"
 #include "plugins/ipvs/settings.hpp"
 #include "plugins/ipvs/wanted.hpp"
+#include "sluice/abi/preparation.hpp"
 #include "sluice/sdk/backend_base.hpp"
 
 namespace sluice::ipvs {
@@ -38,6 +39,15 @@ class IpvsBackend final : public sdk::BackendBase {
   IpvsBackend(const abi::CreateArgs& args, NodeKernels kernels);
 
  private:
+  // The first apply() does it as well; this is for who may write more than the daemon.
+  class Prepared final : public abi::Preparation {
+   public:
+    explicit Prepared(IpvsBackend& backend) : backend_(backend) {}
+    abi::Code prepare(abi::Error* error) const noexcept override;
+
+   private:
+    IpvsBackend& backend_;
+  };
   using Problems = std::map<std::string, std::string>;  // by printed name
 
   abi::Code do_probe(abi::Error* error) override;
@@ -47,6 +57,7 @@ class IpvsBackend final : public sdk::BackendBase {
   abi::Code do_claims(abi::StringSink& sink, abi::Error* error) override;
   abi::Code do_retire(const abi::Handover& handover, abi::Error* error) override;
   abi::Code do_cleanup(abi::Error* error) override;
+  const void* do_extension(std::string_view id) override;
 
   void prepare();
   void warn(const char* reason, const std::string& sentence);
@@ -55,13 +66,19 @@ class IpvsBackend final : public sdk::BackendBase {
   void plan(const abi::Transaction& transaction, Problems& problems);
   Changes all_changes();
   void write(Changes changes, bool full, Problems& problems);
-  void leave_alone(std::vector<WantedServer>& wanted, Problems& problems) const;
+  void note_refused(const abi::Transaction& transaction, Problems& problems) const;
+  void leave_alone(const std::string& name, ServicePlan& plan, Problems& problems) const;
+  void add(const std::vector<SetItem>& items);
+  // Returns what else changes by what the kernel has said.
+  Changes put(const std::vector<WantedServer>& wanted, Problems& problems);
   // True when the rest is to be written after virtual servers and addresses.
   bool write_all_rules(bool may_wait);
-  void change_rules();
+  void change_rules(const Changes& changes);
+  RulePlan rule_plan() const;
   template <class Write>
   void write_rules(const Write& write);
   Ownership::Shown shown() const { return {sets_, links_.held(), facts_.local_addresses}; }
+  void drain_meanwhile();
   void note_cost(std::uint64_t sent_before, std::uint64_t begin, abi::ApplyResult& result);
   void note_gained();
   void note_problems(const abi::Transaction& transaction, const Problems& problems, abi::ApplyResult& result);
@@ -82,18 +99,19 @@ class IpvsBackend final : public sdk::BackendBase {
   DamageWatch damage_;
   PortClashes clashes_;
 
+  const Prepared prepared_{*this};
+
   bool valid_ = false;  // the kernel has what the last transaction asked for
   std::uint64_t generation_ = 0;
   PlanFacts facts_;
   RuleFacts rule_facts_;
   std::uint32_t rules_for_ = 0;  // the sets that had entries when rules were written
   std::size_t lines_ = 0;        // of rules, in this apply
-  // Somebody else's virtual servers inside excludeCIDRs: not ours, whatever Services want.
-  std::unordered_set<ServerKey, ServerKeyHash> left_alone_;
   // Service ports that are not served, or not at all their addresses, by printed name.
   std::set<std::string> failed_;
   netfilter::RetryClock retry_;  // when they are tried again
   bool said_tools_ = false;
+  bool lacking_ = false;  // the kernel did not support something when it was last written to
 };
 
 }  // namespace sluice::ipvs

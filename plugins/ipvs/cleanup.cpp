@@ -3,7 +3,6 @@
 
 #include "plugins/ipvs/cleanup.hpp"
 
-#include <exception>
 #include <string>
 
 #include "plugins/common/netfilter/claims.hpp"
@@ -22,16 +21,9 @@ void wait_for_connections(ServerWriter& servers, const std::vector<ServerKey>& k
 }
 
 void remove_unclaimed(const Parts& parts, abi::Family family, const std::vector<ServerKey>& ours,
-                      const SuccessorClaims& keep, const sdk::Logger& log) {
-  std::exception_ptr first;
-  const auto attempt = [&](const auto& work) {
-    try {
-      work();
-    } catch (const std::exception&) {
-      if (first == nullptr) first = std::current_exception();
-    }
-  };
-  if (parts.servers != nullptr && !keep.covers(kServersClaim)) attempt([&] { parts.servers->remove(ours); });
+                      const SuccessorClaims& keep, const sdk::Logger& log, Attempts& attempt) {
+  const bool servers_go = parts.servers != nullptr && !keep.covers(kServersClaim);
+  const bool none_left = !servers_go || attempt([&] { parts.servers->remove(ours); });
   if (!keep.covers(kLinkClaim)) attempt([&] { parts.links->remove_all(); });
   if (parts.rules != nullptr) {
     attempt([&] {
@@ -40,7 +32,7 @@ void remove_unclaimed(const Parts& parts, abi::Family family, const std::vector<
       });
     });
   }
-  if (parts.sets != nullptr) {
+  if (parts.sets != nullptr && none_left) {
     attempt([&] {
       for (const std::string& set :
            parts.sets->remove_all([&](const std::string& name) { return keep.covers(set_claim(name)); })) {
@@ -48,7 +40,6 @@ void remove_unclaimed(const Parts& parts, abi::Family family, const std::vector<
       }
     });
   }
-  if (first != nullptr) std::rethrow_exception(first);
 }
 
 }  // namespace sluice::ipvs

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <vector>
 
@@ -25,6 +26,29 @@ struct Parts {
   AddressWriter* links;
 };
 
+// Goes on after failures.
+class Attempts {
+ public:
+  // False: it failed.
+  template <class Work>
+  bool operator()(const Work& work) {
+    try {
+      work();
+      return true;
+    } catch (const std::exception&) {
+      if (first_ == nullptr) first_ = std::current_exception();
+      return false;
+    }
+  }
+  // Throws what failed first.
+  void finish() const {
+    if (first_ != nullptr) std::rethrow_exception(first_);
+  }
+
+ private:
+  std::exception_ptr first_;
+};
+
 struct Patience {
   std::function<std::uint64_t()> now;  // nanoseconds
   std::function<void(std::chrono::milliseconds)> pause;
@@ -35,9 +59,9 @@ void wait_for_connections(ServerWriter& servers, const std::vector<ServerKey>& k
                           const Patience& patience);
 
 // Removes what `keep` does not cover: the virtual servers `ours`, addresses and link, chains, sets. A part that cannot
-// be removed keeps none of the others from going; the first failure is thrown at the end.
-// REQUIRES: look() or refresh() of the parts.
+// be removed keeps none of the others from going but the sets: they say which virtual servers are ours, to the next
+// clean-up as well.
 void remove_unclaimed(const Parts& parts, abi::Family family, const std::vector<ServerKey>& ours,
-                      const SuccessorClaims& keep, const sdk::Logger& log);
+                      const SuccessorClaims& keep, const sdk::Logger& log, Attempts& attempt);
 
 }  // namespace sluice::ipvs

@@ -3,6 +3,7 @@
 
 #include "plugins/ipvs/damage_watch.hpp"
 
+#include <algorithm>
 #include <exception>
 
 namespace sluice::ipvs {
@@ -18,13 +19,15 @@ std::optional<std::string> DamageWatch::find() {
   for (Part& part : parts_) {
     const std::uint64_t begin = now_();
     if (begin < part.next) continue;
+    const std::uint64_t waited = part.waited ? part.waited() : 0;
     try {
       if (const auto damage = part.look()) all.append(all.empty() ? "" : "; ").append(*damage);
     } catch (const std::exception&) {
       if (unreadable == nullptr) unreadable = std::current_exception();
     }
     const std::uint64_t end = now_();
-    part.next = end + kRestAfterLook * (end - begin);
+    const std::uint64_t idle = part.waited ? part.waited() - waited : 0;
+    part.next = end + kRestAfterLook * (end - begin - std::min(end - begin, idle));
   }
   if (!all.empty()) return all;
   if (unreadable != nullptr) std::rethrow_exception(unreadable);

@@ -20,7 +20,8 @@ class DamageWatch {
   using Now = std::function<std::uint64_t()>;  // nanoseconds
 
   explicit DamageWatch(Now now) : now_(std::move(now)) {}
-  void add(Look look) { parts_.push_back({std::move(look), 0}); }
+  // `waited`: how long the look has waited for its turn so far, which is not rested after; null: it never waits.
+  void add(Look look, Now waited = {}) { parts_.push_back({std::move(look), std::move(waited), 0}); }
 
   // All parts are looked at, even where one of them cannot be read: that throws only when no damage was found
   // elsewhere. Empty when all is as written.
@@ -31,6 +32,7 @@ class DamageWatch {
  private:
   struct Part {
     Look look;
+    Now waited;
     std::uint64_t next;  // not before
   };
   Now now_;

@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 #include <string_view>
 #include <thread>
@@ -17,6 +18,7 @@
 #include "plugins/ipvs/servers/netlink_servers.hpp"
 #include "plugins/ipvs/sets/libipset_sets.hpp"
 #include "sluice/sdk/address.hpp"
+#include "sluice/sdk/error.hpp"
 
 namespace sluice::ipvs {
 namespace {
@@ -29,7 +31,12 @@ struct FreeAddresses {
 
 std::set<abi::Address> read_local_addresses(abi::Family family) {
   ifaddrs* list = nullptr;
-  if (getifaddrs(&list) != 0) return {};
+  if (getifaddrs(&list) != 0) {
+    const int error = errno;
+    throw sdk::Failure(abi::Code::kRetry, "node addresses",
+                       "the addresses of this node cannot be read, so virtual servers of node ports are not known",
+                       error);
+  }
   const std::unique_ptr<ifaddrs, FreeAddresses> owned(list);
   std::set<abi::Address> found;
   for (const ifaddrs* one = list; one != nullptr; one = one->ifa_next) {
@@ -54,7 +61,9 @@ NodeKernels node_kernels(abi::Family family) {
   kernels.servers = std::make_unique<NetlinkServers>(family);
   kernels.sets = std::make_unique<LibipsetSets>(family);
   kernels.links = std::make_unique<NetlinkLinks>();
-  kernels.prepare = [](const Settings& settings, ServerKernel& servers) { return prepare_node(settings, servers); };
+  kernels.prepare = [](const Settings& settings, ServerKernel& servers, bool lacking) {
+    return prepare_node(settings, servers, lacking);
+  };
   kernels.has_ipvs = [] { return exists("/proc/thread-self/net/ip_vs"); };
   kernels.has_sets = [] { return exists("/sys/module/ip_set"); };
   kernels.local_addresses = [family] { return read_local_addresses(family); };

@@ -26,7 +26,7 @@ struct NodeKernels {
   std::unique_ptr<SetKernel> sets;
   std::unique_ptr<LinkKernel> links;
   // prepare_node().
-  std::function<std::vector<std::string>(const Settings&, ServerKernel&)> prepare;
+  std::function<std::vector<std::string>(const Settings&, ServerKernel&, bool lacking)> prepare;
   // Whether these are in the kernel already. Asking them would load their modules.
   std::function<bool()> has_ipvs;
   std::function<bool()> has_sets;

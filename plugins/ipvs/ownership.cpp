@@ -44,6 +44,7 @@ bool is_node_port(const ServerKey& key, const SetWriter& sets) {
 }  // namespace
 
 bool Ownership::is_ours(const ServerKey& key, const Shown& shown) const {
+  if (left_alone_.contains(key)) return false;
   if (servers_.contains(key) || is_service_address(key, shown.sets)) return true;
   if (shown.local.contains(key.address) && is_node_port(key, shown.sets)) return true;
   return !is_excluded(key) && shown.bound.contains(key.address) && is_ours(key.address, shown);
@@ -51,6 +52,7 @@ bool Ownership::is_ours(const ServerKey& key, const Shown& shown) const {
 
 bool Ownership::is_ours(const abi::Address& address, const Shown& shown) const {
   if (addresses_.contains(address)) return true;
+  if (shown.sets_unread) return shown.bound.contains(address);
   SetEntry entry;
   entry.address = address;
   if (shown.sets.held(SetId::kIpvsAddresses).contains(entry)) return true;
@@ -62,9 +64,15 @@ bool Ownership::is_ours(const abi::Address& address, const Shown& shown) const {
   });
 }
 
+void Ownership::leave_alone(const ServerKey& key) {
+  servers_.erase(key);
+  left_alone_.insert(key);
+}
+
 void Ownership::keep_only(const std::vector<ServerKey>& servers, const std::set<abi::Address>& addresses) {
-  std::erase_if(servers_,
-                [&](const ServerKey& key) { return !std::binary_search(servers.begin(), servers.end(), key); });
+  const auto is_gone = [&](const ServerKey& key) { return !std::binary_search(servers.begin(), servers.end(), key); };
+  std::erase_if(servers_, is_gone);
+  std::erase_if(left_alone_, is_gone);
   std::erase_if(addresses_, [&](const abi::Address& address) { return !addresses.contains(address); });
 }
 

@@ -3,7 +3,8 @@
 
 // Which virtual servers and addresses of kube-ipvs0 are ours, of those the kernel shows: what this process
 // wrote, and what stands in our sets since an earlier one (docs/decisions/0020-ipvs.md). Everything else is somebody
-// else's and stays. Not the kernel's state: that is what the writers know.
+// else's and stays, inside excludeCIDRs also where a Service wants it. Not the kernel's state: that is what the writers
+// know.
 #pragma once
 
 #include <set>
@@ -26,11 +27,15 @@ class Ownership {
     const SetWriter& sets;
     const std::set<abi::Address>& bound;
     const std::set<abi::Address>& local;
+    bool sets_unread = false;  // whatever is bound on kube-ipvs0 counts as ours then: it goes with the link
   };
   bool is_ours(const ServerKey& key, const Shown& shown) const;
   bool is_ours(const abi::Address& address, const Shown& shown) const;
   bool is_excluded(const ServerKey& key) const;
+  bool is_left_alone(const ServerKey& key) const { return left_alone_.contains(key); }
 
+  // Somebody else's, inside excludeCIDRs: not ours as long as it is there, whatever our sets say later.
+  void leave_alone(const ServerKey& key);
   // About to be written; gone for good.
   void writes(const ServerKey& key) { servers_.insert(key); }
   void wrote_off(const ServerKey& key) { servers_.erase(key); }
@@ -42,6 +47,7 @@ class Ownership {
  private:
   std::vector<abi::Prefix> excluded_;
   std::unordered_set<ServerKey, ServerKeyHash> servers_;
+  std::unordered_set<ServerKey, ServerKeyHash> left_alone_;
   std::set<abi::Address> addresses_;
 };
 

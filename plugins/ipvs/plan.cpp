@@ -24,6 +24,28 @@ bool is_ipv6_link_local(abi::Family family, const abi::Address& address) {
   return family == abi::Family::kIpv6 && address.bytes[0] == 0xFE && (address.bytes[1] & 0xC0) == 0x80;
 }
 
+// What an address is that no virtual server can have; empty for all others.
+std::string_view unusable_kind(abi::Family family, const abi::Address& address) {
+  const std::uint8_t first = address.bytes[0];
+  if (sdk::is_unspecified(address)) return "the unspecified address";
+  if (netfilter::is_loopback(family, address)) return "a loopback address";
+  if (family == abi::Family::kIpv6) return first == 0xFF ? "a multicast address" : "";
+  if ((first & 0xF0) == 0xE0) return "a multicast address";
+  const bool broadcast = std::all_of(address.bytes, address.bytes + 4, [](std::uint8_t byte) { return byte == 0xFF; });
+  return broadcast ? "the broadcast address" : "";
+}
+
+std::string_view name_of(abi::FrontendKind kind) {
+  switch (kind) {
+    case abi::FrontendKind::kClusterIp:
+      return "cluster IP ";
+    case abi::FrontendKind::kExternalIp:
+      return "external IP ";
+    default:
+      return "load balancer IP ";
+  }
+}
+
 std::uint8_t bits(abi::Family family) { return static_cast<std::uint8_t>(sdk::address_bytes(family) * 8); }
 
 template <class T>
@@ -42,7 +64,7 @@ class ServicePlanner {
     check();
     read_endpoints();
     for (const abi::Frontend& frontend : sdk::frontends(port_)) {
-      if (frontend.kind != abi::FrontendKind::kNodePort) add_service_ip(frontend);
+      if (frontend.kind != abi::FrontendKind::kNodePort && is_usable(frontend)) add_service_ip(frontend);
     }
     if (add_node_ports() && port_.health_check_node_port != 0) {
       add_port(SetId::kHealthCheckNodePort, port_.health_check_node_port);
@@ -66,6 +88,16 @@ class ServicePlanner {
       if (netfilter::is_plain_name(sdk::text(name))) continue;
       throw sdk::Failure(abi::Code::kInvalid, plan_.name, "its name is no Kubernetes name and cannot be written down");
     }
+  }
+
+  // Others are refused by a set, by IPVS or by the link.
+  bool is_usable(const abi::Frontend& frontend) {
+    const std::string_view kind = unusable_kind(facts_.family, frontend.address);
+    if (kind.empty()) return true;
+    plan_.problems.push_back(std::string(name_of(frontend.kind)) + sdk::to_string(frontend.address, facts_.family) +
+                             " is " + std::string(kind) +
+                             ", which cannot be served: it is left out; give the Service another one");
+    return false;
   }
 
   // BEH 6.4, 6.6: with policy Local the local ones, and where there are none, all of the cluster.

@@ -35,6 +35,7 @@ struct ServicePlan {
   std::vector<SetItem> items;           // sorted, without duplicates
   std::vector<abi::Address> addresses;  // to be bound; without duplicates
   std::vector<ServerKey> closed;        // for KUBE-IPVS-OUT-FILTER; sorted, without duplicates
+  std::vector<std::string> problems;    // addresses that are left out, one sentence each
   // There are endpoints, but none on this node although policy Local wants one.
   bool no_local_internal = false;
   bool no_local_external = false;

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <tuple>
 
+#include "plugins/ipvs/frontends.hpp"
+
 namespace sluice::ipvs {
 namespace {
 
@@ -96,30 +98,40 @@ struct Wanted::State {
   Counted<abi::Address, AddressHash> addresses;
   std::unordered_map<ServerKey, Claims, ServerKeyHash> servers;
   std::map<ServerKey, bool> touched_servers;  // and whether somebody had it before
-  std::map<ServerKey, std::uint32_t> closed_counts;
-  std::set<ServerKey> closed;
-  bool closed_touched = false;
+  Counted<ServerKey, ServerKeyHash> closed;
   std::set<PortId> gained;
+  std::set<ServerKey> missing;  // of those in `servers`: not in the kernel
+
+  Frontends frontends(const ServicePlan& plan) const {
+    std::vector<ServerKey> some;
+    for (auto one = plan.servers.begin(); !missing.empty() && one != plan.servers.end(); ++one) {
+      if (missing.contains(one->server.key)) some.push_back(one->server.key);
+    }
+    return {plan, std::move(some)};
+  }
 
   void count(const ServicePlan& plan) {
-    for (const SetItem& item : plan.items) items.add(item);
-    for (const abi::Address& address : plan.addresses) addresses.add(address);
+    const Frontends there = frontends(plan);
+    for (const SetItem& item : plan.items) {
+      if (there.has(item)) items.add(item);
+    }
+    for (const abi::Address& address : plan.addresses) {
+      if (there.has(address)) addresses.add(address);
+    }
     for (const ServerKey& key : plan.closed) {
-      if (closed_counts[key]++ == 0) {
-        closed.insert(key);
-        closed_touched = true;
-      }
+      if (there.has(key)) closed.add(key);
     }
   }
   void discount(const ServicePlan& plan) {
-    for (const SetItem& item : plan.items) items.release(item);
-    for (const abi::Address& address : plan.addresses) addresses.release(address);
+    const Frontends there = frontends(plan);
+    for (const SetItem& item : plan.items) {
+      if (there.has(item)) items.release(item);
+    }
+    for (const abi::Address& address : plan.addresses) {
+      if (there.has(address)) addresses.release(address);
+    }
     for (const ServerKey& key : plan.closed) {
-      const auto place = closed_counts.find(key);
-      if (--place->second != 0) continue;
-      closed_counts.erase(place);
-      closed.erase(key);
-      closed_touched = true;
+      if (there.has(key)) closed.release(key);
     }
   }
 
@@ -149,7 +161,9 @@ struct Wanted::State {
     Claims& claims = place->second;
     claims.claimants.erase(claims.find(id));
     settle(claims, id);
-    if (claims.holder == nullptr) servers.erase(place);
+    if (claims.holder != nullptr) return;
+    servers.erase(place);
+    missing.erase(key);
   }
 
   // `asking` has just said what it wants.
@@ -199,7 +213,43 @@ void Wanted::remove(const PortId& id) {
   state_->plans.erase(place);
 }
 
-void Wanted::clear() { *state_ = State(); }
+void Wanted::clear() {
+  std::set<ServerKey> missing = std::move(state_->missing);
+  std::erase_if(missing, [this](const ServerKey& key) { return !state_->servers.contains(key); });
+  *state_ = State();
+  state_->missing = std::move(missing);
+}
+
+void Wanted::tried(const std::vector<WantedServer>& servers, const std::set<ServerKey>& missing) {
+  std::vector<ServerKey> other;
+  std::set<const PortId*> concerned;
+  for (const WantedServer& one : servers) {
+    const ServerKey& key = one.server.key;
+    const auto claims = state_->servers.find(key);
+    if (claims == state_->servers.end() || missing.contains(key) == state_->missing.contains(key)) continue;
+    other.push_back(key);
+    for (const Claimant& claimant : claims->second.claimants) concerned.insert(claimant.id);
+  }
+  for (const PortId* id : concerned) state_->discount(state_->plans.at(*id));
+  for (const ServerKey& key : other) {
+    if (state_->missing.erase(key) == 0) state_->missing.insert(key);
+  }
+  for (const PortId* id : concerned) state_->count(state_->plans.at(*id));
+}
+
+void Wanted::leave_out(const std::set<ServerKey>& foreign) {
+  std::set<PortId> concerned;
+  for (const ServerKey& key : foreign) {
+    const auto claims = state_->servers.find(key);
+    if (claims == state_->servers.end()) continue;
+    for (const Claimant& claimant : claims->second.claimants) concerned.insert(*claimant.id);
+  }
+  for (const PortId& id : concerned) {
+    ServicePlan plan = state_->plans.at(id);
+    ipvs::leave_out(plan, [&](const ServerKey& key) { return foreign.contains(key); });
+    put(id, std::move(plan));
+  }
+}
 
 Changes Wanted::take_changes() {
   Changes changes;
@@ -213,7 +263,7 @@ Changes Wanted::take_changes() {
       changes.drop.push_back(key);
     }
   }
-  changes.closed = std::exchange(state_->closed_touched, false);
+  state_->closed.take(changes.close, changes.reopen);
   return changes;
 }
 
@@ -221,7 +271,7 @@ Changes Wanted::everything() const {
   Changes changes;
   changes.add = state_->items.all();
   changes.bind = state_->addresses.all();
-  changes.closed = true;
+  changes.close = state_->closed.all();
   std::vector<ServerKey> keys;
   keys.reserve(state_->servers.size());
   for (const auto& [key, claims] : state_->servers) keys.push_back(key);
@@ -234,7 +284,14 @@ Changes Wanted::everything() const {
 bool Wanted::wants(const SetItem& item) const { return state_->items.wants(item); }
 bool Wanted::wants(const abi::Address& address) const { return state_->addresses.wants(address); }
 bool Wanted::wants(const ServerKey& key) const { return state_->servers.contains(key); }
-const std::set<ServerKey>& Wanted::closed() const noexcept { return state_->closed; }
+std::set<ServerKey> Wanted::closed() const {
+  const std::vector<ServerKey> all = state_->closed.all();
+  return {all.begin(), all.end()};
+}
+const ServicePlan* Wanted::find(const PortId& id) const {
+  const auto place = state_->plans.find(id);
+  return place == state_->plans.end() ? nullptr : &place->second;
+}
 std::size_t Wanted::size() const noexcept { return state_->plans.size(); }
 
 std::vector<PortId> Wanted::ids() const {

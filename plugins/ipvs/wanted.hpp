@@ -29,7 +29,9 @@ struct Changes {
   std::vector<SetItem> remove;
   std::vector<abi::Address> bind;
   std::vector<abi::Address> unbind;
-  bool closed = false;  // closed() is another one
+  // Of KUBE-IPVS-OUT-FILTER.
+  std::vector<ServerKey> close;
+  std::vector<ServerKey> reopen;
 };
 
 class Wanted {
@@ -52,10 +54,18 @@ class Wanted {
   // Everything, as if nothing had been there before.
   Changes everything() const;
 
+  // These were put, and some of them are not in the kernel. Until they are, entries and addresses of their frontends
+  // alone are not wanted; what that changes comes with take_changes(). Survives clear().
+  void tried(const std::vector<WantedServer>& servers, const std::set<ServerKey>& missing);
+  // These belong to somebody else: nobody wants their frontends any more.
+  void leave_out(const std::set<ServerKey>& foreign);
+
   bool wants(const SetItem& item) const;
   bool wants(const abi::Address& address) const;
   bool wants(const ServerKey& key) const;
-  const std::set<ServerKey>& closed() const noexcept;  // KUBE-IPVS-OUT-FILTER
+  // What it wants; null for none.
+  const ServicePlan* find(const PortId& id) const;
+  std::set<ServerKey> closed() const;  // all that KUBE-IPVS-OUT-FILTER drops
   std::vector<PortId> ids() const;
   // And to which service port, by printed name, each belongs.
   std::map<std::pair<abi::Protocol, std::uint16_t>, std::string> node_ports() const;

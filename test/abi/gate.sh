@@ -48,6 +48,8 @@ check "a moved method turns it red" turns_red host.hpp \
   '/virtual std::uint64_t now()/d; /virtual void log(/i virtual std::uint64_t now() noexcept = 0;'
 check "an appended method of an extension turns it red" turns_red relay.hpp \
   '/virtual void relays(/a virtual void more() const noexcept = 0;'
+check "an appended method of the backend's extension turns it red" turns_red preparation.hpp \
+  '/virtual Code prepare(/a virtual void more() const noexcept = 0;'
 check "a changed id of an extension turns it red" turns_red relay.hpp 's|sluice.host.relay/0"|sluice.host.relay/1"|'
 check "a changed parameter turns it red" turns_red backend.hpp \
   's/virtual Code probe(Error/virtual Code probe(const Error/'

@@ -55,6 +55,13 @@ class MoreHostRelay : public HostRelay {
  protected:
   ~MoreHostRelay() = default;
 };
+class MorePreparation : public Preparation {
+ public:
+  virtual void one_more() = 0;
+
+ protected:
+  ~MorePreparation() = default;
+};
 class MoreStringSink : public StringSink {
  public:
   virtual void one_more() = 0;
@@ -69,6 +76,7 @@ class SlotsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(host_has_its_signatures_and_slots);
   CPPUNIT_TEST(string_sink_has_its_signature_and_slot);
   CPPUNIT_TEST(host_relay_has_its_id_signature_and_slot);
+  CPPUNIT_TEST(preparation_has_its_id_signature_and_slot);
   CPPUNIT_TEST(interfaces_are_one_pointer_and_have_no_virtual_destructor);
   CPPUNIT_TEST(values_are_standard_layout_and_trivially_copyable);
   CPPUNIT_TEST_SUITE_END();
@@ -126,10 +134,18 @@ class SlotsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(std::strcmp("sluice.host.relay/0", kHostRelay) == 0);
   }
 
+  void preparation_has_its_id_signature_and_slot() {
+    Code (Preparation::*prepare)(Error*) const noexcept = &Preparation::prepare;
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, slot(prepare));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, slot(&MorePreparation::one_more));
+    CPPUNIT_ASSERT(std::strcmp("sluice.backend.preparation/0", kPreparation) == 0);
+  }
+
   void interfaces_are_one_pointer_and_have_no_virtual_destructor() {
     CPPUNIT_ASSERT(sizeof(Backend) == sizeof(void*) && !std::has_virtual_destructor_v<Backend>);
     CPPUNIT_ASSERT(sizeof(Host) == sizeof(void*) && !std::has_virtual_destructor_v<Host>);
     CPPUNIT_ASSERT(sizeof(HostRelay) == sizeof(void*) && !std::has_virtual_destructor_v<HostRelay>);
+    CPPUNIT_ASSERT(sizeof(Preparation) == sizeof(void*) && !std::has_virtual_destructor_v<Preparation>);
     CPPUNIT_ASSERT(sizeof(StringSink) == sizeof(void*) && !std::has_virtual_destructor_v<StringSink>);
   }
 

@@ -34,7 +34,8 @@ def ipvs_rows(wanted):
 
 def _kernel_has_it():
     try:
-        return all(subprocess.run(["modprobe", "-q", one], check=False).returncode == 0 for one in MODULES)
+        # Looked for only: loading dummy would make a link.
+        return all(subprocess.run(["modprobe", "-qn", one], check=False).returncode == 0 for one in MODULES)
     except OSError:
         return False
 
@@ -47,17 +48,23 @@ def _row(number, wanted):
 def _in_machine(wanted):
     folder = tempfile.mkdtemp(prefix="sluice-bench-ipvs-")
     made = os.path.join(folder, "ipvs.json")
-    limit = 120 + wanted.part_minutes * 60
+    limit = 120 + wanted.part_minutes * 60 * len(wanted.ipvs_services)
+    machine = [MACHINE, "--builddir", wanted.builddir]
     inside = [sys.executable, os.path.join(HERE, "bench.py"), "--parts", "ipvs", "--ipvs-here", "--builddir", wanted.builddir,
               "--ipvs-services", ",".join(map(str, wanted.ipvs_services)), "--ipvs-endpoints", str(wanted.ipvs_endpoints),
               "--changes", str(wanted.changes), "--patience", str(wanted.patience), "--part-minutes", str(wanted.part_minutes),
               "--change-patience", str(wanted.change_patience), "--json", made]
     print("bench: this kernel has no IPVS: a machine with another one is started", file=sys.stderr, flush=True)
     try:
-        done = subprocess.run([MACHINE, "--builddir", wanted.builddir, "--limit", str(limit), "--results", folder, "--", *inside],
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=False, timeout=limit + 120)
-        if done.returncode == NO_MACHINE:
+        # With a command that cannot fail, the status is about the machine.
+        if subprocess.run([*machine, "--limit", "60", "--", "true"], stdin=subprocess.DEVNULL, check=False,
+                          timeout=600).returncode == NO_MACHINE:
             yield {**_row(wanted.ipvs_services[0], wanted), "missing": "no virtual machine could be started, see above"}
+            return
+        done = subprocess.run([*machine, "--limit", str(limit), "--results", folder, "--", *inside],
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=False, timeout=limit + 120)
+        if done.returncode != 0:
+            yield {**_row(wanted.ipvs_services[0], wanted), "gave_up": f"the machine ended with status {done.returncode}, see above"}
             return
         with open(made, encoding="utf-8") as file:
             rows = json.load(file)["results"]

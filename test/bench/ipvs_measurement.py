@@ -117,6 +117,7 @@ class Bare:
             run("ip", "-n", space, "link", "set", "lo", "up")
             run("ip", "-n", space, "link", "add", "kube-ipvs0", "type", "dummy")
             run("ip", "netns", "exec", space, "ipset", "create", "KUBE-CLUSTER-IP", "hash:ip,port", "maxelem", "65536")
+            run("ip", "netns", "exec", space, "ipset", "create", "KUBE-IPVS-IPS", "hash:ip", "maxelem", "65536")
             said = run("ip", "netns", "exec", space, self._program, str(services), str(endpoints), str(changes))
         finally:
             remove_namespace(space)

@@ -29,6 +29,7 @@ SDK_IN_CORE = {
     "core/plugin/": ("sluice/abi/", "sluice/sdk/"),
     "core/sync/": ("sluice/abi/",),
     "core/app/cleanup/": ("sluice/abi/", "sluice/sdk/"),
+    "core/app/config/": ("sluice/sdk/nearest.hpp",),  # for words, as backends say them
     "core/app/": ("sluice/abi/",),
 }
 

@@ -68,6 +68,26 @@ class Good final : public zoo::PlainBackend {
     return Code::kOk;
   }
 
+  class Prepared final : public abi::Preparation {
+   public:
+    explicit Prepared(const Good& good) : good_(good) {}
+    Code prepare(Error* error) const noexcept override {
+      return sdk::guarded(error, [this, error] {
+        const std::string colour = good_.options_.get("colour", "none");
+        if (colour == "black") return sdk::fail(error, Code::kDenied, "good", "no light to paint by", 13);
+        good_.log().info("painted " + colour);
+        return Code::kOk;
+      });
+    }
+
+   private:
+    const Good& good_;
+  };
+  const void* do_extension(std::string_view id) override {
+    const abi::Preparation* const preparation = &prepared_;
+    return id == abi::kPreparation ? preparation : nullptr;
+  }
+
   // Fails with what it was told, so that a test sees it.
   Code do_retire(const abi::Handover& handover, Error* error) override {
     std::string told = "drain " + std::to_string(handover.drain_seconds) + ", claimed";
@@ -82,6 +102,7 @@ class Good final : public zoo::PlainBackend {
   const std::string state_dir_;
   std::map<std::string, std::size_t> ports_;
   std::uint64_t generation_ = 0;
+  const Prepared prepared_{*this};
 };
 
 }  // namespace

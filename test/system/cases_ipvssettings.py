@@ -17,6 +17,7 @@ from cases_ipvsdrift import company, make_company
 
 BOTH = [ready(E1), ready(E2)]
 ONLY = {"protocols": ["tcp"], "backends": ["ipvs"], "sources": ["manifests"]}
+NO_LOCAL = "kubeproxy_sync_proxy_rules_no_local_endpoints_total"
 # What Debian's kernels have; those of the kernel under test are tried.
 SCHEDULERS = ("rr", "wrr", "lc", "wlc", "fo", "ovf", "lblc", "lblcr", "dh", "sh", "mh", "sed", "nq", "twos")
 
@@ -38,7 +39,7 @@ def of_kernel(t):
 
 
 @own_daemon(None, "every scheduler of the kernel: virtual servers have it, also those that were there with another one, and serve",
-            families=[V4], slow=True, **ONLY)
+            families=[V4], slow=True, legacy=["ipvs"], **ONLY)
 def schedulers(t):
     found = of_kernel(t)
     t.require(len(found) >= 10, f"this kernel has only {found}")
@@ -60,9 +61,13 @@ def source_hashing_drains(t):
     restart(t, "--ipvs-scheduler", "sh")
     service, client, endpoint, _ = held_at(t, E1, E2)
     t.require(0 in ipvs.weights(t, service.cluster()).values(), "nobody drains")
+    draining = ipvs.real(t, E1, service.wanted["ports"][0][2])
+    before = ipvs.connections(t, service.cluster())
     # Of these some have the endpoint that drains in the kernel's table, others the other one.
     for sender in (POD, E1, E4):
         talk.connect(t, sender, service.cluster())
+    now = ipvs.connections(t, service.cluster())
+    t.require(now[draining] == before[draining], f"new connections went where it drains: before {before}, now {now}")
     t.require(talk.answers(client, endpoint), "the connection from before was cut")
 
 
@@ -178,6 +183,10 @@ def metrics(t):
     service = t.service(BOTH, type="NodePort", node_port=True, protocols=["tcp", "udp"])
     t.settle()
     now = scrape(t)
+    t.service([ready(E2)], type="LoadBalancer", vip=True, external_policy="Local", protocols=["tcp", "udp"])
+    t.settle()
+    elsewhere = scrape(t).count(NO_LOCAL, traffic_policy="external") - now.count(NO_LOCAL, traffic_policy="external")
+    t.require(elsewhere == 1, f"{elsewhere} Services more without local endpoints, not 1 with two ports")
 
     def rise(what):
         name = f"sluice_ipvs_{what}"
@@ -246,6 +255,7 @@ def switched(t):
     t.settle()
     t.defer(lambda: started_as(t, "ipvs"))
     fronts = [service.cluster(), *service.externals()]
+    inside, outside = t.hammer(POD, service.cluster()), t.hammer(EXT, service.external())
     for mode, gone in (("iptables", lambda: not ipvs.has_link(t) and not leftovers.sets(t.topology) and not ipvs.servers(t)),
                        ("ipvs", lambda: not any("KUBE-SVC-" in line or "KUBE-SEP-" in line or "KUBE-NODEPORTS" in line
                                                 for line in t.saved()))):
@@ -258,6 +268,8 @@ def switched(t):
         t.expect(EXT_OTHER, later.cluster(), masqueraded(E2))
     text = "\n".join(ipvs.picture(t))
     t.require("KUBE-EXTERNAL-SERVICES" not in text, "a chain of mode iptables is left")
+    for hammer in (inside, outside):
+        t.require_unbroken(hammer, "from one mode to the other and back")
 
 
 @own_daemon(None, "nothing of a daemon without work: in a minute no message, next to no CPU", families=[V4], slow=True, **ONLY)
@@ -268,10 +280,10 @@ def idle(t):
     t.bench.flags = [flag for flag in t.bench.flags if "sync-period" not in flag and not re.fullmatch(r"\d+s", flag)]
     t.bench.start_daemon()
     time.sleep(5)
-    writes, cpu = ipvs.kernel_writes(t), cpu_seconds(t)
+    writes, cpu = ipvs.all_writes(t), cpu_seconds(t)
     time.sleep(55)
     used = cpu_seconds(t) - cpu
-    t.require(ipvs.kernel_writes(t) == writes, f"{ipvs.kernel_writes(t) - writes} writes")
+    t.require(ipvs.all_writes(t) == writes, f"writes and messages were {writes}, now {ipvs.all_writes(t)}")
     t.remark(f"{used:.2f} s of CPU in 55 s")
     t.require(used < pace.stretched(0.6), f"{used:.2f} s of CPU")
 

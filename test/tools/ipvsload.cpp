@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // ipvsload: says to the kernel what mode ipvs says for plain Services, and nothing else: no watch, no plan, no memory
-// of what is there. What it costs is what the messages cost. The namespace has the set KUBE-CLUSTER-IP and the link
-// kube-ipvs0, both empty.
+// of what is there. What it costs is what the messages cost. The namespace has the sets KUBE-CLUSTER-IP and
+// KUBE-IPVS-IPS and the link kube-ipvs0, all empty.
 //   ipvsload SERVICES ENDPOINTS CHANGES
 // Makes all Services, then moves one endpoint of the last one CHANGES times; prints CPU time and messages of both.
 #include <arpa/inet.h>
@@ -178,7 +178,8 @@ class Load {
   Load(unsigned services, unsigned endpoints) : services_(services), endpoints_(endpoints) {}
 
   void everything() {
-    entries();
+    entries("KUBE-IPVS-IPS", false);
+    entries("KUBE-CLUSTER-IP", true);
     for (unsigned i = 0; i < services_; ++i) {
       servers_.send(server(i));
       for (unsigned e = 0; e < endpoints_; ++e)
@@ -196,31 +197,34 @@ class Load {
     links_.flush();
   }
 
-  // A new one comes, the one before it gets no more connections.
+  // A new one comes, the one before it gets no more connections and, having none, goes.
   void change(unsigned number) {
     const unsigned last = services_ - 1;
     const std::uint32_t before = number == 0 ? address(200, last * endpoints_) : address(204, number - 1);
     servers_.send(real(IPVS_CMD_NEW_DEST, last, address(204, number), 1));
     servers_.send(real(IPVS_CMD_SET_DEST, last, before, 0));
+    servers_.send(real(IPVS_CMD_DEL_DEST, last, before, 0));
     servers_.flush();
   }
 
   std::uint64_t messages() const { return servers_.messages + sets_.messages + links_.messages; }
 
  private:
-  void entries() {
+  void entries(const char* set, bool with_port) {
     for (unsigned begin = 0; begin < services_; begin += kEntries) {
       Message message(NFNL_SUBSYS_IPSET << 8 | IPSET_CMD_ADD, 0);
       message.header(nfgenmsg{AF_INET, NFNETLINK_V0, 0}).number<std::uint8_t>(IPSET_ATTR_PROTOCOL, IPSET_PROTOCOL_MIN);
-      message.text(IPSET_ATTR_SETNAME, "KUBE-CLUSTER-IP").number(IPSET_ATTR_LINENO, std::uint32_t{0});
+      message.text(IPSET_ATTR_SETNAME, set).number(IPSET_ATTR_LINENO, std::uint32_t{0});
       const std::size_t all = message.nest(IPSET_ATTR_ADT);
       for (unsigned i = begin; i < std::min(services_, begin + static_cast<unsigned>(kEntries)); ++i) {
         const std::size_t data = message.nest(IPSET_ATTR_DATA);
         const std::size_t ip = message.nest(IPSET_ATTR_IP);
         message.number(IPSET_ATTR_IPADDR_IPV4 | NLA_F_NET_BYTEORDER, address(100, i));
         message.end(ip);
-        message.number(IPSET_ATTR_PORT | NLA_F_NET_BYTEORDER, htons(kServicePort));
-        message.number<std::uint8_t>(IPSET_ATTR_PROTO, IPPROTO_TCP);
+        if (with_port) {
+          message.number(IPSET_ATTR_PORT | NLA_F_NET_BYTEORDER, htons(kServicePort));
+          message.number<std::uint8_t>(IPSET_ATTR_PROTO, IPPROTO_TCP);
+        }
         message.number(IPSET_ATTR_LINENO | NLA_F_NET_BYTEORDER, htonl(i - begin + 1));
         message.end(data);
       }

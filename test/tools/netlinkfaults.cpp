@@ -5,8 +5,9 @@
 // goes wrong stands in the file $SLUICE_NETLINK_FAULTS, which may be replaced (rename) at any time, one fault a line:
 //   SUBSYSTEM FAULT SKIP TIMES
 // SUBSYSTEM: generic, route or ipset. SKIP of those the fault fits are left alone, then TIMES are hit. FAULT:
-//   send:ERRNO      a datagram is not sent, the call fails
-//   lost:ERRNO      what the kernel sent is thrown away, the call fails (ENOBUFS: what a full receive buffer does)
+//   send:ERRNO      a datagram that asks for changes is not sent, the call fails
+//   lost:ERRNO      the kernel's answers to changes are thrown away, the call fails (ENOBUFS: what a full receive buffer
+//                   does)
 //   receive:ERRNO   the call fails; the next one has what the kernel sent (EINTR)
 //   answer:ERRNO    an acknowledgement becomes a refusal
 //   cut             a datagram of a dump ends in the middle of a message
@@ -16,6 +17,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <linux/netlink.h>
+#include <linux/rtnetlink.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -185,6 +187,16 @@ bool of_dump(const nlmsghdr* header) {
   return header != nullptr && (header->nlmsg_flags & NLM_F_MULTI) != 0 && header->nlmsg_type >= NLMSG_MIN_TYPE;
 }
 
+// Whoever only looks asks for a dump, or for one thing by a type of its own.
+bool asks_for_changes(int protocol, const nlmsghdr& header) {
+  if ((header.nlmsg_flags & NLM_F_DUMP) == NLM_F_DUMP) return false;
+  return protocol != NETLINK_ROUTE || header.nlmsg_type % 4 != RTM_GETLINK % 4;
+}
+
+bool acknowledges(const nlmsghdr* header) {
+  return header != nullptr && header->nlmsg_type == NLMSG_ERROR && (header->nlmsg_flags & NLM_F_MULTI) == 0;
+}
+
 // Changes what has been received; returns its new size.
 ssize_t spoil(const char* subsystem, void* data, ssize_t size) {
   int error = 0;
@@ -219,7 +231,7 @@ ssize_t received(int fd, std::size_t room, int flags, Take take) {
   }
   const ssize_t size = take(flags).second;
   if (size <= 0 || static_cast<std::size_t>(size) > room) return size;
-  if (due(subsystem, Kind::kLost, error)) {
+  if (acknowledges(first_of(data, size)) && due(subsystem, Kind::kLost, error)) {
     errno = error;
     return -1;
   }
@@ -235,7 +247,7 @@ bool refuses_to_send(int fd, const void* data, std::size_t size) {
   header.nlmsg_seq = 1;
   const char* const subsystem = subsystem_of(protocol, &header);
   int error = 0;
-  if (subsystem == nullptr || !due(subsystem, Kind::kSend, error)) return false;
+  if (subsystem == nullptr || !asks_for_changes(protocol, header) || !due(subsystem, Kind::kSend, error)) return false;
   errno = error;
   return true;
 }

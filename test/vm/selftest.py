@@ -161,6 +161,11 @@ def warns(scene):
     equal((status, out), (125, "done\n"), "status and stdout")
     holds(err, "WARNING: CPU: 0 PID: 1 at test (the command ended with status 0)", "stderr")
     console_of(err)
+    # As kernels from 6.19 on say it.
+    status, _, err = scene.run("--", "sh", "-c", "echo '<4>WARNING: net/a.c:12 at test+0x1/0x2, CPU#1: sh/7' >/dev/kmsg")
+    equal(status, 125, "status")
+    holds(err, "WARNING: net/a.c:12", "stderr")
+    console_of(err)
 
 
 @test("interrupted, and even killed, it leaves no process")

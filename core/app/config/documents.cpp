@@ -7,7 +7,7 @@
 #include <set>
 
 #include "core/app/config/kube_proxy_fields.hpp"
-#include "core/app/config/nearest.hpp"
+#include "sluice/sdk/nearest.hpp"
 
 namespace sluice::app {
 namespace {
@@ -26,6 +26,12 @@ std::vector<std::string_view> known_names() {
   std::vector<std::string_view> out;
   for (const auto& [name, reader] : kube_proxy_fields()) out.push_back(name);
   return out;
+}
+
+// "; did you mean X?" or nothing.
+std::string suggestion(std::string_view name, const std::vector<std::string_view>& candidates) {
+  const std::string_view nearest = sdk::nearest_name(name, candidates);
+  return nearest.empty() ? std::string() : "; did you mean " + std::string(nearest) + "?";
 }
 
 class KubeProxyReader {

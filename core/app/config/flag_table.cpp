@@ -7,7 +7,7 @@
 #include <array>
 #include <vector>
 
-#include "core/app/config/nearest.hpp"
+#include "sluice/sdk/nearest.hpp"
 
 namespace sluice::app {
 namespace {
@@ -194,7 +194,7 @@ RetiredFlag find_retired_flag(std::string_view name) {
 std::string_view nearest_flag(std::string_view name) {
   std::vector<std::string_view> names;
   for (const FlagSpec& flag : kFlags) names.push_back(flag.name);
-  return nearest_name(name, names);
+  return sdk::nearest_name(name, names);
 }
 
 }  // namespace sluice::app

@@ -8,6 +8,7 @@
 
 #include "plugins/common/settings/values.hpp"
 #include "sluice/sdk/error.hpp"
+#include "sluice/sdk/nearest.hpp"
 
 namespace sluice::settings {
 
@@ -41,7 +42,7 @@ std::size_t find_key(std::span<const Key> keys, const std::string& given, std::s
                         std::string(key.key) + ": " + std::string(key.allowed));
     }
   }
-  const std::string_view nearest = nearest_name(given, known);
+  const std::string_view nearest = sdk::nearest_name(given, known);
   std::string remedy = "did you mean " + std::string(nearest) + "?";
   if (nearest.empty()) {
     remedy = "the " + std::string(backend) + " backend knows ";

@@ -3,10 +3,7 @@
 
 #include "plugins/common/settings/values.hpp"
 
-#include <algorithm>
 #include <charconv>
-#include <numeric>
-#include <vector>
 
 namespace sluice::settings {
 namespace {
@@ -49,22 +46,6 @@ std::uint64_t fraction_of(std::string_view digits, std::uint64_t unit) {
   return out;
 }
 
-// Levenshtein's, one row at a time.
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t above = row[j];
-      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0u : 1u)});
-      diagonal = above;
-    }
-  }
-  return row[b.size()];
-}
-
 }  // namespace
 
 std::optional<std::uint64_t> parse_count(std::string_view text) {
@@ -94,19 +75,6 @@ std::optional<std::chrono::milliseconds> parse_duration(std::string_view text) {
     if (total > kLongest) return std::nullopt;
   }
   return std::chrono::milliseconds((total + 999'999) / 1'000'000);
-}
-
-std::string_view nearest_name(std::string_view name, std::span<const std::string_view> candidates) {
-  // A third of the letters wrong is a typing error; more is another word.
-  std::size_t best = std::max<std::size_t>(1, name.size() / 3) + 1;
-  std::string_view nearest;
-  for (const std::string_view candidate : candidates) {
-    const std::size_t letters = distance(name, candidate);
-    if (letters >= best || letters >= candidate.size()) continue;
-    best = letters;
-    nearest = candidate;
-  }
-  return nearest;
 }
 
 }  // namespace sluice::settings

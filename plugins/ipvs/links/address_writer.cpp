@@ -51,6 +51,7 @@ void AddressWriter::refresh() {
 void AddressWriter::look() {
   index_ = 0;
   held_.clear();
+  refused_.clear();
   const auto link = kernel_.find(kLinkName);
   if (!link || link->kind != kDummy) {
     bound_.clear();
@@ -71,10 +72,15 @@ void AddressWriter::bind(const std::vector<abi::Address>& addresses) {
     if (index_ == 0) {
       throw sdk::Failure(abi::Code::kNeedFull, kLinkName, std::string("link ") + kLinkName + " has not been made");
     }
-    kernel_.bind(index_, family_, missing);
+    const std::vector<RefusedAddress> refused = kernel_.bind(index_, family_, missing);
     held_.insert(missing.begin(), missing.end());
+    for (const RefusedAddress& one : refused) {
+      held_.erase(one.address);
+      refused_[one.address] = one.why;
+    }
   }
-  bound_.insert(addresses.begin(), addresses.end());
+  std::copy_if(addresses.begin(), addresses.end(), std::inserter(bound_, bound_.end()),
+               [this](const abi::Address& address) { return held_.contains(address); });
 }
 
 void AddressWriter::unbind(const std::vector<abi::Address>& addresses) {
@@ -85,6 +91,7 @@ void AddressWriter::unbind(const std::vector<abi::Address>& addresses) {
   for (const abi::Address& address : addresses) {
     held_.erase(address);
     bound_.erase(address);
+    refused_.erase(address);
   }
 }
 

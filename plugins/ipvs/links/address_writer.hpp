@@ -5,6 +5,7 @@
 // The apply thread only.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -29,9 +30,12 @@ class AddressWriter {
 
   const std::set<abi::Address>& held() const noexcept { return held_; }
 
-  // What is held already (or not) costs nothing. Throw sdk::Failure; refresh() is needed then.
+  // What is held already (or not) costs nothing. What no link can have stays out. Throw sdk::Failure; refresh() is
+  // needed then.
   void bind(const std::vector<abi::Address>& addresses);
   void unbind(const std::vector<abi::Address>& addresses);
+  // What stayed out since refresh() and has not been unbound, and why, a sentence each.
+  const std::map<abi::Address, std::string>& refused() const noexcept { return refused_; }
 
   // What is damaged of what was written, in a phrase: the link is gone or another one, addresses are missing. Addresses
   // others have added stay and are no damage. Throws sdk::Failure.
@@ -47,6 +51,7 @@ class AddressWriter {
   int index_ = 0;  // 0: there is no link
   std::set<abi::Address> held_;
   std::set<abi::Address> bound_;  // by us: what find_damage() looks for
+  std::map<abi::Address, std::string> refused_;
 };
 
 }  // namespace sluice::ipvs

@@ -19,6 +19,12 @@ struct LinkState {
   std::string kind;  // "dummy"; empty: a device
 };
 
+// One that no link can have.
+struct RefusedAddress {
+  abi::Address address{};
+  std::string why;  // a sentence that names it
+};
+
 class LinkKernel {
  public:
   virtual ~LinkKernel() = default;
@@ -31,8 +37,10 @@ class LinkKernel {
   virtual void remove(int index) = 0;
   // Of one family on one link.
   virtual std::vector<abi::Address> addresses(int index, abi::Family family) = 0;
-  // /32 or /128. What is there already (or gone already) is fine. Many in one system call.
-  virtual void bind(int index, abi::Family family, const std::vector<abi::Address>& addresses) = 0;
+  // /32 or /128. What is there already (or gone already) is fine. Many in one system call. bind() returns those that
+  // are refused for what they are, all others being in place.
+  [[nodiscard]] virtual std::vector<RefusedAddress> bind(int index, abi::Family family,
+                                                         const std::vector<abi::Address>& addresses) = 0;
   virtual void unbind(int index, abi::Family family, const std::vector<abi::Address>& addresses) = 0;
   // Messages that change something, since the object was made.
   virtual std::uint64_t messages() const = 0;

@@ -174,16 +174,23 @@ std::vector<int> NetlinkLinks::change(std::uint16_t type, std::uint16_t flags, i
                        [&](std::size_t i) { return address_message(type, flags, index, family, addresses[i]); });
 }
 
-void NetlinkLinks::bind(int index, abi::Family family, const std::vector<abi::Address>& addresses) {
+std::vector<RefusedAddress> NetlinkLinks::bind(int index, abi::Family family,
+                                               const std::vector<abi::Address>& addresses) {
   const std::vector<int> answers = change(RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL, index, family, addresses);
+  std::vector<RefusedAddress> refused;
   std::size_t failed = 0;
   std::size_t first = 0;
-  for (std::size_t i = answers.size(); i-- > 0;) {
+  for (std::size_t i = 0; i < answers.size(); ++i) {
     if (answers[i] == 0 || answers[i] == EEXIST) continue;
-    ++failed;
-    first = i;
+    if (answers[i] == EADDRNOTAVAIL || answers[i] == EINVAL) {
+      refused.push_back({addresses[i], "cannot bind " + sdk::to_string(addresses[i], family) + " to " + kLinkName + ": " +
+                                           netlink::error_text(answers[i])});
+      continue;
+    }
+    if (failed++ == 0) first = i;
   }
   if (failed != 0) fail_to_bind(answers[first], family, addresses[first], failed, socket_.reason());
+  return refused;
 }
 
 void NetlinkLinks::unbind(int index, abi::Family family, const std::vector<abi::Address>& addresses) {

@@ -23,7 +23,7 @@ class NetlinkLinks final : public LinkKernel {
   void create(const std::string& name) override;
   void remove(int index) override;
   std::vector<abi::Address> addresses(int index, abi::Family family) override;
-  void bind(int index, abi::Family family, const std::vector<abi::Address>& addresses) override;
+  std::vector<RefusedAddress> bind(int index, abi::Family family, const std::vector<abi::Address>& addresses) override;
   void unbind(int index, abi::Family family, const std::vector<abi::Address>& addresses) override;
   std::uint64_t messages() const override { return messages_; }
 

@@ -99,11 +99,17 @@ std::vector<SysctlValue> wanted_sysctls(const Settings& settings, KernelVersion 
   return out;
 }
 
-void load_modules(const Settings& settings, NodeAccess& node) {
+bool Modules::is_new(const std::string& name, NodeAccess& node) {
+  if (!node.has_module(name)) return asked_.insert(name).second;
+  asked_.erase(name);  // it may be unloaded
+  return false;
+}
+
+void Modules::load(const Settings& settings, NodeAccess& node) {
   std::vector<std::string> missing;
   for (const std::string& name : {std::string("ip_vs"), "ip_vs_" + settings.scheduler, std::string("nf_conntrack"),
                                   std::string("ip_set"), std::string("xt_set"), std::string("xt_ipvs")}) {
-    if (!node.has_module(name)) missing.push_back(name);
+    if (is_new(name, node)) missing.push_back(name);
   }
   if (!missing.empty()) {
     // Quietly, and going on with the others after one that is missing.
@@ -111,12 +117,12 @@ void load_modules(const Settings& settings, NodeAccess& node) {
     (void)node.modprobe(missing);
   }
   // By itself it would make a link dummy0.
-  if (!node.has_module("dummy")) (void)node.modprobe({"-q", "dummy", "numdummies=0"});
+  if (is_new("dummy", node)) (void)node.modprobe({"-q", "dummy", "numdummies=0"});
 }
 
 std::vector<std::string> prepare_node(const Settings& settings, KernelVersion version, ServerKernel& kernel,
-                                      NodeAccess& node) {
-  load_modules(settings, node);
+                                      NodeAccess& node, Modules& modules) {
+  modules.load(settings, node);
   std::vector<std::string> out;
   for (const SysctlValue& wanted : wanted_sysctls(settings, version)) {
     if (const int error = node.set_sysctl(wanted.name, wanted.value); error != 0)
@@ -127,12 +133,14 @@ std::vector<std::string> prepare_node(const Settings& settings, KernelVersion ve
   return out;
 }
 
-std::vector<std::string> prepare_node(const Settings& settings, ServerKernel& kernel) {
+std::vector<std::string> prepare_node(const Settings& settings, ServerKernel& kernel, bool lacking) {
   static std::mutex mutex;
   static SaidOnce said;  // by both families: they share the settings
+  static Modules modules;
   const std::lock_guard lock(mutex);
   RealNode node;
-  return said.news(prepare_node(settings, kernel_version(), kernel, node));
+  if (lacking) modules.forget();
+  return said.news(prepare_node(settings, kernel_version(), kernel, node, modules));
 }
 
 std::vector<std::string> SaidOnce::news(const std::vector<std::string>& now) {

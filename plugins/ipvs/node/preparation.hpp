@@ -33,17 +33,29 @@ struct SysctlValue {
 // BEH 6.1, by kernel version; nothing else is touched. Pure. The same for both families: IPVS has one set.
 std::vector<SysctlValue> wanted_sysctls(const Settings& settings, KernelVersion kernel);
 
-// Loads modules that are missing (modprobe, where there is one and it is allowed; built-in is fine). Failing at that is
-// silent: what is really missing is said by whoever needs it.
-void load_modules(const Settings& settings, NodeAccess& node);
+// Kernel modules this backend needs.
+class Modules {
+ public:
+  // Loads those that are missing (modprobe, where there is one and it is allowed; built-in is fine). Failing at that is
+  // silent: what is really missing is said by whoever needs it. Each is asked for once: one that is built in may be
+  // seen nowhere.
+  void load(const Settings& settings, NodeAccess& node);
+  // The kernel lacks something: they are asked for again.
+  void forget() { asked_.clear(); }
+
+ private:
+  bool is_new(const std::string& name, NodeAccess& node);
+
+  std::set<std::string> asked_;
+};
 
 // Writes sysctls, sets the timeouts of IPVS, and loads modules before that. What cannot be done is a warning each,
 // never fatal (design: read-only /proc in containers): returned as sentences.
 std::vector<std::string> prepare_node(const Settings& settings, KernelVersion version, ServerKernel& kernel,
-                                      NodeAccess& node);
-// The same on this node. Nothing is said twice by two calls with the same result, whichever family they are for. Any
-// thread.
-std::vector<std::string> prepare_node(const Settings& settings, ServerKernel& kernel);
+                                      NodeAccess& node, Modules& modules);
+// The same on this node; `lacking`: the kernel did not support something since the last call. Nothing is said twice by
+// two calls with the same result, and no module asked for twice, whichever family they are for. Any thread.
+std::vector<std::string> prepare_node(const Settings& settings, ServerKernel& kernel, bool lacking);
 
 // What is in `now` and was not there last time.
 class SaidOnce {

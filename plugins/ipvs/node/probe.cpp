@@ -155,7 +155,7 @@ void look_at_link(LinkKernel& kernel, abi::Family family) {
 }  // namespace
 
 void probe_node(const Kernels& kernels, const Settings& settings, abi::Family family, NodeAccess& node) {
-  load_modules(settings, node);
+  Modules().load(settings, node);
   Findings findings;
   findings.look([&] { look_at_scheduler(kernels.servers, settings.scheduler, family); });
   look_at_sets(kernels.sets, family, findings);

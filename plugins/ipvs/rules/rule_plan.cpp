@@ -174,14 +174,8 @@ class RulePlanner {
     add(Table::kFilter, kFilter, "-m conntrack --ctstate NEW " + match(SetId::kIpvsAddresses, "dst") + " -j REJECT");
   }
 
-  // Of a process of this node; seen behind IPVS, where its source is still the address it asked.
   void plan_out_filter() {
-    for (const ServerKey& key : closed_) {
-      const std::string address = sdk::to_string(key.address, facts_.family);
-      add(Table::kFilter, kOutFilterChain,
-          "-s " + address + " -m ipvs --vaddr " + address + " --vproto " +
-              std::string(sdk::protocol_name(key.protocol)) + " --vport " + std::to_string(key.port) + " -j DROP");
-    }
+    for (const ServerKey& key : closed_) add(Table::kFilter, kOutFilterChain, out_filter_rule(key, facts_.family));
   }
 
   const RuleFacts& facts_;
@@ -219,6 +213,13 @@ std::vector<RuleJump> plan_jumps() {
 
 RulePlan plan_rules(const RuleFacts& facts, std::uint32_t filled, const std::set<ServerKey>& closed) {
   return RulePlanner(facts, filled, closed).make();
+}
+
+// Of a process of this node; seen behind IPVS, where its source is still the address it asked.
+std::string out_filter_rule(const ServerKey& closed, abi::Family family) {
+  const std::string address = sdk::to_string(closed.address, family);
+  return "-s " + address + " -m ipvs --vaddr " + address + " --vproto " +
+         std::string(sdk::protocol_name(closed.protocol)) + " --vport " + std::to_string(closed.port) + " -j DROP";
 }
 
 std::vector<OwnedChain> owned_chains() { return {kOwned.begin(), kOwned.end()}; }

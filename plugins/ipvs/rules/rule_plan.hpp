@@ -51,6 +51,7 @@ RulePlan plan_rules(const RuleFacts& facts, std::uint32_t filled, const std::set
 
 // Nobody else's rules: the only chain whose number of rules grows with the cluster.
 inline constexpr std::string_view kOutFilterChain = "KUBE-IPVS-OUT-FILTER";
+std::string out_filter_rule(const ServerKey& closed, abi::Family family);
 
 // Every chain of ours. Mode iptables has some of the same name in the same table, with other rules.
 struct OwnedChain {

@@ -4,6 +4,7 @@
 #include "plugins/ipvs/rules/rule_writer.hpp"
 
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -159,6 +160,38 @@ struct RuleWriter::State {
     return input;
   }
 
+  // As changes_to(); nothing but these is looked at closely, however many others there are.
+  RestoreInput close(const std::vector<ServerKey>& come, const std::vector<ServerKey>& go) {
+    RuleChain& chain = *std::find_if(written.chains.begin(), written.chains.end(), is_unordered);
+    std::set<std::string> new_rules, old_rules;
+    for (const ServerKey& key : come) new_rules.insert(out_filter_rule(key, family));
+    for (const ServerKey& key : go) old_rules.insert(out_filter_rule(key, family));
+    Difference changed;
+    for (const std::string& rule : new_rules) changed.come.push_back(&rule);
+    for (const std::string& rule : old_rules) changed.go.push_back(&rule);
+    if (!go.empty()) std::erase_if(chain.rules, [&](const std::string& rule) { return old_rules.contains(rule); });
+    chain.rules.insert(chain.rules.end(), new_rules.begin(), new_rules.end());
+    RestoreInput input;
+    write_difference(chain, changed, input);
+    return input;
+  }
+
+  void send_change(const RestoreInput& input, const RulePlan& plan) {
+    valid = false;
+    // What was refused may have been removed by somebody else: a look shows.
+    if (session.try_send(input)) {
+      write_full(plan, false);
+      return;
+    }
+    written = plan;
+    valid = true;
+  }
+
+  void begin_change() {
+    if (!valid) throw sdk::Failure(abi::Code::kNeedFull, {}, "a change of rules needs a full transaction before it");
+    session.reset_counters();
+  }
+
   netfilter::Damage compare(const RuleLook& look) {
     netfilter::Damage damage;
     for (const RuleJump& jump : written.jumps) {
@@ -195,17 +228,14 @@ bool RuleWriter::write_full(const RulePlan& plan, bool may_wait) {
 
 void RuleWriter::write_change(const RulePlan& plan) {
   State& s = *state_;
-  if (!s.valid) throw sdk::Failure(abi::Code::kNeedFull, {}, "a change of rules needs a full transaction before it");
-  s.session.reset_counters();
-  const RestoreInput input = s.changes_to(plan);
-  s.valid = false;
-  // What was refused may have been removed by somebody else: a look shows.
-  if (s.session.try_send(input)) {
-    s.write_full(plan, false);
-    return;
-  }
-  s.written = plan;
-  s.valid = true;
+  s.begin_change();
+  s.send_change(s.changes_to(plan), plan);
+}
+
+void RuleWriter::write_closed(const std::vector<ServerKey>& close, const std::vector<ServerKey>& reopen) {
+  State& s = *state_;
+  s.begin_change();
+  s.send_change(s.close(close, reopen), s.written);
 }
 
 bool RuleWriter::differs(const RulePlan& plan) const {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "plugins/common/netfilter/kernel_session.hpp"
 #include "plugins/ipvs/rules/rule_plan.hpp"
@@ -34,6 +35,8 @@ class RuleWriter {
   // The same without reading: compares with what was written. A single rule that comes or goes (KUBE-IPVS-OUT-FILTER) is
   // one line. REQUIRES: a write_full() that wrote all and has not been followed by a throw or by damage; kNeedFull else.
   void write_change(const RulePlan& plan);
+  // Of all that was written, only KUBE-IPVS-OUT-FILTER changes, by these: a line for each. REQUIRES as write_change().
+  void write_closed(const std::vector<ServerKey>& close, const std::vector<ServerKey>& reopen);
   // Whether write_change() would write anything.
   bool differs(const RulePlan& plan) const;
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -35,7 +36,8 @@ void Drains::refreshed(const ServerMemory& memory) {
   }
   for (auto server = saved_.begin(); server != saved_.end();) {
     const HeldServer* const held = memory.find(server->first);
-    std::erase_if(server->second, [held](const auto& drain) { return !drains(held, drain.first); });
+    const auto is_over = [held](const auto& drain) { return !drains(held, drain.first); };
+    if (std::erase_if(server->second, is_over) != 0) saved_shrank_ = true;
     server = server->second.empty() ? saved_.erase(server) : std::next(server);
   }
   save();
@@ -57,12 +59,12 @@ void Drains::begin_found(const ServerKey& key, const HeldServer& held, const Rea
     if (odd.weight != 0 || (wanted && std::binary_search(wanted->begin(), wanted->end(), odd.server))) continue;
     begin(key, odd.server);
   }
-  saved_.erase(key);
+  if (saved_.erase(key) != 0) saved_shrank_ = true;
 }
 
 void Drains::end(const ServerKey& key) {
   list_.remove(key);
-  saved_.erase(key);
+  if (saved_.erase(key) != 0) saved_shrank_ = true;
 }
 
 void Drains::end_others(const ServerKey& key, const HeldServer& held) {
@@ -70,6 +72,14 @@ void Drains::end_others(const ServerKey& key, const HeldServer& held) {
   if (found == nullptr) return;
   for (const auto& [real, deadline] : DrainList::OfServer(*found)) {
     if (!drains(&held, real)) list_.remove(key, real);
+  }
+}
+
+Drains::SavedAtEnd::~SavedAtEnd() {
+  try {
+    drains_.save();
+  } catch (const std::bad_alloc&) {
+    // The file stays as it is; real servers it does not name begin their time anew after a restart.
   }
 }
 
@@ -91,7 +101,8 @@ void Drains::load() {
 }
 
 void Drains::save() {
-  if (!list_.take_changed()) return;
+  const bool shrank = std::exchange(saved_shrank_, false);
+  if (!list_.take_changed() && !shrank) return;
   const std::uint64_t moment = options_.now();
   const std::int64_t wall = options_.wall_clock();
   std::vector<SavedDrain> lines;

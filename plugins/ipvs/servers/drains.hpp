@@ -44,6 +44,17 @@ class Drains {
   const DrainList& list() const noexcept { return list_; }
   // Writes the file if deadlines have changed.
   void save();
+  // Does so when it goes, whatever came in between.
+  class SavedAtEnd {
+   public:
+    explicit SavedAtEnd(Drains& drains) noexcept : drains_(drains) {}
+    ~SavedAtEnd();
+    SavedAtEnd(const SavedAtEnd&) = delete;
+    SavedAtEnd& operator=(const SavedAtEnd&) = delete;
+
+   private:
+    Drains& drains_;
+  };
 
  private:
   void load();
@@ -53,6 +64,7 @@ class Drains {
   DrainList list_;
   // Deadlines of those whose virtual server has not been written yet: it may be another program's.
   std::map<ServerKey, DrainList::OfServer> saved_;
+  bool saved_shrank_ = false;  // since the file was written
   bool loaded_ = false;
 };
 

@@ -57,16 +57,24 @@ ServerWriter::~ServerWriter() = default;
 void ServerWriter::refresh() {
   ServerMemory fresh;
   std::set<std::string> schedulers;
-  for (const VirtualServer& server : kernel_.servers()) {
-    if (fresh.find(server.key) != nullptr) continue;  // shown twice, while others were added
-    HeldServer held = held_server(server, kernel_.real_servers(server.key));
-    if (const HeldServer* const before = state_->memory.find(server.key)) {
-      held.ours = before->ours;
-      if (*before->real == *held.real) held.real = before->real;
+  const auto dump = [&] {
+    for (const VirtualServer& server : kernel_.servers()) {
+      if (fresh.find(server.key) != nullptr) continue;  // shown twice, while others were added
+      HeldServer held = held_server(server, kernel_.real_servers(server.key));
+      if (const HeldServer* const before = state_->memory.find(server.key)) {
+        held.ours = before->ours;
+        if (*before->real == *held.real) held.real = before->real;
+      }
+      schedulers.insert(server.scheduler);
+      fresh.store(server.key, std::move(held));
     }
-    schedulers.insert(server.scheduler);
-    fresh.store(server.key, std::move(held));
-  }
+  };
+  dump();
+  // It may have missed some, as in find_damage(). The first time nobody knows what there is to miss.
+  const auto is_missing = [&](const auto& one) { return one.second.ours && fresh.find(one.first) == nullptr; };
+  const auto& known = state_->memory.all();
+  if (!state_->refreshed || std::any_of(known.begin(), known.end(), is_missing)) dump();
+  state_->refreshed = true;
   state_->memory = std::move(fresh);
   state_->schedulers = std::move(schedulers);
   state_->drains.refreshed(state_->memory);
@@ -80,6 +88,7 @@ std::vector<ServerKey> ServerWriter::held() const {
 }
 
 ServerWriter::Outcome ServerWriter::put(const std::vector<WantedServer>& wanted) {
+  const Drains::SavedAtEnd saved(state_->drains);  // also when this throws: weights may be 0 already
   Outcome outcome;
   State::Batch pending;
   pending.reserve(wanted.size());
@@ -100,8 +109,11 @@ ServerWriter::Outcome ServerWriter::put(const std::vector<WantedServer>& wanted)
     outcome.refused[server->owner] = "virtual server " + state_->name(server->server.key) +
                                      " is changed by another program each time it is written; find it and stop it";
   }
+  for (const WantedServer& server : wanted) {
+    const HeldServer* const held = state_->memory.find(server.server.key);
+    if (held == nullptr || !held->ours) outcome.missing.insert(server.server.key);
+  }
   state_->settle({state_->lowered.begin(), state_->lowered.end()});
-  state_->drains.save();
   return outcome;
 }
 
@@ -111,8 +123,8 @@ ServerWriter::State::Batch ServerWriter::State::write(const Batch& pending, Outc
   Batch surprises;
   for (const WantedServer* wanted : pending) {
     const ServerKey& key = wanted->server.key;
-    const HeldServer* const held = memory.find(key);
-    const std::size_t begin = commands.size();
+    const HeldServer* held = memory.find(key);
+    std::size_t begin = commands.size();
     append_difference(held, *wanted, grace(key), commands);
     const bool about_server = commands.size() > begin && is_of_server(commands[begin].kind);
     const std::string& scheduler = wanted->server.scheduler;
@@ -124,6 +136,16 @@ ServerWriter::State::Batch ServerWriter::State::write(const Batch& pending, Outc
         continue;
       }
       commands.erase(commands.begin() + static_cast<std::ptrdiff_t>(begin));
+    }
+    if (held == nullptr && is_excluded(key)) {
+      // It may be somebody else's by now: real servers are added once it is known to be ours.
+      commands.resize(begin + 1);
+      parts.push_back({wanted, begin, begin + 1});
+      flush(commands, parts, outcome, surprises);
+      held = memory.find(key);
+      if (held == nullptr) continue;
+      begin = 0;
+      append_difference(held, *wanted, grace(key), commands);
     }
     parts.push_back({wanted, begin, commands.size()});
     const bool try_alone = about_server && missing.count(scheduler) == 0 && schedulers.count(scheduler) == 0;
@@ -169,6 +191,11 @@ bool ServerWriter::State::take(const Part& part, const std::vector<ServerCommand
       if (error == ENOENT) {
         missing.insert(command.server.scheduler);
         schedulers.erase(command.server.scheduler);
+      }
+      if (error == EEXIST && is_excluded(key)) {
+        outcome.foreign.insert(key);
+        if (options.foreign) options.foreign(key);
+        break;
       }
       surprised = error == EEXIST || error == ESRCH;
       if (!surprised) outcome.refused.emplace(wanted.owner, refusal_text(command, error, options.family));
@@ -231,6 +258,7 @@ void ServerWriter::remove(const std::vector<ServerKey>& keys) {
     commands.push_back(std::move(command));
   }
   if (commands.empty()) return;
+  const Drains::SavedAtEnd saved(state_->drains);
   const std::vector<int> results = kernel_.execute(commands);
   for (std::size_t i = 0; i < commands.size(); ++i) {
     if (results[i] != 0 && results[i] != ESRCH) {
@@ -240,10 +268,10 @@ void ServerWriter::remove(const std::vector<ServerKey>& keys) {
     state_->memory.erase(commands[i].server.key);
     state_->drains.end(commands[i].server.key);
   }
-  state_->drains.save();
 }
 
 std::optional<std::string> ServerWriter::find_damage() {
+  const std::uint64_t end = state_->now() + static_cast<std::uint64_t>(kLook.count()) * 1'000'000;
   if (server_damage(state_->memory, kernel_.servers(), state_->options.family)) {
     // A dump may miss one while others are removed, those of the other family too: the kernel counts places in one table, and does
     // not say that it was disturbed.
@@ -251,7 +279,6 @@ std::optional<std::string> ServerWriter::find_damage() {
   }
   const auto& servers = state_->memory.all();
   if (servers.empty()) return std::nullopt;
-  const std::uint64_t end = state_->now() + static_cast<std::uint64_t>(kLook.count()) * 1'000'000;
   auto at = state_->last_looked ? servers.upper_bound(*state_->last_looked) : servers.begin();
   for (std::size_t seen = 0; seen < servers.size(); ++seen, ++at) {
     if (at == servers.end()) at = servers.begin();

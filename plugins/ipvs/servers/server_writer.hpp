@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -37,14 +38,17 @@ class ServerWriter {
     std::chrono::seconds drain{30};
     std::string state_dir;  // where deadlines survive a restart, in wall-clock time; empty: they do not
     std::function<std::int64_t()> wall_clock;  // seconds since 1970; null: the system's
+    std::function<bool(const ServerKey&)> excluded;  // there nothing that is in the way is taken over; null: nowhere
+    std::function<void(const ServerKey&)> foreign;   // told of what is in the way there, as soon as it is met; null: nobody
   };
 
   // `kernel` outlives this.
   ServerWriter(ServerKernel& kernel, Options options, Now now, sdk::Logger log);
   ~ServerWriter();
 
-  // One dump of virtual servers and one for each of them of its real servers. Real servers of weight 0 that nobody wants go on
-  // draining once their virtual server is put, with the deadline the state directory has of them or a new one.
+  // One dump of virtual servers (two where some may be missing) and one for each of them of its real servers. Real servers
+  // of weight 0 that nobody wants go on draining once their virtual server is put, with the deadline the state directory
+  // has of them or a new one.
   // Throws sdk::Failure.
   void refresh();
   // Keys of what the kernel has, sorted. Ours and others'.
@@ -53,6 +57,8 @@ class ServerWriter {
   struct Outcome {
     // Service ports the kernel refused something of, by printed name, and why; the rest is in place.
     std::map<std::string, std::string> refused;
+    std::set<ServerKey> missing;  // of those that were put: not in the kernel, or somebody else's
+    std::set<ServerKey> foreign;  // of them: excluded, and another program has made one since refresh(); it is as it was
   };
   // Brings these virtual servers to what is wanted; attributes of one that is there are edited in place. A real server that is
   // wanted again while it drains is taken back with all its connections. What is as it should be costs nothing.
@@ -71,8 +77,9 @@ class ServerWriter {
 
   // What is damaged of what was put, in a phrase; empty when all is as written. One dump of virtual servers (two where some
   // seem to be missing or changed), and as many of real servers as fit into `kLook` of time, going round, so that everything is
-  // looked at again and again; foreign virtual servers do not matter. Throws sdk::Failure.
-  static constexpr std::chrono::milliseconds kLook{200};
+  // looked at again and again: tens of thousands each time; foreign virtual servers do not matter. Throws sdk::Failure.
+  // No longer: with the rest DamageWatch takes after it, the next look is still due within 20 s.
+  static constexpr std::chrono::milliseconds kLook{900};
   std::optional<std::string> find_damage();
 
   std::size_t servers() const noexcept;       // put and not removed

@@ -12,10 +12,10 @@
 namespace sluice::ipvs {
 
 void ServerWriter::tick() {
+  const Drains::SavedAtEnd saved(state_->drains);
   std::vector<ServerKey> keys;
   for (const auto& [key, reals] : state_->drains.list().all()) keys.push_back(key);
   state_->settle(keys);
-  state_->drains.save();
 }
 
 std::size_t ServerWriter::draining() const noexcept { return state_->drains.list().size(); }

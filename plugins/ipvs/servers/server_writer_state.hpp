@@ -37,6 +37,7 @@ struct ServerWriter::State {
   // Remembers what has become of one virtual server. True: the kernel did not hold what it was thought to.
   bool take(const Part& part, const std::vector<ServerCommand>& commands, const std::vector<int>& results,
             Outcome& outcome);
+  bool is_excluded(const ServerKey& key) const { return options.excluded && options.excluded(key); }
   void read_again(const Batch& pending);
   // Removes what has drained of these virtual servers: a look at each that has some draining, then all removals together.
   void settle(const std::vector<ServerKey>& keys);
@@ -53,6 +54,7 @@ struct ServerWriter::State {
   std::set<std::string> missing;     // the kernel does not have these; for one put()
   std::set<ServerKey> lowered;       // have real servers that drain since this put()
   std::optional<ServerKey> last_looked;  // by find_damage()
+  bool refreshed = false;
 };
 
 }  // namespace sluice::ipvs

@@ -14,6 +14,7 @@
 
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -119,6 +120,13 @@ __attribute__((format(printf, 3, 4))) int print(struct ipset_session*, void* out
 
 int print_nothing(struct ipset_session*, void*, const char*, ...) { return 0; }
 
+// What the kernel says of an entry, whatever else the set holds.
+bool is_no_element(std::string_view report) {
+  return has(report, "Null-valued element") || has(report, "Element is out of the range") ||
+         has(report, "value of the CIDR parameter of the IP address") || has(report, "Invalid range, covers") ||
+         has(report, "Range is not supported in the") || has(report, "Invalid protocol specified");
+}
+
 // The number behind "Error in line ", which goes, and its colon.
 std::size_t take_line(std::string_view& text) {
   constexpr std::string_view kBefore = "Error in line ";
@@ -161,6 +169,8 @@ IpsetReply classify_report(std::string_view report, int os_errno) {
     reply.trouble = IpsetTrouble::kInUse;
   } else if (has(report, "is full")) {
     reply.trouble = IpsetTrouble::kFull;
+  } else if (is_no_element(report)) {
+    reply.trouble = IpsetTrouble::kElement;
   } else if (has(report, "type does not match")) {
     reply.trouble = IpsetTrouble::kMismatch;
   } else if (has(report, "incompatib") || has(report, "upgrade")) {
@@ -189,7 +199,13 @@ IpsetUser::~IpsetUser() {
   if (--users == 0) IpsetCommands::close();
 }
 
-IpsetCommands::IpsetCommands() { session_mutex.lock(); }
+IpsetCommands::IpsetCommands(std::atomic<std::uint64_t>& waited) {
+  if (session_mutex.try_lock()) return;
+  const auto begin = std::chrono::steady_clock::now();
+  session_mutex.lock();
+  const std::chrono::nanoseconds time = std::chrono::steady_clock::now() - begin;
+  waited += static_cast<std::uint64_t>(time.count());
+}
 
 IpsetCommands::~IpsetCommands() { session_mutex.unlock(); }
 

@@ -8,7 +8,9 @@
 #include <libipset/data.h>
 #include <libipset/linux_ip_set.h>
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -28,6 +30,7 @@ enum class IpsetTrouble {
   kInUse,   // by a rule, another set, or somebody who is listing it
   kFull,
   kMismatch,  // types of two sets
+  kElement,   // the entry can be in no set of this type
   kNoType,    // the kernel has no sets of this type
   kNoIpset,   // the kernel has none at all
   kDenied,
@@ -59,7 +62,8 @@ class IpsetUser {
 // A command has the data set before it, in any order but for kFamily, which comes before addresses.
 class IpsetCommands {
  public:
-  IpsetCommands();
+  // Adds the nanoseconds it waits for others to `waited`.
+  explicit IpsetCommands(std::atomic<std::uint64_t>& waited);
   ~IpsetCommands();
   IpsetCommands(const IpsetCommands&) = delete;
   IpsetCommands& operator=(const IpsetCommands&) = delete;

@@ -139,21 +139,23 @@ void LibipsetSets::create(const std::string& name, SetType type, std::uint32_t m
   }
 }
 
-void LibipsetSets::add(const std::string& name, SetType type, const std::vector<SetEntry>& entries) {
-  change(IPSET_CMD_ADD, name, type, entries);
+std::vector<RefusedEntry> LibipsetSets::add(const std::string& name, SetType type,
+                                            const std::vector<SetEntry>& entries) {
+  return change(IPSET_CMD_ADD, name, type, entries);
 }
 
 void LibipsetSets::remove(const std::string& name, SetType type, const std::vector<SetEntry>& entries) {
-  change(IPSET_CMD_DEL, name, type, entries);
+  (void)change(IPSET_CMD_DEL, name, type, entries);  // what is no element is not there
 }
 
-void LibipsetSets::change(IpsetCommand command, const std::string& name, SetType type,
-                          const std::vector<SetEntry>& entries) {
-  if (entries.empty()) return;
+std::vector<RefusedEntry> LibipsetSets::change(IpsetCommand command, const std::string& name, SetType type,
+                                               const std::vector<SetEntry>& entries) {
+  std::vector<RefusedEntry> refused;
+  if (entries.empty()) return refused;
   check_name(name);
   const IpsetReply reply =
-      repeated([&](IpsetCommands& commands) { return send(commands, command, name, type, entries); });
-  if (reply.ok()) return;
+      repeated([&](IpsetCommands& commands) { return send(commands, command, name, type, entries, refused); });
+  if (reply.ok()) return refused;
   const bool adds = command == IPSET_CMD_ADD;
   const std::string entry = reply.line != 0 && reply.line <= entries.size()
                                 ? to_string(entries[reply.line - 1], type, family_)
@@ -164,7 +166,8 @@ void LibipsetSets::change(IpsetCommand command, const std::string& name, SetType
 }
 
 IpsetReply LibipsetSets::send(IpsetCommands& commands, IpsetCommand command, const std::string& name, SetType type,
-                              const std::vector<SetEntry>& entries) {
+                              const std::vector<SetEntry>& entries, std::vector<RefusedEntry>& refused) {
+  refused.clear();
   IpsetReply reply;
   commands.set(IPSET_SETNAME, name);
   const ipset_type* const found = commands.type(IPSET_CMD_ADD, reply);
@@ -189,6 +192,13 @@ IpsetReply LibipsetSets::send(IpsetCommands& commands, IpsetCommand command, con
       ++messages_;
       reply = commands.commit();
     }
+    if (reply.trouble == IpsetTrouble::kElement && reply.line != 0 && reply.line <= i + 1) {
+      // Those before it are in place, those behind it have not been looked at.
+      i = reply.line - 1;
+      refused.push_back({entries[i], "cannot add " + to_string(entries[i], type, family_) + " to set " + name + ": " +
+                                         reply.text});
+      reply = {};
+    }
     if (!reply.ok()) return reply;
   }
   return reply;
@@ -199,7 +209,7 @@ void LibipsetSets::swap(const std::string& one, const std::string& other) {
   check_name(other);
   IpsetReply reply;
   {
-    IpsetCommands commands;
+    IpsetCommands commands(waited_);
     reply = commands.open();
     if (reply.ok()) {
       commands.set(IPSET_SETNAME, one);
@@ -227,7 +237,7 @@ bool LibipsetSets::destroy(const std::string& name) {
 
 IpsetReply LibipsetSets::repeated(const std::function<IpsetReply(IpsetCommands&)>& body) {
   for (unsigned attempt = 1;; ++attempt) {
-    IpsetCommands commands;
+    IpsetCommands commands(waited_);
     IpsetReply reply = commands.open();
     if (reply.ok()) reply = body(commands);
     const bool passes = reply.trouble == IpsetTrouble::kLost || reply.trouble == IpsetTrouble::kShortage;
@@ -274,6 +284,7 @@ void LibipsetSets::fail(const IpsetReply& reply, const Deed& deed) const {
     case IpsetTrouble::kInUse:
       throw sdk::Failure(abi::Code::kKernel, deed.set, said + "; delete the rules that name it", EBUSY);
     case IpsetTrouble::kNone:
+    case IpsetTrouble::kElement:
     case IpsetTrouble::kRefused:
       break;
   }

@@ -27,11 +27,12 @@ class LibipsetSets final : public SetKernel {
   bool has_counts() override;
   std::vector<SetEntry> entries(const std::string& name, SetType type) override;
   void create(const std::string& name, SetType type, std::uint32_t most) override;
-  void add(const std::string& name, SetType type, const std::vector<SetEntry>& entries) override;
+  std::vector<RefusedEntry> add(const std::string& name, SetType type, const std::vector<SetEntry>& entries) override;
   void remove(const std::string& name, SetType type, const std::vector<SetEntry>& entries) override;
   void swap(const std::string& one, const std::string& other) override;
   bool destroy(const std::string& name) override;
   std::uint64_t messages() const override { return messages_; }
+  std::uint64_t waited() const override { return waited_; }
 
  private:
   // What is done to a set, for sentences.
@@ -45,13 +46,15 @@ class LibipsetSets final : public SetKernel {
   // Carries `body` out once more when its answer was lost or something was short: for what may be done twice.
   IpsetReply repeated(const std::function<IpsetReply(IpsetCommands&)>& body);
   bool list(const std::string& name, bool header_only, Listing& listing);
-  void change(IpsetCommand command, const std::string& name, SetType type, const std::vector<SetEntry>& entries);
+  std::vector<RefusedEntry> change(IpsetCommand command, const std::string& name, SetType type,
+                                   const std::vector<SetEntry>& entries);
   IpsetReply send(IpsetCommands& commands, IpsetCommand command, const std::string& name, SetType type,
-                  const std::vector<SetEntry>& entries);
+                  const std::vector<SetEntry>& entries, std::vector<RefusedEntry>& refused);
 
   abi::Family family_;
   IpsetUser user_;
   std::atomic<std::uint64_t> messages_{0};
+  std::atomic<std::uint64_t> waited_{0};
   std::atomic<bool> counts_{true};  // until a header without them is seen
 };
 

@@ -23,6 +23,12 @@ struct SetHeader {
   std::uint64_t entries = 0;
 };
 
+// One the kernel does not take as an element of any such set.
+struct RefusedEntry {
+  SetEntry entry;
+  std::string why;  // a sentence that names it and the set
+};
+
 class SetKernel {
  public:
   virtual ~SetKernel() = default;
@@ -37,15 +43,19 @@ class SetKernel {
   // Entries in no order. One dump.
   virtual std::vector<SetEntry> entries(const std::string& name, SetType type) = 0;
   virtual void create(const std::string& name, SetType type, std::uint32_t most) = 0;
-  // Aggregated into few messages. Adding what is there and removing what is not is fine; anything else
-  // that is refused throws, some of the entries being in place then.
-  virtual void add(const std::string& name, SetType type, const std::vector<SetEntry>& entries) = 0;
+  // Aggregated into few messages. Adding what is there and removing what is not is fine. Entries that are no elements
+  // are returned, all others being in place; anything else that is refused throws, some of the entries being in place
+  // then.
+  [[nodiscard]] virtual std::vector<RefusedEntry> add(const std::string& name, SetType type,
+                                                      const std::vector<SetEntry>& entries) = 0;
   virtual void remove(const std::string& name, SetType type, const std::vector<SetEntry>& entries) = 0;
   virtual void swap(const std::string& one, const std::string& other) = 0;
   // What does not exist is fine. False when a rule or another set still uses it.
   virtual bool destroy(const std::string& name) = 0;
   // Messages that changed something, since the object was made.
   virtual std::uint64_t messages() const = 0;
+  // Nanoseconds of waiting until nobody else had it, since the object was made.
+  virtual std::uint64_t waited() const = 0;
 };
 
 }  // namespace sluice::ipvs

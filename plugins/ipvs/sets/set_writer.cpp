@@ -56,6 +56,7 @@ void SetWriter::look() {
 }
 
 void SetWriter::refresh() {
+  refused_.clear();
   for (const SetId set : all_sets()) {
     const std::string name = set_name(set, family_);
     // Of a process that ended between making it and swapping it in, or behind that.
@@ -113,15 +114,24 @@ void SetWriter::replace(SetId set, const SetHeader& header) {
   kernel_.destroy(spare);
 }
 
+void SetWriter::write(SetId set, const std::string& name, const std::vector<SetEntry>& entries) {
+  const std::vector<RefusedEntry> refused = kernel_.add(name, spec(set).type, entries);
+  SetContents& held = contents(set);
+  held.insert(entries.begin(), entries.end());
+  for (const RefusedEntry& one : refused) {
+    held.erase(one.entry);
+    refused_[{set, one.entry}] = one.why;
+  }
+}
+
 // Makes the set anew with what it holds and `more`, and swaps it in: no packet meets a set with less in it.
 void SetWriter::rebuild(SetId set, const std::vector<SetEntry>& more, std::uint32_t room) {
   const std::string name = set_name(set, family_);
   const std::string spare = spare_name(set, family_);
-  const SetType type = spec(set).type;
   std::vector<SetEntry> all(held(set).begin(), held(set).end());
   all.insert(all.end(), more.begin(), more.end());
   make_spare(set, room);
-  kernel_.add(spare, type, all);
+  write(set, spare, all);
   kernel_.swap(spare, name);
   most(set) = room;
   // Somebody may be listing it; refresh() finds it otherwise.
@@ -154,9 +164,8 @@ void SetWriter::add(const std::vector<SetItem>& items) {
       while (larger < entries || larger <= room) larger *= 2;
       rebuild(set, fresh, static_cast<std::uint32_t>(larger));
     } else {
-      kernel_.add(set_name(set, family_), spec(set).type, fresh);
+      write(set, set_name(set, family_), fresh);
     }
-    held.insert(fresh.begin(), fresh.end());
   });
 }
 
@@ -166,6 +175,7 @@ void SetWriter::remove(const std::vector<SetItem>& items) {
     std::vector<SetEntry> gone;
     for (std::size_t i = begin; i < end; ++i) {
       if (held.count(items[i].entry) != 0) gone.push_back(items[i].entry);
+      refused_.erase(items[i]);
     }
     if (gone.empty()) return;
     kernel_.remove(set_name(set, family_), spec(set).type, gone);

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <unordered_set>
@@ -42,10 +43,12 @@ class SetWriter {
   std::uint32_t filled() const noexcept;
 
   // What is held already (or not, for remove) costs nothing. A set that would be more than full is made
-  // anew with twice the room and swapped in: no packet meets a set with less in it. Throw sdk::Failure;
-  // refresh() is needed then.
+  // anew with twice the room and swapped in: no packet meets a set with less in it. What the kernel takes for no
+  // element stays out. Throw sdk::Failure; refresh() is needed then.
   void add(const std::vector<SetItem>& items);
   void remove(const std::vector<SetItem>& items);
+  // What stayed out since refresh() and has not been removed, and why, a sentence each.
+  const std::map<SetItem, std::string>& refused() const noexcept { return refused_; }
 
   // What is damaged, in a phrase; empty when all is as written. Compares the number of entries each time,
   // which costs one small message for each set, and all entries of one set after the other, so that a
@@ -60,6 +63,7 @@ class SetWriter {
   std::vector<std::string> remove_all(const std::function<bool(const std::string& name)>& keep);
 
   std::uint64_t messages() const { return kernel_.messages(); }
+  std::uint64_t waited() const { return kernel_.waited(); }
 
  private:
   SetContents& contents(SetId set) noexcept { return held_[static_cast<std::size_t>(set)]; }
@@ -67,6 +71,8 @@ class SetWriter {
   bool fits(SetId set, const SetHeader& header) const;
   void read(SetId set, const std::optional<SetHeader>& header);
   void replace(SetId set, const SetHeader& header);
+  // What stays out is not held.
+  void write(SetId set, const std::string& name, const std::vector<SetEntry>& entries);
   void rebuild(SetId set, const std::vector<SetEntry>& more, std::uint32_t room);
   std::optional<std::string> find_damage(SetId set, bool compare);
   // False when it is still used after the pauses left, which grow less.
@@ -80,6 +86,7 @@ class SetWriter {
   Wait wait_;
   std::array<SetContents, kSets> held_;
   std::array<std::uint32_t, kSets> most_{};  // room in the kernel; 0: no limit
+  std::map<SetItem, std::string> refused_;
   unsigned next_sweep_ = 0;
 };
 

@@ -28,6 +28,7 @@ class VirtualServer:
     scheduler: str
     options: str  # "-p 10800", "" …
     real: dict  # "10.180.0.1:80" → weight
+    ways: dict = dataclasses.field(default_factory=dict, compare=False)  # "10.180.0.1:80" → what else is said of it: "-m"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,7 +68,9 @@ def servers(t):
             current = VirtualServer(words[words.index("-s") + 1], " ".join(words[words.index("-s") + 2:]), {})
             found[f"{words[2]}/{WORD.get(words[1], words[1])}"] = current
         elif words[0] == "-a":
-            current.real[words[words.index("-r") + 1]] = int(words[words.index("-w") + 1])
+            name, at = words[words.index("-r") + 1], words.index("-w")
+            current.real[name] = int(words[at + 1])
+            current.ways[name] = " ".join(words[words.index("-r") + 2:at] + words[at + 2:])
     return found
 
 
@@ -132,7 +135,7 @@ def picture(t, weights=True):
     lines = []
     for name, server in servers(t).items():
         lines.append(f"server {name} {server.scheduler} {server.options}".rstrip())
-        lines += [f"server {name} real {one}" + (f" weight {weight}" if weights else "")
+        lines += [f"server {name} real {one} {server.ways[one]}" + (f" weight {weight}" if weights else "")
                   for one, weight in server.real.items()]
     for line in t.topology.run("node", "ipset", "save").stdout.splitlines():
         lines.append(re.sub(r" (hashsize|maxelem|bucketsize|initval) \S+", "", line))
@@ -160,5 +163,11 @@ def about(lines, *addresses):
 
 
 def kernel_writes(t):
-    """What the daemon has written since its start, both families together: messages and lines of rules."""
+    """What transactions have written since the daemon's start, both families together: messages and lines of rules."""
     return figures.scrape(t).count("sluice_kernel_writes_total")
+
+
+def all_writes(t):
+    """The same, and all messages, which are also those of its looks at the kernel."""
+    now = figures.scrape(t)
+    return now.count("sluice_kernel_writes_total"), now.count("sluice_ipvs_messages_total")

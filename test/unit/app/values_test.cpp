@@ -7,8 +7,6 @@
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
 
-#include "core/app/config/nearest.hpp"
-
 namespace sluice::app {
 namespace {
 
@@ -24,7 +22,6 @@ class ValuesTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(broken_durations_are_refused);
   CPPUNIT_TEST(durations_print_as_they_are_read);
   CPPUNIT_TEST(lists_split_at_commas_only);
-  CPPUNIT_TEST(near_names_are_suggested_and_far_ones_are_not);
   CPPUNIT_TEST_SUITE_END();
 
  public:
@@ -106,15 +103,6 @@ class ValuesTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT((split_list("a,b, c,") == std::vector<std::string>{"a", "b", " c", ""}));
     CPPUNIT_ASSERT(trimmed(" \t a b\n") == "a b");
     CPPUNIT_ASSERT(trimmed(" \n").empty());
-  }
-
-  void near_names_are_suggested_and_far_ones_are_not() {
-    const std::vector<std::string_view> names{"mode", "backend", "clusterCIDR"};
-    CPPUNIT_ASSERT(nearest_name("clusterCidr", names) == "clusterCIDR");
-    CPPUNIT_ASSERT(nearest_name("mod", names) == "mode");
-    CPPUNIT_ASSERT(nearest_name("frontend", names).empty());
-    CPPUNIT_ASSERT_EQUAL(std::string("; did you mean backend?"), suggestion("bakend", names));
-    CPPUNIT_ASSERT_EQUAL(std::string(), suggestion("zzz", names));
   }
 };
 

@@ -31,6 +31,7 @@ class AddressWriterTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(what_went_before_a_refresh_and_is_not_wanted_is_no_damage);
   CPPUNIT_TEST(a_link_made_anew_is_damage_and_mended);
   CPPUNIT_TEST(what_failed_is_not_remembered);
+  CPPUNIT_TEST(what_no_link_can_have_stays_out_alone);
   CPPUNIT_TEST(the_link_goes_with_the_last_family);
   CPPUNIT_TEST(both_families_going_at_once_leave_no_link);
   CPPUNIT_TEST(any_history_ends_as_wanted);
@@ -184,6 +185,29 @@ class AddressWriterTest : public CppUnit::TestFixture {
     kernel_.links.clear();
     CPPUNIT_ASSERT_THROW(writer.refresh(), sdk::Failure);
     CPPUNIT_ASSERT(writer.held().empty());
+  }
+
+  void what_no_link_can_have_stays_out_alone() {
+    auto writer = this->writer();
+    writer.refresh();
+    kernel_.refuse = {v4("10.0.0.2")};
+    writer.bind({v4("10.0.0.1"), v4("10.0.0.2"), v4("10.0.0.3")});
+    CPPUNIT_ASSERT(bound() == (std::set{v4("10.0.0.1"), v4("10.0.0.3")}));
+    CPPUNIT_ASSERT(writer.held() == bound());
+    CPPUNIT_ASSERT(!writer.find_damage());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, writer.refused().size());
+    CPPUNIT_ASSERT_EQUAL(std::string("cannot bind 10.0.0.2 to kube-ipvs0: refused"),
+                         writer.refused().at(v4("10.0.0.2")));
+    writer.unbind({v4("10.0.0.2")});
+    CPPUNIT_ASSERT(writer.refused().empty());
+    writer.bind({v4("10.0.0.2")});
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, writer.refused().size());
+    kernel_.refuse.clear();
+    writer.refresh();
+    CPPUNIT_ASSERT(writer.refused().empty());
+    writer.bind({v4("10.0.0.1"), v4("10.0.0.2"), v4("10.0.0.3")});
+    CPPUNIT_ASSERT_EQUAL(std::size_t{3}, bound().size());
+    CPPUNIT_ASSERT(writer.refused().empty());
   }
 
   void the_link_goes_with_the_last_family() {

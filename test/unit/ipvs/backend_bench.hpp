@@ -75,6 +75,13 @@ class IpvsBench {
     host.failed.clear();
     return backend_->apply(&transaction, &result, &error);
   }
+  // As --init-only asks for it.
+  abi::Code prepare() {
+    clear_error();
+    const auto* const preparation =
+        static_cast<const abi::Preparation*>(backend_->extension(sdk::view(abi::kPreparation)));
+    return preparation->prepare(&error);
+  }
   abi::Code verify() {
     clear_error();
     return backend_->verify(&error);
@@ -174,8 +181,10 @@ class IpvsBench {
   std::string state_dir;
   std::vector<std::string> node_warnings;  // what preparing the node ends with
   unsigned prepared = 0;
+  unsigned prepared_lacking = 0;  // of them, after the kernel did not support something
   bool has_ipvs = true;  // their modules are there
   bool has_sets = true;
+  bool addresses_unread = false;  // those of the node, at a clean-up
   std::map<ipvs::ServerKey, std::string> listening;  // programs of the node
   // While the backend waits; the clock goes on by what it waits for.
   std::function<void()> while_waiting;
@@ -231,8 +240,9 @@ class IpvsBench {
     void create(const std::string& name, ipvs::SetType type, std::uint32_t most) override {
       kernel_.create(name, type, most);
     }
-    void add(const std::string& name, ipvs::SetType type, const std::vector<ipvs::SetEntry>& entries) override {
-      kernel_.add(name, type, entries);
+    std::vector<ipvs::RefusedEntry> add(const std::string& name, ipvs::SetType type,
+                                        const std::vector<ipvs::SetEntry>& entries) override {
+      return kernel_.add(name, type, entries);
     }
     void remove(const std::string& name, ipvs::SetType type, const std::vector<ipvs::SetEntry>& entries) override {
       kernel_.remove(name, type, entries);
@@ -240,6 +250,7 @@ class IpvsBench {
     void swap(const std::string& one, const std::string& other) override { kernel_.swap(one, other); }
     bool destroy(const std::string& name) override { return kernel_.destroy(name); }
     std::uint64_t messages() const override { return kernel_.messages(); }
+    std::uint64_t waited() const override { return kernel_.waited(); }
 
    private:
     FakeSetKernel& kernel_;
@@ -254,8 +265,9 @@ class IpvsBench {
     std::vector<abi::Address> addresses(int index, abi::Family family) override {
       return kernel_.addresses(index, family);
     }
-    void bind(int index, abi::Family family, const std::vector<abi::Address>& addresses) override {
-      kernel_.bind(index, family, addresses);
+    std::vector<ipvs::RefusedAddress> bind(int index, abi::Family family,
+                                           const std::vector<abi::Address>& addresses) override {
+      return kernel_.bind(index, family, addresses);
     }
     void unbind(int index, abi::Family family, const std::vector<abi::Address>& addresses) override {
       kernel_.unbind(index, family, addresses);
@@ -272,13 +284,15 @@ class IpvsBench {
     made.servers = std::make_unique<Servers>(servers);
     made.sets = std::make_unique<Sets>(sets);
     made.links = std::make_unique<Links>(links);
-    made.prepare = [this](const ipvs::Settings&, ipvs::ServerKernel&) {
+    made.prepare = [this](const ipvs::Settings&, ipvs::ServerKernel&, bool lacking) {
       ++prepared;
+      prepared_lacking += lacking ? 1 : 0;
       return std::exchange(node_warnings, {});
     };
     made.has_ipvs = [this] { return has_ipvs; };
     made.has_sets = [this] { return has_sets; };
     made.local_addresses = [this] {
+      if (addresses_unread) throw sdk::Failure(abi::Code::kRetry, "node addresses", "they cannot be read", EMFILE);
       std::set<abi::Address> found;
       for (const std::string& text : node.local_addresses) found.insert(*sdk::parse_address(text, family_));
       return found;

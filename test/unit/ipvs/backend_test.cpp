@@ -29,9 +29,15 @@ class IpvsBackendTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(addresses_come_after_servers_and_go_before);
   CPPUNIT_TEST(rules_of_sets_that_become_empty_go);
   CPPUNIT_TEST(a_refused_service_port_is_named_and_tried_again);
+  CPPUNIT_TEST(addresses_nobody_can_serve_stop_nothing_else);
+  CPPUNIT_TEST(what_sets_and_link_refuse_stops_nothing_else);
+  CPPUNIT_TEST(a_refused_virtual_server_leaves_no_address_behind);
+  CPPUNIT_TEST(an_address_goes_with_its_last_virtual_server);
   CPPUNIT_TEST(conflicts_are_named_and_end);
   CPPUNIT_TEST(a_name_that_cannot_be_written_is_left_out);
   CPPUNIT_TEST(warnings_about_the_node_are_events);
+  CPPUNIT_TEST(modules_are_asked_for_again_when_the_kernel_lacks_something);
+  CPPUNIT_TEST(prepares_the_node_without_a_sync);
   CPPUNIT_TEST(metrics);
   CPPUNIT_TEST(services_without_local_endpoints_are_counted);
   CPPUNIT_TEST(options_are_read);
@@ -273,6 +279,132 @@ class IpvsBackendTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.resyncs.size());
   }
 
+  void addresses_nobody_can_serve_stop_nothing_else() {
+    IpvsBench bench;
+    const std::vector<ServiceSpec> good = many_services(3, 1);
+    std::vector<ServiceSpec> services = good;
+    services[0].external_ips = {"0.0.0.0"};
+    services[1].vips = {"224.0.0.1", "127.0.0.1"};
+    ok(bench, bench.full(services));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, bench.host.failed.size());
+    CPPUNIT_ASSERT(has(bench.host.failed[0], "bench/svc-0:p80: external IP 0.0.0.0 is the unspecified address"));
+    CPPUNIT_ASSERT(has(bench.host.failed[1], "bench/svc-1:p80: load balancer IP 224.0.0.1 is a multicast address"));
+    CPPUNIT_ASSERT(has(bench.host.failed[1], "; load balancer IP 127.0.0.1 is a loopback address"));
+    ok(bench.verify());
+    IpvsBench same;
+    ok(same, same.full(good));
+    CPPUNIT_ASSERT_EQUAL(same.kernel_text(), bench.kernel_text());
+    ok(bench, bench.delta({good[0]}));
+    CPPUNIT_ASSERT(bench.host.failed.empty());
+  }
+
+  void what_sets_and_link_refuse_stops_nothing_else() {
+    IpvsBench bench;
+    std::vector<ServiceSpec> services = many_services(3, 1);
+    bench.sets.refuse = {"172.30.0.1,tcp:80"};
+    bench.links.refuse = {*sdk::parse_address("172.30.0.2", abi::Family::kIpv4)};
+    ok(bench, bench.full(services));
+    const std::vector<std::string> failed{
+        "bench/svc-0:p80: cannot add 172.30.0.1,tcp:80 to set KUBE-CLUSTER-IP: refused",
+        "bench/svc-1:p80: cannot bind 172.30.0.2 to kube-ipvs0: refused"};
+    CPPUNIT_ASSERT(failed == bench.host.failed);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{3}, bench.servers.held.size());
+    CPPUNIT_ASSERT_EQUAL(std::string("kube-ipvs0 dummy 172.30.0.1 172.30.0.3\n"), bench.links_text());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, bench.sets.held(ipvs::SetId::kClusterIp).size());
+    ok(bench.verify());
+    // A change of others says nothing of it, a change of the Service itself does.
+    ok(bench, bench.delta({services[2]}));
+    CPPUNIT_ASSERT(bench.host.failed.empty());
+    services[1].endpoints.clear();
+    ok(bench, bench.delta({services[1]}));
+    CPPUNIT_ASSERT(std::vector<std::string>{failed[1]} == bench.host.failed);
+    bench.host.clock += 61'000'000'000;
+    ok(bench.verify());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.resyncs.size());
+    bench.sets.refuse.clear();
+    bench.links.refuse.clear();
+    ok(bench, bench.full(services));
+    CPPUNIT_ASSERT(bench.host.failed.empty());
+    CPPUNIT_ASSERT_EQUAL(std::string("kube-ipvs0 dummy 172.30.0.1 172.30.0.2 172.30.0.3\n"), bench.links_text());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{3}, bench.sets.held(ipvs::SetId::kClusterIp).size());
+    // What was refused goes without a trace.
+    bench.links.refuse = {*sdk::parse_address("172.30.0.9", abi::Family::kIpv4)};
+    services[1].external_ips = {"172.30.0.9"};
+    ok(bench, bench.delta({services[1]}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.failed.size());
+    services[1].external_ips.clear();
+    ok(bench, bench.delta({services[1]}));
+    CPPUNIT_ASSERT(bench.host.failed.empty());
+    ok(bench.verify());
+  }
+
+  // Whatever listens on all addresses of the node would answer for the Service.
+  void a_refused_virtual_server_leaves_no_address_behind() {
+    for (const bool by_delta : {false, true}) {
+      IpvsBench bench;
+      std::vector<ServiceSpec> services = many_services(3, 1);
+      services[1].vips = {"1.2.3.4"};
+      services[1].source_ranges = {"203.0.113.0/25"};
+      services[1].node_port = 30001;
+      IpvsBench fresh;
+      ok(fresh, fresh.full(services));
+      bool refusing = true;
+      bench.servers.refuse = [&](const ipvs::ServerCommand& command) {
+        const auto owner = bench.key("172.30.0.2", 80).address;
+        const bool its = command.server.key.address == owner || command.server.key.port == 30001 ||
+                         command.server.key == bench.key("1.2.3.4", 80);
+        return refusing && its ? EAFNOSUPPORT : 0;
+      };
+      const auto apply = [&] {
+        ok(bench, by_delta ? bench.delta({services[1]}) : bench.full(services));
+        return bench.sets.messages() + bench.links.messages() + bench.rules.restores.size();
+      };
+      ok(bench, bench.full({services[0], services[2]}));
+      const std::string before = bench.kernel_text();
+      apply();
+      // Hairpin entries are those of endpoints.
+      for (const std::string part : {"172.30.0.2", "1.2.3.4", "30001"}) {
+        CPPUNIT_ASSERT_MESSAGE(bench.kernel_text(), !has(bench.kernel_text(), part));
+      }
+      CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.failed.size());
+      const std::uint64_t sent = bench.sets.messages() + bench.links.messages();
+      CPPUNIT_ASSERT_EQUAL(sent, apply());
+      refusing = false;
+      apply();
+      CPPUNIT_ASSERT(bench.host.failed.empty());
+      CPPUNIT_ASSERT_EQUAL(fresh.kernel_text(), bench.kernel_text());
+      ok(bench, bench.verify());
+      ok(bench, bench.delta({}, {services[1]}));
+      CPPUNIT_ASSERT_EQUAL(before, bench.kernel_text());
+    }
+  }
+
+  void an_address_goes_with_its_last_virtual_server() {
+    IpvsBench bench;
+    ServiceSpec served = example();
+    served.node_port = 0;
+    served.external_local = false;
+    ServiceSpec refused = served;
+    refused.name = "svc2";
+    refused.port = 81;
+    bench.servers.refuse = [](const ipvs::ServerCommand& command) { return command.server.key.port == 81 ? EINVAL : 0; };
+    ok(bench, bench.full({refused}));
+    CPPUNIT_ASSERT_EQUAL(std::string("kube-ipvs0 dummy\n"), bench.links_text());
+    ok(bench, bench.delta({served}));
+    CPPUNIT_ASSERT_EQUAL(std::string("kube-ipvs0 dummy 172.30.0.41\n"), bench.links_text());
+    CPPUNIT_ASSERT(has(bench.sets.text(), "KUBE-IPVS-IPS 172.30.0.41\n"));
+    CPPUNIT_ASSERT(!has(bench.sets.text(), "172.30.0.41,tcp:81"));
+    ok(bench, bench.delta({}, {served}));
+    CPPUNIT_ASSERT_EQUAL(std::string("kube-ipvs0 dummy\n"), bench.links_text());
+    ok(bench, bench.full({refused, served}));
+    CPPUNIT_ASSERT_EQUAL(std::string("kube-ipvs0 dummy 172.30.0.41\n"), bench.links_text());
+    bench.servers.refuse = nullptr;
+    ok(bench, bench.delta({refused}, {served}));
+    CPPUNIT_ASSERT_EQUAL(std::string("kube-ipvs0 dummy 172.30.0.41\n"), bench.links_text());
+    CPPUNIT_ASSERT(has(bench.sets.text(), "KUBE-CLUSTER-IP 172.30.0.41,tcp:81\n"));
+    CPPUNIT_ASSERT(!has(bench.sets.text(), "172.30.0.41,tcp:80\n"));
+  }
+
   void conflicts_are_named_and_end() {
     IpvsBench bench;
     ServiceSpec one = example();
@@ -312,6 +444,31 @@ class IpvsBackendTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.events.size());
     ok(bench, bench.delta({example()}));
     CPPUNIT_ASSERT_EQUAL(1u, bench.prepared);
+  }
+
+  void modules_are_asked_for_again_when_the_kernel_lacks_something() {
+    IpvsBench bench;
+    ok(bench, bench.full({example()}));
+    ok(bench, bench.full({example()}));
+    CPPUNIT_ASSERT_EQUAL(0u, bench.prepared_lacking);
+    for (const auto& [code, lacking] : {std::pair(abi::Code::kRetry, 0u), std::pair(abi::Code::kUnsupported, 1u)}) {
+      bench.sets.fail_call = "header";
+      bench.sets.failure = sdk::Failure(code, "KUBE-CLUSTER-IP", "refused by the test");
+      CPPUNIT_ASSERT(bench.full({example()}) == code);
+      ok(bench, bench.full({example()}));
+      ok(bench, bench.full({example()}));
+      CPPUNIT_ASSERT_EQUAL(lacking, bench.prepared_lacking);
+    }
+  }
+
+  void prepares_the_node_without_a_sync() {
+    IpvsBench bench;
+    bench.node_warnings = {"set net.ipv4.vs.conntrack to 1: read-only; replies are not masqueraded"};
+    const std::string before = bench.kernel_text();
+    CPPUNIT_ASSERT(bench.prepare() == abi::Code::kOk);
+    CPPUNIT_ASSERT_EQUAL(1u, bench.prepared);
+    CPPUNIT_ASSERT(has(bench.said(abi::Severity::kWarning), "net.ipv4.vs.conntrack"));
+    CPPUNIT_ASSERT_EQUAL(before, bench.kernel_text());
   }
 
   void metrics() {

@@ -20,21 +20,31 @@ class IpvsUpkeepTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(everything_at_once_is_one_sentence);
   CPPUNIT_TEST(a_part_that_cannot_be_read_hides_no_damage);
   CPPUNIT_TEST(expensive_looks_are_rested_after);
+  CPPUNIT_TEST(waiting_for_the_sets_is_not_rested_after);
   CPPUNIT_TEST(a_clash_with_a_listener_is_one_warning);
   CPPUNIT_TEST(what_others_made_stays);
   CPPUNIT_TEST(what_an_earlier_process_made_goes);
   CPPUNIT_TEST(what_kube_proxy_made_is_taken_over);
   CPPUNIT_TEST(excluded_ranges_are_not_touched);
+  CPPUNIT_TEST(excluded_ranges_stay_untouched);
+  CPPUNIT_TEST(a_node_port_in_an_excluded_range_stays_untouched);
+  CPPUNIT_TEST(what_appears_in_an_excluded_range_is_not_touched);
+  CPPUNIT_TEST(what_appears_before_a_failure_is_not_touched);
+  CPPUNIT_TEST(a_node_port_that_appears_in_an_excluded_range_is_not_touched);
   CPPUNIT_TEST(own_virtual_servers_in_excluded_ranges_are_kept_current);
   CPPUNIT_TEST(addresses_of_others_on_the_link_stay);
   CPPUNIT_TEST(cleanup_removes_everything_of_ours);
   CPPUNIT_TEST(cleanup_of_an_earlier_process);
   CPPUNIT_TEST(cleanup_asks_nothing_that_would_load_modules);
   CPPUNIT_TEST(cleanup_goes_on_after_a_failure);
+  CPPUNIT_TEST(cleanup_goes_on_where_it_cannot_look);
+  CPPUNIT_TEST(cleanup_without_the_sets_goes_by_the_link);
   CPPUNIT_TEST(retire_keeps_what_the_successor_claims);
   CPPUNIT_TEST(retire_waits_for_connections);
   CPPUNIT_TEST(retire_waits_no_longer_than_it_may);
   CPPUNIT_TEST(claims_name_everything);
+  CPPUNIT_TEST(drains_end_while_nothing_can_be_written);
+  CPPUNIT_TEST(drains_end_with_a_full_one);
   CPPUNIT_TEST_SUITE_END();
 
   static constexpr abi::Family kFamily = abi::Family::kIpv4;
@@ -130,6 +140,27 @@ class IpvsUpkeepTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(bench.servers.server_dumps + bench.sets.reads > dumps);
   }
 
+  void waiting_for_the_sets_is_not_rested_after() {
+    IpvsBench bench;
+    ok(bench, bench.full(services()));
+    bench.sets.before = [&] {
+      bench.host.clock += 100'000'000;
+      bench.sets.waiting += 100'000'000;
+    };
+    ok(bench, bench.verify());
+    const std::uint64_t reads = bench.sets.reads;
+    bench.host.clock += 1'000'000'000;
+    ok(bench, bench.verify());
+    CPPUNIT_ASSERT_EQUAL(reads + ipvs::kSets, bench.sets.reads);
+    bench.sets.before = [&] { bench.host.clock += 100'000'000; };
+    bench.host.clock += 1'000'000'000;
+    ok(bench, bench.verify());
+    CPPUNIT_ASSERT_EQUAL(reads + 2 * ipvs::kSets, bench.sets.reads);
+    bench.host.clock += 1'000'000'000;
+    ok(bench, bench.verify());
+    CPPUNIT_ASSERT_EQUAL(reads + 2 * ipvs::kSets, bench.sets.reads);
+  }
+
   void a_clash_with_a_listener_is_one_warning() {
     IpvsBench bench;
     ok(bench, bench.full(services()));
@@ -221,6 +252,124 @@ class IpvsUpkeepTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(foreign, bench.servers_text());
   }
 
+  static constexpr const char* kForeign = "172.30.0.2:80/TCP rr 10.77.0.1:8080*1\n";
+
+  static void is_left_alone(const IpvsBench& bench) {
+    CPPUNIT_ASSERT_MESSAGE(bench.servers_text(), has(bench.servers_text(), kForeign));
+    CPPUNIT_ASSERT_MESSAGE(bench.sets.text(), !has(bench.sets.text(), "172.30.0.2"));
+    CPPUNIT_ASSERT_MESSAGE(bench.links_text(), !has(bench.links_text(), "172.30.0.2"));
+    // Another frontend of that Service.
+    CPPUNIT_ASSERT(has(bench.servers_text(), "1.2.3.4:80/TCP rr 10.0.0.3") && has(bench.links_text(), "1.2.3.4"));
+    CPPUNIT_ASSERT(has(bench.sets.text(), "KUBE-LOAD-BALANCER 1.2.3.4,tcp:80\n"));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.failed.size());
+    CPPUNIT_ASSERT_MESSAGE(bench.host.failed[0], has(bench.host.failed[0],
+                                                     "bench/svc-1:p80: virtual server "
+                                                     "172.30.0.2:80/TCP is somebody else's"));
+  }
+
+  void excluded_ranges_stay_untouched() {
+    for (const bool retiring : {false, true}) {
+      IpvsBench bench(kFamily, {{"ipvs.excludeCIDRs", "172.30.0.2/32"}});
+      put_server(bench, bench.key("172.30.0.2", 80));
+      for (unsigned i = 0; i < 4; ++i) {
+        if (i == 2) bench.restart();
+        ok(bench, bench.full(services()));
+        is_left_alone(bench);
+        if (i != 0) CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, bench.result.kernel_writes);
+      }
+      if (retiring) {
+        ok(bench, bench.retire({}, 30));
+      } else {
+        bench.restart();
+        ok(bench, bench.cleanup());
+      }
+      CPPUNIT_ASSERT_EQUAL(std::string(kForeign), bench.servers_text());
+    }
+  }
+
+  void a_node_port_in_an_excluded_range_stays_untouched() {
+    IpvsBench bench(kFamily, {{"ipvs.excludeCIDRs", "192.168.0.0/24"}});
+    const std::string foreign = "192.168.0.2:30001/TCP rr 10.77.0.1:8080*1\n";
+    bench.node.local_addresses.push_back("10.244.0.1");
+    put_server(bench, bench.key("192.168.0.2", 30001));
+    for (unsigned i = 0; i < 4; ++i) {
+      if (i == 2) bench.restart();
+      ok(bench, bench.full(services()));
+      CPPUNIT_ASSERT_MESSAGE(bench.servers_text(), has(bench.servers_text(), foreign));
+      CPPUNIT_ASSERT(!has(bench.servers_text(), "10.244.0.1:30001") && !has(bench.sets.text(), "30001"));
+      CPPUNIT_ASSERT(has(bench.servers_text(), "172.30.0.1:80/TCP rr 10.0.0.1"));
+      CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.failed.size());
+    }
+    bench.restart();
+    ok(bench, bench.cleanup());
+    CPPUNIT_ASSERT_EQUAL(foreign, bench.servers_text());
+    bench.servers.held.clear();
+    ok(bench, bench.full(services()));
+    CPPUNIT_ASSERT(has(bench.servers_text(), "192.168.0.2:30001/TCP rr 10.0.0.1"));
+    CPPUNIT_ASSERT(has(bench.servers_text(), "10.244.0.1:30001/TCP rr 10.0.0.1"));
+    CPPUNIT_ASSERT(has(bench.sets.text(), "KUBE-NODE-PORT-TCP 30001\n") && bench.host.failed.empty());
+  }
+
+  void what_appears_in_an_excluded_range_is_not_touched() {
+    IpvsBench bench(kFamily, {{"ipvs.excludeCIDRs", "172.30.0.2/32"}});
+    ok(bench, bench.full({services()[0]}));
+    put_server(bench, bench.key("172.30.0.2", 80));
+    bench.servers.log.clear();
+    ok(bench, bench.delta({services()[1], services()[2]}));
+    is_left_alone(bench);
+    CPPUNIT_ASSERT_EQUAL(std::string(), bench.said(abi::Severity::kWarning));
+    ok(bench, bench.verify());
+    ok(bench, bench.delta({services()[1]}));
+    is_left_alone(bench);
+    for (unsigned i = 0; i < 2; ++i) {
+      ok(bench, bench.full(services()));
+      is_left_alone(bench);
+      CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, bench.result.kernel_writes);
+      bench.restart();
+    }
+    ok(bench, bench.full(services()));
+    is_left_alone(bench);
+    bench.servers.held.erase(bench.key("172.30.0.2", 80));
+    ok(bench, bench.full(services()));
+    CPPUNIT_ASSERT(bench.host.failed.empty());
+    IpvsBench fresh;
+    ok(fresh, fresh.full(services()));
+    CPPUNIT_ASSERT_EQUAL(fresh.kernel_text(), bench.kernel_text());
+  }
+
+  void what_appears_before_a_failure_is_not_touched() {
+    IpvsBench bench(kFamily, {{"ipvs.excludeCIDRs", "172.30.0.2/32"}});
+    ok(bench, bench.full({services()[0]}));
+    put_server(bench, bench.key("172.30.0.2", 80));
+    bench.servers.meddle = [&](const ipvs::ServerCommand& command) {
+      if (command.server.key == bench.key("172.30.0.3", 80)) throw sdk::Failure(abi::Code::kRetry, "", "broken", 105);
+    };
+    CPPUNIT_ASSERT(bench.delta({services()[1], services()[2]}) == abi::Code::kRetry);
+    bench.servers.meddle = nullptr;
+    ok(bench, bench.full(services()));
+    is_left_alone(bench);
+    ok(bench, bench.cleanup());
+    CPPUNIT_ASSERT_EQUAL(std::string(kForeign), bench.servers_text());
+  }
+
+  void a_node_port_that_appears_in_an_excluded_range_is_not_touched() {
+    IpvsBench bench(kFamily, {{"ipvs.excludeCIDRs", "192.168.0.0/24"}});
+    const std::string foreign = "192.168.0.2:30001/TCP rr 10.77.0.1:8080*1\n";
+    bench.node.local_addresses.push_back("10.244.0.1");
+    ok(bench, bench.full({}));
+    put_server(bench, bench.key("192.168.0.2", 30001));
+    ok(bench, bench.delta({services()[0]}));
+    for (unsigned i = 0; i < 3; ++i) {
+      CPPUNIT_ASSERT_EQUAL("172.30.0.1:80/TCP rr 10.0.0.1:8080*1 10.0.0.2:8080*1\n" + foreign, bench.servers_text());
+      CPPUNIT_ASSERT(!has(bench.sets.text(), "30001"));
+      CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.failed.size());
+      if (i == 1) bench.restart();
+      ok(bench, bench.full({services()[0]}));
+    }
+    ok(bench, bench.retire({}));
+    CPPUNIT_ASSERT_EQUAL(foreign, bench.servers_text());
+  }
+
   // Node addresses are often excluded: there may be a load balancer of the control plane.
   void own_virtual_servers_in_excluded_ranges_are_kept_current() {
     IpvsBench bench(kFamily, {{"ipvs.excludeCIDRs", "192.168.0.0/24"}});
@@ -297,6 +446,54 @@ class IpvsUpkeepTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!bench.rules.has("nat", "KUBE-SERVICES"));
   }
 
+  static void is_clean(const IpvsBench& bench) {
+    CPPUNIT_ASSERT_EQUAL(std::string(), bench.servers_text() + bench.links_text() + bench.sets.text());
+    CPPUNIT_ASSERT(!bench.rules.has("nat", "KUBE-SERVICES"));
+  }
+
+  void cleanup_goes_on_where_it_cannot_look() {
+    const sdk::Failure failure(abi::Code::kRetry, "", "broken by the test", 105);
+    for (const std::string part : {"servers", "links", "node"}) {
+      for (const bool again : {false, true}) {
+        IpvsBench bench;
+        ok(bench, bench.full(services()));
+        if (again) bench.restart();
+        if (part == "servers") bench.servers.dumps_left = 0;
+        if (part == "node") bench.addresses_unread = true;
+        bench.links.before = [&, broken = part == "links"](const std::string&) mutable {
+          if (std::exchange(broken, false)) throw failure;
+        };
+        CPPUNIT_ASSERT_MESSAGE(part, bench.cleanup() == abi::Code::kRetry);
+        bench.links.before = nullptr;
+        bench.addresses_unread = false;
+        CPPUNIT_ASSERT_EQUAL_MESSAGE(part, std::string(), bench.links_text());
+        CPPUNIT_ASSERT_MESSAGE(part, !bench.rules.has("nat", "KUBE-SERVICES"));
+        CPPUNIT_ASSERT_MESSAGE(part, part == "servers" || !has(bench.servers_text(), "172.30.0.1:80"));
+        // What tells ours from others' has stayed.
+        bench.restart();
+        ok(bench, bench.cleanup());
+        is_clean(bench);
+      }
+    }
+  }
+
+  void cleanup_without_the_sets_goes_by_the_link() {
+    IpvsBench bench;
+    ok(bench, bench.full(services()));
+    put_server(bench, bench.key("203.0.113.9", 80));
+    bench.restart();
+    bench.sets.fail_call = "header";
+    CPPUNIT_ASSERT(bench.cleanup() == abi::Code::kRetry);
+    CPPUNIT_ASSERT_EQUAL(std::string("192.168.0.2:30001/TCP rr 10.0.0.1:8080*1 10.0.0.2:8080*1\n"
+                                     "203.0.113.9:80/TCP rr 10.77.0.1:8080*1\n"),
+                         bench.servers_text());
+    CPPUNIT_ASSERT_EQUAL(std::string(), bench.links_text());
+    CPPUNIT_ASSERT(!bench.rules.has("nat", "KUBE-SERVICES"));
+    ok(bench, bench.cleanup());
+    CPPUNIT_ASSERT_EQUAL(std::string("203.0.113.9:80/TCP rr 10.77.0.1:8080*1\n"), bench.servers_text());
+    CPPUNIT_ASSERT_EQUAL(std::string(), bench.sets.text());
+  }
+
   void retire_keeps_what_the_successor_claims() {
     IpvsBench bench;
     ok(bench, bench.full(services()));
@@ -361,6 +558,51 @@ class IpvsUpkeepTest : public CppUnit::TestFixture {
     const std::vector<std::string> other = six.claims();
     CPPUNIT_ASSERT(std::find(other.begin(), other.end(), "ipset/KUBE-6-CLUSTER-IP") != other.end());
     CPPUNIT_ASSERT(std::find(other.begin(), other.end(), "ip6tables/nat/KUBE-SERVICES") != other.end());
+  }
+
+  // One real server with a connection has just been taken away.
+  static std::vector<ServiceSpec> begin_drain(IpvsBench& bench) {
+    ok(bench, bench.full(services()));
+    std::vector<ServiceSpec> fewer = services();
+    bench.servers.find(bench.key("172.30.0.3", 80), {address("10.0.0.6"), 8080})->connections = 1;
+    fewer[2].endpoints.pop_back();
+    ok(bench, bench.delta({fewer[2]}));
+    CPPUNIT_ASSERT(has(bench.servers_text(), "172.30.0.3:80/TCP rr 10.0.0.5:8080*1 10.0.0.6:8080*0\n"));
+    return fewer;
+  }
+
+  void drains_end_while_nothing_can_be_written() {
+    IpvsBench bench(kFamily, {{"whenEndpointRemoved", "drain"}, {"drainTimeout", "30s"}});
+    begin_drain(bench);
+    const auto fail_and_verify = [&] {
+      bench.sets.fail_call = "header";
+      CPPUNIT_ASSERT(bench.full(services()) == abi::Code::kRetry);
+      CPPUNIT_ASSERT(bench.verify() == abi::Code::kNeedFull);
+    };
+    fail_and_verify();
+    CPPUNIT_ASSERT(has(bench.servers_text(), "10.0.0.6:8080*0"));
+    bench.host.clock += 31'000'000'000;
+    // One that cannot be looked at waits.
+    bench.servers.dumps_left = 0;
+    fail_and_verify();
+    CPPUNIT_ASSERT(has(bench.servers_text(), "10.0.0.6:8080*0"));
+    fail_and_verify();
+    CPPUNIT_ASSERT(has(bench.servers_text(), "172.30.0.3:80/TCP rr 10.0.0.5:8080*1\n"));
+    // One that has got its weight back meanwhile keeps it.
+    ok(bench, bench.full(services()));
+    begin_drain(bench);
+    bench.servers.find(bench.key("172.30.0.3", 80), {address("10.0.0.6"), 8080})->weight = 1;
+    bench.host.clock += 31'000'000'000;
+    fail_and_verify();
+    CPPUNIT_ASSERT(has(bench.servers_text(), "172.30.0.3:80/TCP rr 10.0.0.5:8080*1 10.0.0.6:8080*1\n"));
+  }
+
+  void drains_end_with_a_full_one() {
+    IpvsBench bench(kFamily, {{"whenEndpointRemoved", "drain"}, {"drainTimeout", "30s"}});
+    const std::vector<ServiceSpec> fewer = begin_drain(bench);
+    bench.host.clock += 31'000'000'000;
+    ok(bench, bench.full(fewer));
+    CPPUNIT_ASSERT(has(bench.servers_text(), "172.30.0.3:80/TCP rr 10.0.0.5:8080*1\n"));
   }
 };
 

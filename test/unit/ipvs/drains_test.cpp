@@ -6,6 +6,9 @@
 #include <cppunit/extensions/HelperMacros.h>
 #include <sys/stat.h>
 
+#include <cerrno>
+#include <utility>
+
 #include "test/unit/ipvs/server_rig.hpp"
 
 namespace sluice::ipvs {
@@ -21,6 +24,9 @@ class DrainsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(reset_ones_go_at_once);
   CPPUNIT_TEST(deadlines_survive_a_restart);
   CPPUNIT_TEST(a_start_that_is_broken_off_loses_no_deadline);
+  CPPUNIT_TEST(a_call_that_breaks_off_loses_no_deadline);
+  CPPUNIT_TEST(a_dump_that_misses_one_loses_no_deadline);
+  CPPUNIT_TEST(a_process_that_only_removes_leaves_no_file);
   CPPUNIT_TEST(a_clock_that_was_set_back_lengthens_nothing);
   CPPUNIT_TEST(goes_on_draining_what_was_found);
   CPPUNIT_TEST(removes_what_foreign_hands_added_with_grace);
@@ -105,6 +111,67 @@ class DrainsTest : public CppUnit::TestFixture {
     rig.pass(seconds(10));
     rig.writer->tick();
     CPPUNIT_ASSERT_EQUAL(-1, rig.weight(other, 1));
+  }
+
+  void a_call_that_breaks_off_loses_no_deadline() {
+    ServerRig rig(WhenRemoved::kDrain, true);
+    const std::string line = "10.96.0.10:80/TCP 10.1.0.2:8080 1800000030\n";
+    rig.put(kKey, reals({1, 2}));
+    rig.connections(kKey, 1) = 3;
+    // The weight is lowered in one batch, and the look whether it has connections fails.
+    rig.kernel.dumps_left = 0;
+    CPPUNIT_ASSERT_THROW(rig.put(kKey, reals({2})), sdk::Failure);
+    CPPUNIT_ASSERT_EQUAL(0, rig.weight(kKey, 1));
+    CPPUNIT_ASSERT_EQUAL(line, rig.read_file());
+    rig.pass(seconds(20));
+    rig.restart();
+    rig.put(kKey, reals({2}));
+    rig.pass(seconds(10));
+    rig.writer->tick();
+    CPPUNIT_ASSERT_EQUAL(-1, rig.weight(kKey, 1));
+    CPPUNIT_ASSERT(!std::filesystem::exists(rig.file()));
+    // The same where the removal of another one breaks off.
+    const ServerKey other = server_key("10.96.0.11");
+    rig.put(other, reals({1}));
+    begin(rig);
+    CPPUNIT_ASSERT(std::filesystem::exists(rig.file()));
+    rig.kernel.refuse = [&](const ServerCommand& command) { return command.server.key == other ? EPERM : 0; };
+    CPPUNIT_ASSERT_THROW(rig.writer->remove({kKey, other}), sdk::Failure);
+    CPPUNIT_ASSERT(!std::filesystem::exists(rig.file()));
+  }
+
+  void a_dump_that_misses_one_loses_no_deadline() {
+    ServerRig rig(WhenRemoved::kDrain, true);
+    begin(rig);
+    rig.pass(seconds(20));
+    const auto miss_once = [&] {
+      rig.kernel.spoil_servers = [once = true](std::vector<VirtualServer>& list) mutable {
+        if (std::exchange(once, false)) list.clear();
+      };
+    };
+    miss_once();
+    rig.writer->refresh();
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.writer->draining());
+    miss_once();
+    rig.restart();
+    rig.put(kKey, reals({2}));
+    rig.pass(seconds(10));
+    rig.writer->tick();
+    CPPUNIT_ASSERT_EQUAL(-1, rig.weight(kKey, 1));
+  }
+
+  void a_process_that_only_removes_leaves_no_file() {
+    ServerRig rig(WhenRemoved::kDrain, true);
+    begin(rig);
+    rig.restart();
+    rig.writer->remove({kKey});
+    CPPUNIT_ASSERT(!std::filesystem::exists(rig.file()));
+    // Neither does one that finds the virtual server gone.
+    begin(rig);
+    CPPUNIT_ASSERT(std::filesystem::exists(rig.file()));
+    rig.kernel.held.clear();
+    rig.restart();
+    CPPUNIT_ASSERT(!std::filesystem::exists(rig.file()));
   }
 
   void a_clock_that_was_set_back_lengthens_nothing() {

@@ -26,6 +26,7 @@ class FakeLinkKernel : public LinkKernel {
   };
   std::map<std::string, Link> links;
   bool has_dummy = true;
+  std::set<abi::Address> refuse;  // no link can have these
   // Called with the name of each call ("find", "create", "remove", "addresses", "bind", "unbind"); may throw, or change
   // `links`.
   std::function<void(const std::string&)> before;
@@ -68,14 +69,20 @@ class FakeLinkKernel : public LinkKernel {
     return {found->second.begin(), found->second.end()};
   }
 
-  void bind(int index, abi::Family family, const std::vector<abi::Address>& addresses) override {
+  std::vector<RefusedAddress> bind(int index, abi::Family family, const std::vector<abi::Address>& addresses) override {
     called("bind");
+    std::vector<RefusedAddress> refused;
     for (const abi::Address& address : addresses) {
       ++messages_;
       Link* link = by_index(index);
       if (link == nullptr) throw gone(index);
+      if (refuse.contains(address)) {
+        refused.push_back({address, "cannot bind " + sdk::to_string(address, family) + " to kube-ipvs0: refused"});
+        continue;
+      }
       if (link->addresses[family].insert(address).second) ++bound;
     }
+    return refused;
   }
 
   void unbind(int index, abi::Family family, const std::vector<abi::Address>& addresses) override {

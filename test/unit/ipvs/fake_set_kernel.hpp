@@ -1,11 +1,12 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The kernel's ipsets with their manners: a full set refuses, a set a rule uses stays, two sets swap what they hold
-// when they are of one type. Fails on demand.
+// The kernel's ipsets with their manners: a full set refuses, hash:ip takes no null, a set a rule uses stays, two sets
+// swap what they hold when they are of one type. Fails on demand.
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -54,13 +55,18 @@ class FakeSetKernel final : public ipvs::SetKernel {
       throw sdk::Failure(abi::Code::kKernel, name, "set " + name + " exists and is another one", 17);
     }
   }
-  void add(const std::string& name, ipvs::SetType type, const std::vector<ipvs::SetEntry>& entries) override {
+  std::vector<ipvs::RefusedEntry> add(const std::string& name, ipvs::SetType type,
+                                      const std::vector<ipvs::SetEntry>& entries) override {
     called("add", name);
     Set& set = existing(name, type);
     ++messages_;
+    std::vector<ipvs::RefusedEntry> refused;
     for (const ipvs::SetEntry& entry : entries) {
-      if (refuse.count(ipvs::to_string(entry, type, family_)) != 0) {
-        throw sdk::Failure(abi::Code::kKernel, name, ipvs::to_string(entry, type, family_) + " is refused");
+      const std::string text = ipvs::to_string(entry, type, family_);
+      const bool null = type == ipvs::SetType::kIp && sdk::is_unspecified(entry.address);
+      if (null || refuse.count(text) != 0) {
+        refused.push_back({entry, "cannot add " + text + " to set " + name + ": refused"});
+        continue;
       }
       if (set.entries.count(entry) != 0) continue;
       if (set.most != 0 && set.entries.size() >= set.most) {
@@ -69,6 +75,7 @@ class FakeSetKernel final : public ipvs::SetKernel {
       set.entries.insert(entry);
       ++changes;
     }
+    return refused;
   }
   void remove(const std::string& name, ipvs::SetType type, const std::vector<ipvs::SetEntry>& entries) override {
     called("remove", name);
@@ -99,6 +106,7 @@ class FakeSetKernel final : public ipvs::SetKernel {
     return true;
   }
   std::uint64_t messages() const override { return messages_; }
+  std::uint64_t waited() const override { return waiting; }
 
   // As somebody else would.
   const std::set<ipvs::SetEntry>& held(ipvs::SetId id) const {
@@ -123,9 +131,11 @@ class FakeSetKernel final : public ipvs::SetKernel {
   std::map<std::string, Set> sets;      // by name; of both families, where two backends share it by copying
   std::set<std::string> used;           // by rules: cannot be destroyed
   unsigned uses_left = 0;               // not 0: attempts to destroy a used set until its rule is gone
-  std::set<std::string> refuse;         // entries, printed, that are refused
+  std::set<std::string> refuse;         // entries, printed, that are no elements, as the null of hash:ip
   std::set<ipvs::SetEntry> unreadable;  // counted, but not listed: as of others, with a flag we do not know
   bool counts = true;                   // has_counts()
+  std::uint64_t waiting = 0;            // waited()
+  std::function<void()> before;         // each call
   // The next call of this name ("add", "swap", …) after `fail_after` others of it throws `failure`; "" is any call.
   // Once.
   std::string fail_call = "none";
@@ -140,6 +150,7 @@ class FakeSetKernel final : public ipvs::SetKernel {
  private:
   void called(const std::string& what, const std::string& name) {
     calls.push_back(what + " " + name);
+    if (before) before();
     if (fail_call != what && !fail_call.empty()) return;
     if (fail_after-- != 0) return;
     fail_call = "none";

@@ -165,6 +165,7 @@ class NetlinkLinksTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(binds_ipv6_without_looking_for_duplicates);
   CPPUNIT_TEST(what_is_as_it_should_be_is_no_failure);
   CPPUNIT_TEST(a_refused_address_is_named);
+  CPPUNIT_TEST(an_address_no_link_can_have_fails_nothing_else);
   CPPUNIT_TEST(a_link_without_ipv6_is_told_with_its_sysctl);
   CPPUNIT_TEST(a_link_that_goes_meanwhile_is_tried_again);
   CPPUNIT_TEST_SUITE_END();
@@ -247,7 +248,7 @@ class NetlinkLinksTest : public CppUnit::TestFixture {
     for (int i = 0; i < 10'000; ++i) {
       many.push_back(v4("10.1." + std::to_string(i / 250) + "." + std::to_string(i % 250 + 1)));
     }
-    links_.bind(7, Family::kIpv4, many);
+    CPPUNIT_ASSERT(links_.bind(7, Family::kIpv4, many).empty());
     CPPUNIT_ASSERT_EQUAL(std::size_t{10'000}, kernel_.requests.size());
     CPPUNIT_ASSERT(kernel_.datagrams <= 100);
     std::set<std::string> different;
@@ -263,7 +264,7 @@ class NetlinkLinksTest : public CppUnit::TestFixture {
   }
 
   void binds_ipv6_without_looking_for_duplicates() {
-    links_.bind(7, Family::kIpv6, {v6("fd00::1")});
+    CPPUNIT_ASSERT(links_.bind(7, Family::kIpv6, {v6("fd00::1")}).empty());
     links_.unbind(7, Family::kIpv6, {v6("fd00::1")});
     const Request& bind = kernel_.requests.at(0);
     CPPUNIT_ASSERT_EQUAL(int{IFA_F_NODAD}, int{bind.address.ifa_flags});
@@ -281,7 +282,7 @@ class NetlinkLinksTest : public CppUnit::TestFixture {
 
   void what_is_as_it_should_be_is_no_failure() {
     kernel_.answer = [](const Request& request) { return request.type == RTM_NEWADDR ? EEXIST : EADDRNOTAVAIL; };
-    links_.bind(7, Family::kIpv4, {v4("10.0.0.1")});
+    CPPUNIT_ASSERT(links_.bind(7, Family::kIpv4, {v4("10.0.0.1")}).empty());
     links_.unbind(7, Family::kIpv4, {v4("10.0.0.1")});
     kernel_.answer = [](const Request&) { return ENODEV; };
     links_.unbind(7, Family::kIpv4, {v4("10.0.0.1")});
@@ -292,10 +293,10 @@ class NetlinkLinksTest : public CppUnit::TestFixture {
     const std::string second = std::string(reinterpret_cast<const char*>(v4("10.0.0.2").bytes), 4);
     const std::string third = std::string(reinterpret_cast<const char*>(v4("10.0.0.3").bytes), 4);
     kernel_.answer = [&](const Request& request) {
-      return request.local == second || request.local == third ? EINVAL : 0;
+      return request.local == second || request.local == third ? EIO : 0;
     };
     const auto failure = failure_of([&] {
-      links_.bind(7, Family::kIpv4, {v4("10.0.0.1"), v4("10.0.0.2"), v4("10.0.0.3"), v4("10.0.0.4")});
+      (void)links_.bind(7, Family::kIpv4, {v4("10.0.0.1"), v4("10.0.0.2"), v4("10.0.0.3"), v4("10.0.0.4")});
     });
     CPPUNIT_ASSERT_EQUAL(std::string("10.0.0.2"), failure.object());
     CPPUNIT_ASSERT(std::string(failure.what()).find("2 addresses") != std::string::npos);
@@ -303,17 +304,34 @@ class NetlinkLinksTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_THROW(links_.unbind(7, Family::kIpv4, {v4("10.0.0.2")}), sdk::Failure);
   }
 
+  void an_address_no_link_can_have_fails_nothing_else() {
+    const std::string second = std::string(reinterpret_cast<const char*>(v4("10.0.0.2").bytes), 4);
+    const std::string third = std::string(reinterpret_cast<const char*>(v4("10.0.0.3").bytes), 4);
+    kernel_.answer = [&](const Request& request) {
+      return request.local == second ? EADDRNOTAVAIL : request.local == third ? EINVAL : 0;
+    };
+    const std::vector<RefusedAddress> refused =
+        links_.bind(7, Family::kIpv4, {v4("10.0.0.1"), v4("10.0.0.2"), v4("10.0.0.3"), v4("10.0.0.4")});
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, refused.size());
+    CPPUNIT_ASSERT(refused[0].address == v4("10.0.0.2") && refused[1].address == v4("10.0.0.3"));
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("cannot bind 10.0.0.2 to kube-ipvs0: Cannot assign requested address (EADDRNOTAVAIL)"),
+        refused[0].why);
+    CPPUNIT_ASSERT_EQUAL(std::string("cannot bind 10.0.0.3 to kube-ipvs0: Invalid argument (EINVAL)"), refused[1].why);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{4}, kernel_.requests.size());
+  }
+
   void a_link_without_ipv6_is_told_with_its_sysctl() {
     kernel_.answer = [](const Request&) { return EACCES; };
-    const auto failure = failure_of([&] { links_.bind(7, Family::kIpv6, {v6("fd00::1")}); });
+    const auto failure = failure_of([&] { (void)links_.bind(7, Family::kIpv6, {v6("fd00::1")}); });
     CPPUNIT_ASSERT(std::string(failure.what()).find("net.ipv6.conf.kube-ipvs0.disable_ipv6") != std::string::npos);
     CPPUNIT_ASSERT(failure.code() == abi::Code::kKernel);
-    CPPUNIT_ASSERT(failure_of([&] { links_.bind(7, Family::kIpv4, {v4("10.0.0.1")}); }).code() == abi::Code::kDenied);
+    CPPUNIT_ASSERT(failure_of([&] { (void)links_.bind(7, Family::kIpv4, {v4("10.0.0.1")}); }).code() == abi::Code::kDenied);
   }
 
   void a_link_that_goes_meanwhile_is_tried_again() {
     kernel_.answer = [](const Request&) { return ENODEV; };
-    CPPUNIT_ASSERT(failure_of([&] { links_.bind(7, Family::kIpv4, {v4("10.0.0.1")}); }).code() == abi::Code::kRetry);
+    CPPUNIT_ASSERT(failure_of([&] { (void)links_.bind(7, Family::kIpv4, {v4("10.0.0.1")}); }).code() == abi::Code::kRetry);
   }
 };
 CPPUNIT_TEST_SUITE_REGISTRATION(NetlinkLinksTest);

@@ -23,9 +23,11 @@ class IpvsPlanTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(IpvsPlanTest);
   CPPUNIT_TEST(the_worked_example);
   CPPUNIT_TEST(ipv6);
+  CPPUNIT_TEST(addresses_nobody_can_serve_in_ipv6);
   CPPUNIT_TEST(external_ips_by_policy);
   CPPUNIT_TEST(an_external_ip_of_the_node_is_not_bound);
   CPPUNIT_TEST(an_address_named_twice_is_served_once);
+  CPPUNIT_TEST(addresses_nobody_can_serve_are_left_out);
   CPPUNIT_TEST(load_balancer_without_ranges);
   CPPUNIT_TEST(load_balancer_with_ranges);
   CPPUNIT_TEST(a_range_with_the_node_in_it);
@@ -111,6 +113,31 @@ class IpvsPlanTest : public CppUnit::TestFixture {
           given.lines());
   }
 
+  void addresses_nobody_can_serve_in_ipv6() {
+    Given given;
+    given.family = abi::Family::kIpv6;
+    given.node.ip = "fd00:9::2";
+    given.node.detector_cidr = "fd00:1::/64";
+    given.node.local_addresses = {"::1", "fd00:9::2", "fe80::1"};
+    given.service.cluster_ip = "fd00:30::41";
+    given.service.endpoints = {{"fd00:1::1", 80, true}};
+    const Lines good = given.lines();
+    given.service.external_ips = {"::", "::1"};
+    given.service.vips = {"ff02::1", "ff0e::5"};
+    Lines expected = good;
+    for (const std::string problem :
+         {"external IP :: is the unspecified address", "external IP ::1 is a loopback address",
+          "load balancer IP ff02::1 is a multicast address", "load balancer IP ff0e::5 is a multicast address"}) {
+      expected.push_back("problem " + problem +
+                         ", which cannot be served: it is left out; give the Service another one");
+    }
+    equal(expected, given.lines());
+    given.service.external_ips = {"fe80::7", "::2", "fec0::1"};
+    given.service.vips = {"7f00::1", "e000::1"};
+    CPPUNIT_ASSERT_EQUAL(std::size_t{6}, given.plan().addresses.size());
+    CPPUNIT_ASSERT(given.plan().problems.empty());
+  }
+
   void external_ips_by_policy() {
     Given given;
     given.service.external_ips = {"192.168.99.11"};
@@ -147,6 +174,37 @@ class IpvsPlanTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, only(lines, "bind 192.168.99.11").size());
     equal({"set KUBE-EXTERNAL-IP 192.168.99.11,tcp:80"}, only(lines, "set KUBE-EXTERNAL-IP "));
     equal({"set KUBE-LOAD-BALANCER 192.168.99.11,tcp:80"}, only(lines, "set KUBE-LOAD-BALANCER "));
+  }
+
+  void addresses_nobody_can_serve_are_left_out() {
+    Given given;
+    given.service.vips = {"1.2.3.4"};
+    given.service.node_port = 30001;
+    const Lines good = given.lines();
+    const auto with = [](Lines lines, const Lines& problems) {
+      for (const std::string& problem : problems) {
+        lines.push_back("problem " + problem + ", which cannot be served: it is left out; give the Service another one");
+      }
+      return lines;
+    };
+    given.service.external_ips = {"0.0.0.0", "127.0.0.1", "127.9.9.9"};
+    given.service.vips = {"224.0.0.1", "1.2.3.4", "239.255.255.255", "255.255.255.255", "0.0.0.0"};
+    given.service.source_ranges = {};
+    equal(with(good, {"external IP 0.0.0.0 is the unspecified address", "external IP 127.0.0.1 is a loopback address",
+                      "external IP 127.9.9.9 is a loopback address", "load balancer IP 224.0.0.1 is a multicast address",
+                      "load balancer IP 239.255.255.255 is a multicast address",
+                      "load balancer IP 255.255.255.255 is the broadcast address",
+                      "load balancer IP 0.0.0.0 is the unspecified address"}),
+          given.lines());
+    given.service.cluster_ip = "0.0.0.0";
+    equal({"problem cluster IP 0.0.0.0 is the unspecified address, which cannot be served: it is left out; give the "
+           "Service another one"},
+          only(given.lines(), "problem cluster"));
+    // What is odd but can be served.
+    given = Given();
+    given.service.external_ips = {"169.254.1.1", "0.0.0.1", "223.255.255.255", "240.0.0.1", "255.255.255.254"};
+    CPPUNIT_ASSERT_EQUAL(std::size_t{6}, given.plan().addresses.size());
+    CPPUNIT_ASSERT(given.plan().problems.empty());
   }
 
   void load_balancer_without_ranges() {

@@ -33,6 +33,7 @@ inline std::vector<std::string> lines_of(const ipvs::ServicePlan& plan, abi::Fam
   }
   for (const abi::Address& address : plan.addresses) lines.push_back("bind " + sdk::to_string(address, family));
   for (const ipvs::ServerKey& key : plan.closed) lines.push_back("closed " + ipvs::to_string(key, family));
+  for (const std::string& problem : plan.problems) lines.push_back("problem " + problem);
   return lines;
 }
 

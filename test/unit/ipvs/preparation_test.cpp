@@ -48,6 +48,7 @@ class PreparationTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(writes_what_differs_and_nothing_else);
   CPPUNIT_TEST(what_cannot_be_written_is_a_sentence_each);
   CPPUNIT_TEST(loads_what_is_missing);
+  CPPUNIT_TEST(asks_for_each_once);
   CPPUNIT_TEST(timeouts_go_together_and_zero_keeps);
   CPPUNIT_TEST(nothing_is_said_twice);
   CPPUNIT_TEST_SUITE_END();
@@ -55,6 +56,7 @@ class PreparationTest : public CppUnit::TestFixture {
   Settings settings_;
   FakeNode node_;
   TimeoutsOnly kernel_;
+  Modules modules_;
   static constexpr KernelVersion kNew{6, 1};
 
  public:
@@ -62,6 +64,7 @@ class PreparationTest : public CppUnit::TestFixture {
     settings_ = Settings();
     node_ = FakeNode();
     kernel_ = TimeoutsOnly();
+    modules_ = Modules();
   }
 
   void reads_the_version_of_the_kernel() {
@@ -93,37 +96,37 @@ class PreparationTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!wanted(6, 12));
     // Newer: left alone, but told when it is what older kernels needed.
     node_.sysctls["net/ipv4/vs/conn_reuse_mode"] = "0";
-    CPPUNIT_ASSERT(contains(prepare_node(settings_, kNew, kernel_, node_), "conn_reuse_mode is 0"));
+    CPPUNIT_ASSERT(contains(prepare_node(settings_, kNew, kernel_, node_, modules_), "conn_reuse_mode is 0"));
     CPPUNIT_ASSERT_EQUAL(std::string("0"), node_.sysctls["net/ipv4/vs/conn_reuse_mode"]);
     node_.sysctls["net/ipv4/vs/conn_reuse_mode"] = "1";
-    CPPUNIT_ASSERT(prepare_node(settings_, kNew, kernel_, node_).empty());
-    CPPUNIT_ASSERT(prepare_node(settings_, {5, 4}, kernel_, node_).empty());
+    CPPUNIT_ASSERT(prepare_node(settings_, kNew, kernel_, node_, modules_).empty());
+    CPPUNIT_ASSERT(prepare_node(settings_, {5, 4}, kernel_, node_, modules_).empty());
     CPPUNIT_ASSERT_EQUAL(std::string("0"), node_.sysctls["net/ipv4/vs/conn_reuse_mode"]);
     node_.sysctls.erase("net/ipv4/vs/conn_reuse_mode");
-    CPPUNIT_ASSERT(contains(prepare_node(settings_, {3, 10}, kernel_, node_), "kernel 3.10 has no"));
+    CPPUNIT_ASSERT(contains(prepare_node(settings_, {3, 10}, kernel_, node_, modules_), "kernel 3.10 has no"));
   }
 
   void strict_arp_only_when_asked_for() {
-    (void)prepare_node(settings_, kNew, kernel_, node_);
+    (void)prepare_node(settings_, kNew, kernel_, node_, modules_);
     CPPUNIT_ASSERT_EQUAL(std::string("0"), node_.sysctls["net/ipv4/conf/all/arp_ignore"]);
     CPPUNIT_ASSERT_EQUAL(std::string("0"), node_.sysctls["net/ipv4/conf/all/arp_announce"]);
     settings_.strict_arp = true;
-    (void)prepare_node(settings_, kNew, kernel_, node_);
+    (void)prepare_node(settings_, kNew, kernel_, node_, modules_);
     CPPUNIT_ASSERT_EQUAL(std::string("1"), node_.sysctls["net/ipv4/conf/all/arp_ignore"]);
     CPPUNIT_ASSERT_EQUAL(std::string("2"), node_.sysctls["net/ipv4/conf/all/arp_announce"]);
   }
 
   void writes_what_differs_and_nothing_else() {
-    CPPUNIT_ASSERT(prepare_node(settings_, kNew, kernel_, node_).empty());
+    CPPUNIT_ASSERT(prepare_node(settings_, kNew, kernel_, node_, modules_).empty());
     CPPUNIT_ASSERT_EQUAL(std::size_t{4}, node_.written.size());
-    CPPUNIT_ASSERT(prepare_node(settings_, kNew, kernel_, node_).empty());
+    CPPUNIT_ASSERT(prepare_node(settings_, kNew, kernel_, node_, modules_).empty());
     CPPUNIT_ASSERT_EQUAL(std::size_t{4}, node_.written.size());
   }
 
   void what_cannot_be_written_is_a_sentence_each() {
     node_.write_error = EROFS;
     node_.sysctls["net/ipv4/ip_forward"] = "1";
-    const auto said = prepare_node(settings_, kNew, kernel_, node_);
+    const auto said = prepare_node(settings_, kNew, kernel_, node_, modules_);
     CPPUNIT_ASSERT_EQUAL(std::size_t{3}, said.size());
     CPPUNIT_ASSERT_EQUAL(
         std::string("cannot set net.ipv4.vs.conntrack to 1: Read-only file system (EROFS), so connections to Services "
@@ -132,32 +135,60 @@ class PreparationTest : public CppUnit::TestFixture {
         said[0]);
     node_.write_error = 0;
     node_.sysctls.erase("net/ipv4/vs/conntrack");
-    CPPUNIT_ASSERT(contains(prepare_node(settings_, kNew, kernel_, node_), "is the module ip_vs loaded?"));
+    CPPUNIT_ASSERT(contains(prepare_node(settings_, kNew, kernel_, node_, modules_), "is the module ip_vs loaded?"));
   }
 
   void loads_what_is_missing() {
     settings_.scheduler = "wrr";
     node_.modules = {"ip_vs", "nf_conntrack", "ip_set"};
-    load_modules(settings_, node_);
+    modules_.load(settings_, node_);
     CPPUNIT_ASSERT((node_.loaded == std::vector<std::string>{"-qa ip_vs_wrr xt_set xt_ipvs", "-q dummy numdummies=0"}));
     node_.loaded.clear();
     node_.modules = {"ip_vs", "ip_vs_wrr", "nf_conntrack", "ip_set", "xt_set", "xt_ipvs", "dummy"};
-    load_modules(settings_, node_);
+    modules_.load(settings_, node_);
     CPPUNIT_ASSERT(node_.loaded.empty());
   }
 
+  // Those that are built in are seen nowhere.
+  void asks_for_each_once() {
+    node_.modules = {"ip_vs", "nf_conntrack"};
+    (void)prepare_node(settings_, kNew, kernel_, node_, modules_);
+    const std::vector<std::string> asked{"-qa ip_vs_rr ip_set xt_set xt_ipvs", "-q dummy numdummies=0"};
+    CPPUNIT_ASSERT(asked == node_.loaded);
+    node_.loaded.clear();
+    (void)prepare_node(settings_, kNew, kernel_, node_, modules_);
+    CPPUNIT_ASSERT(node_.loaded.empty());
+    settings_.scheduler = "sh";
+    (void)prepare_node(settings_, kNew, kernel_, node_, modules_);
+    CPPUNIT_ASSERT(std::vector<std::string>{"-qa ip_vs_sh"} == node_.loaded);
+    node_.loaded.clear();
+    // Unloaded after it was there.
+    node_.modules = {"nf_conntrack", "ip_set"};
+    (void)prepare_node(settings_, kNew, kernel_, node_, modules_);
+    CPPUNIT_ASSERT(std::vector<std::string>{"-qa ip_vs"} == node_.loaded);
+    node_.loaded.clear();
+    node_.modules = {"ip_vs", "nf_conntrack"};
+    (void)prepare_node(settings_, kNew, kernel_, node_, modules_);
+    CPPUNIT_ASSERT(std::vector<std::string>{"-qa ip_set"} == node_.loaded);
+    node_.loaded.clear();
+    settings_.scheduler = "rr";
+    modules_.forget();
+    (void)prepare_node(settings_, kNew, kernel_, node_, modules_);
+    CPPUNIT_ASSERT(asked == node_.loaded);
+  }
+
   void timeouts_go_together_and_zero_keeps() {
-    (void)prepare_node(settings_, kNew, kernel_, node_);
+    (void)prepare_node(settings_, kNew, kernel_, node_, modules_);
     CPPUNIT_ASSERT(kernel_.set.empty());
     settings_.tcp_timeout = std::chrono::seconds(900);
     settings_.udp_timeout = std::chrono::seconds(30);
-    (void)prepare_node(settings_, kNew, kernel_, node_);
+    (void)prepare_node(settings_, kNew, kernel_, node_, modules_);
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, kernel_.set.size());
     CPPUNIT_ASSERT_EQUAL(900u, kernel_.set[0].tcp);
     CPPUNIT_ASSERT_EQUAL(0u, kernel_.set[0].tcp_fin);
     CPPUNIT_ASSERT_EQUAL(30u, kernel_.set[0].udp);
     kernel_.refuses = true;
-    CPPUNIT_ASSERT((prepare_node(settings_, kNew, kernel_, node_) ==
+    CPPUNIT_ASSERT((prepare_node(settings_, kNew, kernel_, node_, modules_) ==
                     std::vector<std::string>{
                         "cannot set the timeouts of IPVS, which stay as they are: Invalid argument (EINVAL)"}));
   }

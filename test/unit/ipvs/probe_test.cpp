@@ -38,7 +38,7 @@ class TypesOnly final : public SetKernel {
     }
     sets[name] = type;
   }
-  void add(const std::string&, SetType, const std::vector<SetEntry>&) override {}
+  std::vector<RefusedEntry> add(const std::string&, SetType, const std::vector<SetEntry>&) override { return {}; }
   void remove(const std::string&, SetType, const std::vector<SetEntry>&) override {}
   void swap(const std::string&, const std::string&) override {}
   bool destroy(const std::string& name) override {
@@ -46,6 +46,7 @@ class TypesOnly final : public SetKernel {
     return true;
   }
   std::uint64_t messages() const override { return 0; }
+  std::uint64_t waited() const override { return 0; }
 };
 
 class TriedRules final : public netfilter::Kernel {

@@ -34,6 +34,7 @@ class RuleWriterTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_change_writes_only_what_differs);
   CPPUNIT_TEST(one_closed_load_balancer_is_one_line);
   CPPUNIT_TEST(many_closed_load_balancers_are_written_anew);
+  CPPUNIT_TEST(what_closes_alone_is_a_line_each);
   CPPUNIT_TEST(a_change_needs_a_full_before);
   CPPUNIT_TEST(a_refused_change_looks_again);
   CPPUNIT_TEST(names_the_set_that_is_missing);
@@ -182,7 +183,38 @@ class RuleWriterTest : public CppUnit::TestFixture {
     holds(plan(kFilled, closed(100, 100)));
   }
 
+  void close(const std::set<ipvs::ServerKey>& come, const std::set<ipvs::ServerKey>& go) {
+    kernel_->restores.clear();
+    writer_->write_closed({come.begin(), come.end()}, {go.begin(), go.end()});
+  }
+
+  void what_closes_alone_is_a_line_each() {
+    full(plan(kFilled, closed(100)));
+    const std::size_t saves = kernel_->saves;
+    close(closed(1, 100), closed(1));
+    CPPUNIT_ASSERT_EQUAL(
+        std::string(
+            "*filter\n-D KUBE-IPVS-OUT-FILTER -s 1.2.3.0 -m ipvs --vaddr 1.2.3.0 --vproto tcp --vport 80 -j DROP\n"
+            "-A KUBE-IPVS-OUT-FILTER -s 1.2.3.100 -m ipvs --vaddr 1.2.3.100 --vproto tcp --vport 80 -j DROP\nCOMMIT\n"),
+        kernel_->restores.at(0));
+    holds(plan(kFilled, closed(100, 1)));
+    CPPUNIT_ASSERT_EQUAL(saves, kernel_->saves);
+    CPPUNIT_ASSERT(!writer_->find_damage());
+    // Both kinds of changes know of each other.
+    change(plan(kFilled, closed(99, 2)));
+    CPPUNIT_ASSERT(kernel_->restores.at(0).starts_with("*filter\n-D ") && writer_->session().lines() == 1);
+    close(closed(100, 101), closed(99, 2));
+    CPPUNIT_ASSERT(kernel_->restores.at(0).starts_with("*filter\n:KUBE-IPVS-OUT-FILTER - [0:0]\n-A "));
+    holds(plan(kFilled, closed(100, 101)));
+    CPPUNIT_ASSERT_EQUAL(kernel_->count_rules("filter") + kernel_->count_rules("nat"), writer_->rules());
+    // What somebody else has changed is looked at.
+    kernel_->foreign("*filter\n-F KUBE-IPVS-OUT-FILTER\nCOMMIT\n");
+    close({}, closed(1, 101));
+    holds(plan(kFilled, closed(99, 102)));
+  }
+
   void a_change_needs_a_full_before() {
+    CPPUNIT_ASSERT_THROW(close(closed(1), {}), sdk::Failure);
     CPPUNIT_ASSERT(writer_->differs(plan()));
     try {
       writer_->write_change(plan());

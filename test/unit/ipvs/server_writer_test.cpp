@@ -33,6 +33,8 @@ class ServerWriterTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(cost_is_that_of_the_change);
   CPPUNIT_TEST(shares_lists_of_real_servers);
   CPPUNIT_TEST(puts_right_what_others_changed);
+  CPPUNIT_TEST(leaves_what_appears_in_an_excluded_range);
+  CPPUNIT_TEST(keeps_its_own_in_an_excluded_range);
   CPPUNIT_TEST(gives_up_against_another_writer);
   CPPUNIT_TEST(treats_what_is_gone_already_as_done);
   CPPUNIT_TEST(names_a_missing_scheduler_and_asks_for_it_once);
@@ -43,7 +45,9 @@ class ServerWriterTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(finds_damage);
   CPPUNIT_TEST(foreign_servers_are_no_damage);
   CPPUNIT_TEST(a_dump_that_misses_or_doubles_one_is_no_damage);
+  CPPUNIT_TEST(what_one_dump_misses_another_one_shows);
   CPPUNIT_TEST(goes_round_all_servers_in_bounded_looks);
+  CPPUNIT_TEST(looks_at_tens_of_thousands_each_time);
   CPPUNIT_TEST(quiesces_and_comes_back);
   CPPUNIT_TEST_SUITE_END();
 
@@ -272,6 +276,45 @@ class ServerWriterTest : public CppUnit::TestFixture {
     }
   }
 
+  void leaves_what_appears_in_an_excluded_range() {
+    rig_.options.excluded = [](const ServerKey& key) { return key == kKey; };
+    rig_.restart();
+    const FakeServerKernel::Server foreign{{kKey, "wlc", 0, 0}, {{real(7), {3, false, 4}}}};
+    rig_.kernel.held[kKey] = foreign;
+    for (unsigned i = 0; i < 2; ++i) {
+      rig_.kernel.log.clear();
+      const auto outcome = rig_.writer->put({wanted(kKey, reals({1, 2})), wanted(kUdp, reals({1}))});
+      CPPUNIT_ASSERT(outcome.foreign == std::set<ServerKey>{kKey} && outcome.missing == outcome.foreign);
+      CPPUNIT_ASSERT(outcome.refused.empty());
+      for (const ServerCommand& command : rig_.kernel.log) {
+        CPPUNIT_ASSERT(command.server.key == kUdp || command.kind == ServerCommandKind::kAddServer);
+      }
+      CPPUNIT_ASSERT(rig_.kernel.held[kKey].attributes.same_attributes(foreign.attributes));
+      CPPUNIT_ASSERT(rig_.kernel.held[kKey].real == foreign.real);
+      CPPUNIT_ASSERT_EQUAL(1, rig_.weight(kUdp, 1));
+    }
+    rig_.writer->remove({kKey});
+    CPPUNIT_ASSERT(rig_.kernel.held.contains(kKey));
+    CPPUNIT_ASSERT(!rig_.writer->find_damage());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, rig_.warnings());
+    rig_.kernel.held.erase(kKey);
+    CPPUNIT_ASSERT(rig_.writer->put({wanted(kKey, reals({1, 2}))}).missing.empty());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig_.kernel.held[kKey].real.size());
+  }
+
+  void keeps_its_own_in_an_excluded_range() {
+    rig_.options.excluded = [](const ServerKey&) { return true; };
+    rig_.restart();
+    rig_.writer->put({wanted(kKey, reals({1})), wanted(kUdp, reals({1}))});
+    CPPUNIT_ASSERT(rig_.weight(kKey, 1) == 1 && rig_.weight(kUdp, 1) == 1);
+    // Another program changes one and removes one.
+    rig_.kernel.held[kKey].real[real(2)] = {7, true, 0};
+    rig_.kernel.held.erase(kUdp);
+    const auto outcome = rig_.writer->put({wanted(kKey, reals({1, 2})), wanted(kUdp, reals({1, 2}))});
+    CPPUNIT_ASSERT(outcome.foreign.empty() && outcome.missing.empty() && outcome.refused.empty());
+    CPPUNIT_ASSERT(rig_.weight(kKey, 2) == 1 && rig_.weight(kUdp, 1) == 1 && rig_.weight(kUdp, 2) == 1);
+  }
+
   void gives_up_against_another_writer() {
     rig_.kernel.meddle = [&](const ServerCommand& command) {
       if (command.kind == ServerCommandKind::kAddReal) rig_.kernel.held.erase(kKey);
@@ -312,6 +355,7 @@ class ServerWriterTest : public CppUnit::TestFixture {
       return command.kind == ServerCommandKind::kAddServer;
     });
     CPPUNIT_ASSERT_EQUAL(std::ptrdiff_t{1}, asked);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{199}, outcome.missing.size());
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, rig_.writer->servers());
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, rig_.warnings());
     rig_.kernel.schedulers.insert("fo");
@@ -439,13 +483,41 @@ class ServerWriterTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig_.writer->real_servers());
   }
 
+  void what_one_dump_misses_another_one_shows() {
+    const auto miss_once = [&] {
+      rig_.kernel.spoil_servers = [once = true](std::vector<VirtualServer>& list) mutable {
+        if (std::exchange(once, false)) list.pop_back();
+      };
+    };
+    rig_.writer->put({wanted(kKey, reals({1})), wanted(kUdp, reals({1}))});
+    miss_once();
+    rig_.writer->refresh();
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig_.writer->held().size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig_.writer->servers());
+    rig_.writer->put({wanted(kKey, reals({1})), wanted(kUdp, reals({1}))});
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, rig_.warnings());
+    // A new process does not know what a dump has to show.
+    miss_once();
+    rig_.restart();
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig_.writer->held().size());
+    // One that shows all that is known is enough; what is somebody else's is not known.
+    const std::uint64_t dumps = rig_.kernel.server_dumps;
+    rig_.writer->refresh();
+    CPPUNIT_ASSERT_EQUAL(dumps + 1, rig_.kernel.server_dumps);
+    // What has gone indeed is gone.
+    rig_.writer->put({wanted(kKey, reals({1})), wanted(kUdp, reals({1}))});
+    rig_.kernel.held.erase(kKey);
+    rig_.writer->refresh();
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig_.writer->held().size());
+  }
+
   void goes_round_all_servers_in_bounded_looks() {
     std::vector<WantedServer> all;
     for (unsigned i = 1; i <= 60; ++i) all.push_back(wanted(server_key("10.97.0." + std::to_string(i)), reals({1})));
     // Time passes with each look at the clock: some four looks fit into one call.
     std::uint64_t clock = 0;
     rig_.writer = std::make_unique<ServerWriter>(
-        rig_.kernel, rig_.options, [&clock] { return clock += 50'000'000; }, sdk::Logger(&rig_.host));
+        rig_.kernel, rig_.options, [&clock] { return clock += 225'000'000; }, sdk::Logger(&rig_.host));
     rig_.writer->refresh();
     rig_.writer->put(all);
     rig_.kernel.held[all[41].server.key].real.clear();
@@ -459,6 +531,24 @@ class ServerWriterTest : public CppUnit::TestFixture {
     }
     CPPUNIT_ASSERT(most >= 2 && most <= 10);
     CPPUNIT_ASSERT(calls > 4 && calls <= 21);
+  }
+
+  void looks_at_tens_of_thousands_each_time() {
+    std::vector<WantedServer> all;
+    const RealServers list = reals({1});
+    for (unsigned i = 0; i < 30'000; ++i) {
+      all.push_back(wanted(server_key("10.97." + std::to_string(i / 250) + "." + std::to_string(i % 250 + 1)), list));
+    }
+    std::uint64_t clock = 0;
+    rig_.writer = std::make_unique<ServerWriter>(
+        rig_.kernel, rig_.options, [&clock] { return clock += 25'000; }, sdk::Logger(&rig_.host));
+    rig_.writer->refresh();
+    rig_.writer->put(all);
+    const std::uint64_t dumps = rig_.kernel.real_dumps;
+    const std::uint64_t begin = clock;
+    CPPUNIT_ASSERT(!rig_.writer->find_damage());
+    CPPUNIT_ASSERT_EQUAL(dumps + 30'000, rig_.kernel.real_dumps);
+    CPPUNIT_ASSERT(21 * (clock - begin) < 20'000'000'000);
   }
 
   void quiesces_and_comes_back() {

@@ -5,8 +5,12 @@
 
 #include <cppunit/extensions/HelperMacros.h>
 
+#include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <cstdint>
 #include <cstring>
+#include <thread>
 
 #include "plugins/ipvs/sets/ipset_session.hpp"
 
@@ -48,6 +52,7 @@ class SetListingTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(nothing_is_nothing);
   CPPUNIT_TEST(malformed_entries_are_refused);
   CPPUNIT_TEST(reports_are_told_apart);
+  CPPUNIT_TEST(waiting_for_the_session_is_counted);
   CPPUNIT_TEST_SUITE_END();
 
  public:
@@ -171,6 +176,14 @@ class SetListingTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(trouble("Cannot open session to kernel.\n", EPROTONOSUPPORT) == IpsetTrouble::kNoIpset);
     CPPUNIT_ASSERT(trouble("Cannot open session to kernel.\n", EMFILE) == IpsetTrouble::kShortage);
     CPPUNIT_ASSERT(trouble("") == IpsetTrouble::kLost);
+    for (const char* const no_element :
+         {"Null-valued element, cannot be stored in a hash type of set", "Element is out of the range of the set",
+          "The value of the CIDR parameter of the IP address is invalid", "Invalid protocol specified",
+          "Invalid range, covers the whole address space",
+          "Range is not supported in the \"net\" component of the element"}) {
+      const IpsetReply reply = classify_report(std::string("Error in line 3: ") + no_element + "\n", 0);
+      CPPUNIT_ASSERT_MESSAGE(no_element, reply.trouble == IpsetTrouble::kElement && reply.line == 3);
+    }
     CPPUNIT_ASSERT(trouble("Undecoded error 4999 received from kernel\n") == IpsetTrouble::kRefused);
     CPPUNIT_ASSERT(
         trouble("Kernel-library incompatibility: set X in kernel has got settype hash:ip with family inet and "
@@ -180,6 +193,26 @@ class SetListingTest : public CppUnit::TestFixture {
         classify_report("Error in line 501: Hash is full, cannot add more elements\nError in line 7: x\n", 0);
     CPPUNIT_ASSERT(full.trouble == IpsetTrouble::kFull && full.line == 501);
     CPPUNIT_ASSERT_EQUAL(std::string("Hash is full, cannot add more elements"), full.text);
+  }
+
+  void waiting_for_the_session_is_counted() {
+    std::atomic<std::uint64_t> first{0}, second{0};
+    // Again where the other thread comes too late to have to wait.
+    for (unsigned attempt = 0; attempt < 100 && second == 0; ++attempt) {
+      std::thread other;
+      {
+        const IpsetCommands commands(first);
+        std::atomic<bool> begun{false};
+        other = std::thread([&] {
+          begun = true;
+          const IpsetCommands waiting(second);
+        });
+        while (!begun) std::this_thread::yield();
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      }
+      other.join();
+    }
+    CPPUNIT_ASSERT(second >= 1'000 && first == 0);
   }
 };
 CPPUNIT_TEST_SUITE_REGISTRATION(SetListingTest);

@@ -55,6 +55,7 @@ class SetWriterTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(entries_that_cannot_be_read_go);
   CPPUNIT_TEST(a_full_set_grows);
   CPPUNIT_TEST(a_set_with_little_room_grows);
+  CPPUNIT_TEST(what_is_no_element_stays_out_alone);
   CPPUNIT_TEST(ports_have_no_room_to_run_out_of);
   CPPUNIT_TEST(every_step_of_a_growth_may_fail);
   CPPUNIT_TEST(every_call_of_a_refresh_may_fail);
@@ -176,8 +177,8 @@ class SetWriterTest : public CppUnit::TestFixture {
       void create(const std::string& name, SetType type, std::uint32_t most) override {
         kernel_.create(name, type, most);
       }
-      void add(const std::string& name, SetType type, const std::vector<SetEntry>& all) override {
-        kernel_.add(name, type, all);
+      std::vector<RefusedEntry> add(const std::string& name, SetType type, const std::vector<SetEntry>& all) override {
+        return kernel_.add(name, type, all);
       }
       void remove(const std::string& name, SetType type, const std::vector<SetEntry>& all) override {
         kernel_.remove(name, type, all);
@@ -185,6 +186,7 @@ class SetWriterTest : public CppUnit::TestFixture {
       void swap(const std::string& one, const std::string& other) override { kernel_.swap(one, other), swapped = true; }
       bool destroy(const std::string& name) override { return kernel_.destroy(name); }
       std::uint64_t messages() const override { return kernel_.messages(); }
+      std::uint64_t waited() const override { return 0; }
       bool swapped = false;
 
      private:
@@ -254,6 +256,36 @@ class SetWriterTest : public CppUnit::TestFixture {
     writer_.add(items(10, 11));
     CPPUNIT_ASSERT_EQUAL(65536U, kernel_.sets[kName].most);
     assert_as_held();
+  }
+
+  void what_is_no_element_stays_out_alone() {
+    writer_.refresh();
+    SetItem null{SetId::kIpvsAddresses, {}};
+    std::vector<SetItem> mixed = items(1, 4, SetId::kIpvsAddresses);
+    mixed.insert(mixed.begin() + 1, null);
+    mixed.push_back(item(9));
+    writer_.add(mixed);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{3}, kernel_.held(SetId::kIpvsAddresses).size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, kernel_.held(kSet).size());
+    assert_as_held();
+    CPPUNIT_ASSERT_EQUAL(std::string(), damage());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, writer_.refused().size());
+    CPPUNIT_ASSERT_EQUAL(std::string("cannot add 0.0.0.0 to set KUBE-IPVS-IPS: refused"), writer_.refused().at(null));
+    writer_.remove({null});
+    CPPUNIT_ASSERT(writer_.refused().empty());
+    // A set that grows meanwhile swaps in what there is.
+    kernel_.sets[kName].most = 10;
+    kernel_.refuse.insert(to_string(item(3).entry, SetType::kIpPort, Family::kIpv4));
+    writer_.refresh();
+    writer_.add(items(0, 20));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{19}, kernel_.held(kSet).size());
+    assert_as_held();
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, writer_.refused().count(item(3)));
+    kernel_.refuse.clear();
+    writer_.refresh();
+    CPPUNIT_ASSERT(writer_.refused().empty());
+    writer_.add(items(0, 20));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{20}, kernel_.held(kSet).size());
   }
 
   void ports_have_no_room_to_run_out_of() {

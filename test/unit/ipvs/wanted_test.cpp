@@ -83,8 +83,12 @@ class WantedTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(an_own_address_goes_before_a_node_port);
   CPPUNIT_TEST(a_named_service_port_is_written_again);
   CPPUNIT_TEST(closed_is_told_of);
+  CPPUNIT_TEST(what_is_missing_holds_its_frontend_back);
+  CPPUNIT_TEST(a_node_port_goes_with_its_last_address);
+  CPPUNIT_TEST(somebody_elses_frontend_goes_from_all);
   CPPUNIT_TEST(everything_is_sorted_and_whole);
   CPPUNIT_TEST(random_histories);
+  CPPUNIT_TEST(random_refusals);
   CPPUNIT_TEST_SUITE_END();
 
   void a_service_port_comes_and_goes() {
@@ -212,19 +216,97 @@ class WantedTest : public CppUnit::TestFixture {
     Wanted wanted;
     ServicePlan made = plan("a", {key(1)});
     made.closed = {key(1)};
+    const auto told = [&](const std::vector<ServerKey>& close, const std::vector<ServerKey>& reopen) {
+      const Changes changes = wanted.take_changes();
+      return changes.close == close && changes.reopen == reopen;
+    };
     wanted.put(id("a"), made);
-    CPPUNIT_ASSERT(wanted.take_changes().closed);
-    CPPUNIT_ASSERT(!wanted.take_changes().closed);
+    CPPUNIT_ASSERT(told({key(1)}, {}));
+    CPPUNIT_ASSERT(told({}, {}));
     wanted.put(id("a"), made);
-    CPPUNIT_ASSERT(!wanted.take_changes().closed);
+    CPPUNIT_ASSERT(told({}, {}));
     wanted.put(id("b"), made);
-    CPPUNIT_ASSERT(!wanted.take_changes().closed);
+    CPPUNIT_ASSERT(told({}, {}));
     wanted.remove(id("a"));
-    CPPUNIT_ASSERT(!wanted.take_changes().closed);
+    CPPUNIT_ASSERT(told({}, {}));
     CPPUNIT_ASSERT(wanted.closed() == std::set<ServerKey>{key(1)});
+    made.closed = {key(2)};
+    wanted.put(id("b"), made);
+    CPPUNIT_ASSERT(told({key(2)}, {key(1)}));
     wanted.remove(id("b"));
-    CPPUNIT_ASSERT(wanted.take_changes().closed);
+    CPPUNIT_ASSERT(told({}, {key(2)}));
     CPPUNIT_ASSERT(wanted.closed().empty());
+  }
+
+  // Two load balancer ports at one address, a cluster IP, a node port at two addresses, an endpoint.
+  static ServicePlan many_frontends(const std::string& owner) {
+    ServicePlan made = plan(owner, {key(1), key(2, 80), key(2, 81)}, {key(8, 30001), key(9, 30001)});
+    made.items = {item(SetId::kLoopBack, 5),          item(SetId::kClusterIp, 1),
+                  item(SetId::kLoadBalancer, 2, 80),  item(SetId::kLoadBalancer, 2, 81),
+                  item(SetId::kNodePortTcp, 0, 30001), item(SetId::kIpvsAddresses, 1, 0),
+                  item(SetId::kIpvsAddresses, 2, 0)};
+    made.addresses = {address(1), address(2)};
+    made.closed = {key(2, 80), key(2, 81)};
+    return made;
+  }
+
+  void what_is_missing_holds_its_frontend_back() {
+    Wanted wanted;
+    wanted.put(id("a"), many_frontends("a"));
+    const Changes first = wanted.take_changes();
+    CPPUNIT_ASSERT(first.add.size() == 7 && first.bind.size() == 2);
+    wanted.tried(first.put, {key(1), key(2, 80)});
+    Changes changes = wanted.take_changes();
+    CPPUNIT_ASSERT((changes.remove == std::vector<SetItem>{item(SetId::kClusterIp, 1), item(SetId::kLoadBalancer, 2, 80),
+                                                           item(SetId::kIpvsAddresses, 1, 0)}));
+    CPPUNIT_ASSERT(changes.unbind == std::vector<abi::Address>{address(1)});
+    CPPUNIT_ASSERT(changes.reopen == std::vector<ServerKey>{key(2, 80)} && changes.close.empty());
+    CPPUNIT_ASSERT(changes.put.empty() && changes.drop.empty() && changes.add.empty() && changes.bind.empty());
+    CPPUNIT_ASSERT(wanted.closed() == std::set<ServerKey>{key(2, 81)} && wanted.wants(key(1)));
+    // They are tried again with everything.
+    wanted.clear();
+    wanted.put(id("a"), many_frontends("a"));
+    wanted.take_changes();
+    const Changes all = wanted.everything();
+    CPPUNIT_ASSERT(all.put.size() == 5 && all.add.size() == 4 && all.bind == std::vector<abi::Address>{address(2)});
+    wanted.tried(all.put, {key(1)});
+    changes = wanted.take_changes();
+    CPPUNIT_ASSERT(changes.add == std::vector<SetItem>{item(SetId::kLoadBalancer, 2, 80)});
+    CPPUNIT_ASSERT(changes.close == std::vector<ServerKey>{key(2, 80)} && changes.remove.empty() && changes.bind.empty());
+    wanted.tried(all.put, {});
+    CPPUNIT_ASSERT(wanted.take_changes().bind == std::vector<abi::Address>{address(1)});
+    // Another one that wants an address that is held back does not bring it; nothing is remembered of what is gone.
+    wanted.tried(all.put, {key(1)});
+    wanted.remove(id("a"));
+    changes = wanted.take_changes();
+    CPPUNIT_ASSERT(changes.drop.size() == 5 && changes.unbind.size() == 2 && changes.remove.size() == 7);
+    wanted.put(id("b"), many_frontends("b"));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{7}, wanted.take_changes().add.size());
+  }
+
+  void a_node_port_goes_with_its_last_address() {
+    Wanted wanted;
+    wanted.put(id("a"), many_frontends("a"));
+    const Changes first = wanted.take_changes();
+    wanted.tried(first.put, {key(8, 30001)});
+    CPPUNIT_ASSERT(wanted.take_changes().remove.empty());
+    wanted.tried(first.put, {key(8, 30001), key(9, 30001)});
+    CPPUNIT_ASSERT(wanted.take_changes().remove == std::vector<SetItem>{item(SetId::kNodePortTcp, 0, 30001)});
+  }
+
+  void somebody_elses_frontend_goes_from_all() {
+    Wanted wanted;
+    wanted.put(id("a"), many_frontends("a"));
+    wanted.put(id("b"), many_frontends("b"));
+    wanted.take_changes();
+    wanted.leave_out({key(2, 81), key(9, 30001)});
+    const Changes changes = wanted.take_changes();
+    // Its entry would name the node port of somebody else too.
+    CPPUNIT_ASSERT((changes.drop == std::vector<ServerKey>{key(2, 81), key(8, 30001), key(9, 30001)}));
+    CPPUNIT_ASSERT((changes.remove == std::vector<SetItem>{item(SetId::kLoadBalancer, 2, 81),
+                                                           item(SetId::kNodePortTcp, 0, 30001)}));
+    CPPUNIT_ASSERT(changes.unbind.empty() && changes.reopen.size() == 1 && wanted.node_ports().empty());
+    CPPUNIT_ASSERT(!wanted.wants(key(2, 81)) && wanted.wants(key(2, 80)));
   }
 
   void everything_is_sorted_and_whole() {
@@ -237,7 +319,7 @@ class WantedTest : public CppUnit::TestFixture {
     }
     wanted.take_changes();
     const Changes all = wanted.everything();
-    CPPUNIT_ASSERT(all.put.size() == 9 && all.add.size() == 9 && all.bind.size() == 9 && all.closed);
+    CPPUNIT_ASSERT(all.put.size() == 9 && all.add.size() == 9 && all.bind.size() == 9);
     CPPUNIT_ASSERT(std::is_sorted(all.add.begin(), all.add.end()) && std::is_sorted(all.bind.begin(), all.bind.end()));
     for (unsigned i = 0; i < 9; ++i) CPPUNIT_ASSERT(all.put[i].server.key == key(i + 1));
     wanted.clear();
@@ -286,9 +368,11 @@ class WantedTest : public CppUnit::TestFixture {
         }
         const Changes changes = wanted.take_changes();
         followed.follow(changes);
-        const std::set<ServerKey> closed_before = closed;
+        std::set<ServerKey> closed_followed = closed;
+        for (const ServerKey& one : changes.close) CPPUNIT_ASSERT(closed_followed.insert(one).second);
+        for (const ServerKey& one : changes.reopen) CPPUNIT_ASSERT_EQUAL(std::size_t{1}, closed_followed.erase(one));
         check(model, wanted, followed, closed);
-        CPPUNIT_ASSERT(changes.closed || closed == closed_before);
+        CPPUNIT_ASSERT(closed == closed_followed);
       }
       const Changes all = wanted.everything();
       CPPUNIT_ASSERT_EQUAL(followed.servers.size(), all.put.size());
@@ -297,6 +381,65 @@ class WantedTest : public CppUnit::TestFixture {
       for (const WantedServer& one : all.put) {
         CPPUNIT_ASSERT_EQUAL(followed.servers.at(one.server.key).owner, one.owner);
       }
+    }
+  }
+
+  // Whatever was refused meanwhile: once all is there, all entries and addresses are, and with all gone none is.
+  void random_refusals() {
+    std::mt19937 random(7);
+    const auto below = [&](unsigned bound) { return std::uniform_int_distribution<unsigned>(0, bound - 1)(random); };
+    for (unsigned history = 0; history < 200; ++history) {
+      Wanted wanted, whole;
+      Followed followed, expected;
+      const auto refuse = [&](const std::vector<WantedServer>& put, bool any) {
+        std::set<ServerKey> missing;
+        for (const WantedServer& one : put) {
+          if (any && below(2) == 0) missing.insert(one.server.key);
+        }
+        wanted.tried(put, missing);
+        followed.follow(wanted.take_changes());
+      };
+      for (unsigned step = 0; step < 30; ++step) {
+        const PortId who = id(std::to_string(below(4)));
+        if (below(3) == 0) {
+          wanted.remove(who);
+          whole.remove(who);
+        } else {
+          ServicePlan made = many_frontends(who.first);
+          while (below(3) != 0 && made.servers.size() > 2) {  // node ports stay
+            const ServerKey gone = made.servers.front().server.key;
+            made.servers.erase(made.servers.begin());
+            std::erase_if(made.items, [&](const SetItem& one) {
+              return one.entry.address == gone.address && one.entry.port == gone.port;
+            });
+            std::erase(made.closed, gone);
+            const auto unused = [&](const abi::Address& one) {
+              return std::none_of(made.servers.begin(), made.servers.end(),
+                                  [&](const WantedServer& other) { return other.server.key.address == one; });
+            };
+            std::erase_if(made.addresses, unused);
+            std::erase_if(made.items, [&](const SetItem& one) {
+              return one.set == SetId::kIpvsAddresses && unused(one.entry.address);
+            });
+          }
+          wanted.put(who, made);
+          whole.put(who, made);
+        }
+        const Changes changes = wanted.take_changes();
+        followed.follow(changes);
+        expected.follow(whole.take_changes());
+        refuse(changes.put, true);
+        CPPUNIT_ASSERT(std::includes(expected.items.begin(), expected.items.end(), followed.items.begin(),
+                                     followed.items.end()));
+      }
+      refuse(wanted.everything().put, false);
+      CPPUNIT_ASSERT(expected.items == followed.items && expected.addresses == followed.addresses);
+      CPPUNIT_ASSERT(wanted.closed() == whole.closed());
+      refuse(wanted.everything().put, true);
+      for (unsigned i = 0; i < 4; ++i) wanted.remove(id(std::to_string(i)));
+      followed.follow(wanted.take_changes());
+      CPPUNIT_ASSERT(followed.servers.empty() && followed.items.empty() && followed.addresses.empty());
+      CPPUNIT_ASSERT(wanted.closed().empty());
     }
   }
 
@@ -318,7 +461,8 @@ class WantedTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(closed == wanted.closed());
     CPPUNIT_ASSERT_EQUAL(claims.size(), followed.servers.size());
     CPPUNIT_ASSERT_EQUAL(model.size(), wanted.size());
-    for (const auto& [at, who] : claims) {
+    for (const auto& [key, who] : claims) {
+      const ServerKey& at = key;  // which a lambda may name
       const WantedServer& has = followed.servers.at(at);
       CPPUNIT_ASSERT(who.contains(has.owner));
       const bool own_wants = std::any_of(who.begin(), who.end(), [](const auto& one) { return !one.second; });

@@ -44,6 +44,7 @@ class BackendHandleTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(family_that_is_not_offered_is_refused);
   CPPUNIT_TEST(claims_come_sorted_and_once);
   CPPUNIT_TEST(retire_passes_claims_and_drain_time);
+  CPPUNIT_TEST(backend_prepares_the_node_where_it_can);
   CPPUNIT_TEST(create_that_fails_gives_its_reason);
   CPPUNIT_TEST(words_for_an_errno_are_said_once);
   CPPUNIT_TEST(create_that_throws_gives_its_reason);
@@ -192,6 +193,20 @@ class BackendHandleTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(
         std::string("backend good (IPv4): retire good: drain 120, claimed x/1 x/2: Resource temporarily unavailable"),
         outcome.status("good (IPv4)", "retire").message());
+  }
+
+  void backend_prepares_the_node_where_it_can() {
+    test::CapturedLog log;
+    BackendSettings settings;
+    settings.options = {{"colour", "green"}};
+    CPPUNIT_ASSERT(make("good", settings)->prepare().ok());
+    require_contains(log.text(), "painted green");
+    settings.options = {{"colour", "black"}};
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("backend good (IPv4): prepare good: no light to paint by: Permission denied"),
+        make("good", settings)->prepare().status("good (IPv4)", "prepare").message());
+    // Who has no such extension has nothing to prepare.
+    CPPUNIT_ASSERT(make("ipv4_only")->prepare().ok());
   }
 
   void create_that_fails_gives_its_reason() {

@@ -20,7 +20,7 @@ GUEST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "guest")
 # As the guest's environment; a machine that is emulated does everything so many times slower.
 SLOWNESS = {"tcg": "8", "kvm": "1"}
 # Lines of the console after which nothing the kernel does can be trusted, or of guest/init.
-TROUBLE = re.compile(r"Kernel panic|\bBUG:|\bOops\b|WARNING: CPU|kernel BUG at|general protection fault|"
+TROUBLE = re.compile(r"Kernel panic|\bBUG:|\bOops\b|WARNING: (?:CPU|.* at .*CPU#)|kernel BUG at|general protection fault|"
                      r"KASAN:|UBSAN:|refcount_t:|list_(?:add|del) corruption|unregister_netdevice: waiting|hung_task|"
                      r"blocked for more than|Out of memory: Killed|^sluice: ")
 # What virtiofsd says when its machine ends.

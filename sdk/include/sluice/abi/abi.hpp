@@ -5,4 +5,5 @@
 #pragma once
 
 #include "sluice/abi/entry.hpp"
+#include "sluice/abi/preparation.hpp"
 #include "sluice/abi/relay.hpp"

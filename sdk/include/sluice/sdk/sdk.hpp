@@ -10,6 +10,7 @@
 #include "sluice/sdk/backend_base.hpp"
 #include "sluice/sdk/error.hpp"
 #include "sluice/sdk/logger.hpp"
+#include "sluice/sdk/nearest.hpp"
 #include "sluice/sdk/options.hpp"
 #include "sluice/sdk/service.hpp"
 #include "sluice/sdk/views.hpp"

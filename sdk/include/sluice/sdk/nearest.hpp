@@ -1,17 +1,19 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include "core/app/config/nearest.hpp"
+// "Did you mean …?" for names that do not exist.
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
+#include <string_view>
+#include <vector>
 
-namespace sluice::app {
-namespace {
+namespace sluice::sdk {
 
-// Levenshtein distance, one row at a time.
-std::size_t distance(std::string_view a, std::string_view b) {
+// How many letters have to be changed, added or dropped (Levenshtein).
+inline std::size_t letters_apart(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
   for (std::size_t i = 1; i <= a.size(); ++i) {
@@ -26,25 +28,21 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-}  // namespace
-
-std::string_view nearest_name(std::string_view name, const std::vector<std::string_view>& candidates) {
+// The candidate that is fewest letters away, the first of several; empty when none is close
+// enough to be a typing error. `candidates` is any range of std::string_view; the result
+// views one of them. May throw std::bad_alloc.
+template <class Candidates>
+std::string_view nearest_name(std::string_view name, const Candidates& candidates) {
   // A third of the letters wrong is a typing error; more is another word.
   std::size_t best = std::max<std::size_t>(1, name.size() / 3) + 1;
   std::string_view nearest;
   for (const std::string_view candidate : candidates) {
-    const std::size_t d = distance(name, candidate);
-    if (d < best && d < candidate.size()) {
-      best = d;
-      nearest = candidate;
-    }
+    const std::size_t apart = letters_apart(name, candidate);
+    if (apart >= best || apart >= candidate.size()) continue;
+    best = apart;
+    nearest = candidate;
   }
   return nearest;
 }
 
-std::string suggestion(std::string_view name, const std::vector<std::string_view>& candidates) {
-  const std::string_view nearest = nearest_name(name, candidates);
-  return nearest.empty() ? std::string() : "; did you mean " + std::string(nearest) + "?";
-}
-
-}  // namespace sluice::app
+}  // namespace sluice::sdk
