@@ -165,7 +165,10 @@ part_check() {
   fi
 }
 
-part_apiserver() { tap test 300 python3 "$src/test/apiserver/test_apiserver.py"; }
+part_apiserver() {
+  build_ahead
+  tap test 300 python3 "$src/test/apiserver/test_apiserver.py"
+}
 
 # A backend without the daemon, against a real kernel.
 part_kernel() {
@@ -285,6 +288,7 @@ has_libfuzzer() {
 # These builds begin, at low priority, beside tests that mostly wait. What comes of them
 # the parts they are for look at.
 build_ahead() {
+  [ -z "$ahead" ] || return 0
   case " $chosen " in *" asan "* | *" fuzz "* | *" tsan "* | *" package "*) ;; *) return ;; esac
   rm -f "$logs"/ahead-*
   (

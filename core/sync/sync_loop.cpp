@@ -182,10 +182,7 @@ RunOutcome SyncLoop::apply(const snapshot::Transaction& transaction, SyncReport&
   report.ok = outcome.ok();
   report.at = at;
   report.apply_seconds = took;
-  for (const auto& failed : outcome.failed) {
-    base::log_error("sync", backend_->name() + ": " + failed.object + " left out: " + failed.message);
-  }
-  if (outcome.ok()) report_left_out(outcome.failed);
+  report_left_out(outcome);
   // What was consumed cannot be replayed: after a failure only everything will do.
   need_full_ = !outcome.ok();
 
@@ -254,13 +251,16 @@ void SyncLoop::verify() {
   runner_.request();
 }
 
-// Before LeftOut takes note of them. Only this thread changes it.
-void SyncLoop::report_left_out(const std::vector<plugin::FailedObject>& failed) {
-  if (!callbacks_.on_left_out) return;
+// Once for each reason: who is left out is tried again with each full transaction. Before LeftOut takes note of them, which
+// only this thread changes.
+void SyncLoop::report_left_out(const plugin::ApplyOutcome& outcome) {
   const auto& known = status_.left_out.reasons();
-  for (const auto& one : failed) {
+  for (const auto& one : outcome.failed) {
     const auto before = known.find(one.object);
-    if (before == known.end() || before->second != one.message) callbacks_.on_left_out(one);
+    const bool news = before == known.end() || before->second != one.message;
+    base::log(news ? base::LogLevel::error : base::LogLevel::debug, "sync",
+              backend_->name() + ": " + one.object + " left out: " + one.message);
+    if (news && outcome.ok() && callbacks_.on_left_out) callbacks_.on_left_out(one);
   }
 }
 

@@ -129,7 +129,7 @@ class SyncLoop {
   void queued();
   void verify();
   void report_claims();
-  void report_left_out(const std::vector<plugin::FailedObject>& failed);
+  void report_left_out(const plugin::ApplyOutcome& outcome);
 
   const Options options_;
   const base::Clock& clock_;

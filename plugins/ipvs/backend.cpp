@@ -81,6 +81,7 @@ IpvsBackend::IpvsBackend(const abi::CreateArgs& args, NodeKernels kernels)
 
 abi::Code IpvsBackend::do_probe(abi::Error*) {
   probe_node({*kernels_.rules, *kernels_.servers, *kernels_.sets, *kernels_.links}, settings_, family());
+  probing_ = all_messages();
   return abi::Code::kOk;
 }
 
@@ -358,7 +359,12 @@ void IpvsBackend::note_problems(const abi::Transaction& transaction, const Probl
   failed_ = std::move(now);
 }
 
-Messages IpvsBackend::messages() const { return {servers_.messages(), sets_.messages(), kernels_.links->messages()}; }
+Messages IpvsBackend::all_messages() const { return {servers_.messages(), sets_.messages(), kernels_.links->messages()}; }
+
+Messages IpvsBackend::messages() const {
+  const Messages all = all_messages();
+  return {all.servers - probing_.servers, all.sets - probing_.sets, all.links - probing_.links};
+}
 
 void IpvsBackend::report(abi::ApplyResult& result) {
   Holdings now;

@@ -83,7 +83,8 @@ class IpvsBackend final : public sdk::BackendBase {
   void note_gained();
   void note_problems(const abi::Transaction& transaction, const Problems& problems, abi::ApplyResult& result);
   void report(abi::ApplyResult& result);
-  Messages messages() const;
+  Messages all_messages() const;
+  Messages messages() const;  // without those of probe(), of which nothing is left
   void remove_all(const SuccessorClaims& keep, std::chrono::seconds drain_limit);
 
   const Settings settings_;
@@ -101,6 +102,7 @@ class IpvsBackend final : public sdk::BackendBase {
 
   const Prepared prepared_{*this};
 
+  Messages probing_;
   bool valid_ = false;  // the kernel has what the last transaction asked for
   std::uint64_t generation_ = 0;
   PlanFacts facts_;

@@ -68,7 +68,7 @@ class Hammer:
     def __init__(self, topology, sender, protocol, ip, port, seconds=600, timeout_ms=pace.stretched(900)):
         self._process = topology.start(
             sender.place, topology.netecho, "hammer", protocol, ip, str(port), "--seconds", str(seconds),
-            "--timeout", f"{timeout_ms:.0f}", stdout=subprocess.PIPE)
+            "--timeout", f"{timeout_ms:.0f}", "--source", source_ip(sender, ip, a.V6 if ":" in ip else a.V4), stdout=subprocess.PIPE)
 
     def stop(self):
         self._process.terminate()

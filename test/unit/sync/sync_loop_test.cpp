@@ -13,6 +13,9 @@
 #include <cstdio>
 #include <deque>
 
+#include "sluice/sdk/error.hpp"
+#include "test/unit/plugin/captured_log.hpp"
+
 namespace sluice::sync {
 namespace {
 
@@ -27,6 +30,7 @@ struct Script {
   std::deque<abi::Code> verify_answers;  // kOk when empty
   abi::Code probe_answer = abi::Code::kOk;
   abi::Host* host = nullptr;
+  std::deque<std::string> left_out;  // why "shop/cart:http" is, in one apply after the other; nothing: it is not
 
   abi::Code answer(std::deque<abi::Code>& from, std::string call) {
     const std::lock_guard lock(mutex);
@@ -58,6 +62,12 @@ class ScriptedBackend final : public abi::Backend {
   abi::Code apply(const abi::Transaction* t, abi::ApplyResult* result, abi::Error* error) noexcept override {
     result->kernel_writes = 7;
     std::snprintf(error->message, sizeof error->message, "scripted");
+    if (!g_script->left_out.empty()) {
+      abi::Error why = sdk::empty_error();
+      sdk::set_error(&why, "shop/cart:http", g_script->left_out.front());
+      if (!g_script->left_out.front().empty()) g_script->host->object_failed({"shop/cart:http", 14}, &why);
+      g_script->left_out.pop_front();
+    }
     return g_script->answer(g_script->apply_answers,
                             t->kind == abi::TransactionKind::kFull
                                 ? "full " + std::to_string(t->generation)
@@ -104,6 +114,7 @@ class SyncLoopTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(trigger_times_wait_for_the_success);
   CPPUNIT_TEST(nothing_is_reported_before_there_is_a_transaction);
   CPPUNIT_TEST(figures_count_what_status_counts);
+  CPPUNIT_TEST(who_is_left_out_is_named_once_for_each_reason);
   CPPUNIT_TEST_SUITE_END();
 
   base::SteadyClock clock_;
@@ -401,6 +412,25 @@ class SyncLoopTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), loop_->figures().failures);
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(7), loop_->figures().kernel_writes);
     CPPUNIT_ASSERT_EQUAL(std::size_t(0), loop_->figures().left_out);
+  }
+
+  void who_is_left_out_is_named_once_for_each_reason() {
+    script_.left_out = {"no room", "no room", "no address", "", "no address"};
+    const test::CapturedLog log;
+    CPPUNIT_ASSERT(start().ok());
+    for (int i = 1; i <= 5; ++i) {
+      script_.host->request_resync({"again", 5});
+      expect("full " + std::to_string(i));
+    }
+    loop_->stop();
+    std::vector<std::string> errors;
+    for (const std::string& line : log.lines()) {
+      if (line.find("ERROR") == std::string::npos || line.find("left out") == std::string::npos) continue;
+      errors.push_back(line.substr(line.find("shop/cart")));
+    }
+    const std::vector<std::string> wanted{"shop/cart:http left out: no room", "shop/cart:http left out: no address",
+                                          "shop/cart:http left out: no address"};
+    CPPUNIT_ASSERT(wanted == errors);
   }
 };
 
