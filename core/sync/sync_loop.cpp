@@ -241,8 +241,9 @@ void SyncLoop::verify() {
     base::log_warning("sync", sentence);
     return;
   }
-  base::log_warning("sync", sentence + "; repairing");
-  {
+  // Otherwise a failure has been told, and nobody has damaged anything.
+  if (!need_full_) {
+    base::log_warning("sync", sentence + "; repairing");
     const std::lock_guard lock(mutex_);
     ++status_.repairs;
   }

@@ -90,10 +90,19 @@ class IpvsMeasurement:
         return found
 
     def _restart(self):
+        draining = _draining()
         self._subject.stop()
         self._subject.start()
         writes = self._subject.restart_writes(self._wanted.patience)
+        if writes is not None:
+            # Whoever went with the changes before, and has lost its last connection by now, is removed.
+            writes -= draining - _draining()
         return {"restart_kernel_writes": writes, **_own("restart", self._subject.cpu(), 1, "cpu_seconds")}
+
+
+def _draining():
+    """Real servers that went and still have connections."""
+    return sum(line.endswith(" -w 0") for line in run("ipvsadm", "-Sn").splitlines())
 
 
 def _own(prefix, used, factor, unit, whole=True):

@@ -13,6 +13,7 @@ from lib.addresses import E1, E2, V4
 from lib.cases import POD, Skip, kept, own_daemon
 from lib.episode import WATCHED
 from lib.objects import ready
+from cases_ipvsdrift import comparable
 
 PLAIN = {"type": "ClusterIP", "external": False}
 RICH = {"type": "LoadBalancer", "external": True}
@@ -75,7 +76,7 @@ def survives(t, subsystem, faults):
         seen = {"picture": None}
 
         def still(seen=seen):
-            before, seen["picture"] = seen["picture"], ipvs.picture(t)
+            before, seen["picture"] = seen["picture"], comparable(ipvs.picture(t))
             return before == seen["picture"]
 
         time.sleep(2.5)  # what drains goes with the next look
@@ -92,7 +93,7 @@ def survives(t, subsystem, faults):
         state = {}
 
         def right(state=state, rich=rich):
-            state["apart"] = ipvs.apart(wanted[rich], ipvs.picture(t))
+            state["apart"] = ipvs.apart(wanted[rich], comparable(ipvs.picture(t)))
             return not state["apart"]
 
         t.wait_until(right, f"everything is as without {subsystem} {fault}", seconds=PATIENCE)

@@ -100,6 +100,7 @@ class SyncLoopTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(need_full_is_answered_at_once);
   CPPUNIT_TEST(empty_delta_never_reaches_the_backend);
   CPPUNIT_TEST(damage_found_by_verify_is_repaired);
+  CPPUNIT_TEST(a_look_after_a_failure_is_no_repair);
   CPPUNIT_TEST(damage_is_looked_for_often_enough);
   CPPUNIT_TEST(changes_without_end_do_not_keep_verify_away);
   CPPUNIT_TEST(resync_asked_by_the_plugin_is_full);
@@ -233,6 +234,21 @@ class SyncLoopTest : public CppUnit::TestFixture {
     expect("full 2");
     loop_->stop();
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), loop_->status().repairs);
+  }
+
+  void a_look_after_a_failure_is_no_repair() {
+    options_.verify_every = 1ms;
+    script_.apply_answers = {abi::Code::kKernel};
+    script_.verify_answers = {abi::Code::kNeedFull};
+    const test::CapturedLog log;
+    CPPUNIT_ASSERT(start().ok());
+    loop_->request();
+    expect("full 1");
+    expect("verify");
+    expect("full 2");
+    loop_->stop();
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), loop_->status().repairs);
+    CPPUNIT_ASSERT(log.text().find("repairing") == std::string::npos);
   }
 
   // With the default of syncPeriod a look and the repair after it have to fit into 30 s.
