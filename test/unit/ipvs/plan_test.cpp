@@ -92,13 +92,18 @@ class IpvsPlanTest : public CppUnit::TestFixture {
           given.lines());
   }
 
-  void ipv6() {
+  static Given given_ipv6() {
     Given given;
     given.family = abi::Family::kIpv6;
     given.node.ip = "fd00:9::2";
     given.node.detector_cidr = "fd00:1::/64";
     given.node.local_addresses = {"::1", "fd00:9::2", "fe80::1"};
     given.service.cluster_ip = "fd00:30::41";
+    return given;
+  }
+
+  void ipv6() {
+    Given given = given_ipv6();
     given.service.node_port = 30001;
     given.service.vips = {"2001:db8::5"};
     given.service.source_ranges = {"2001:db8:1::/48"};
@@ -114,12 +119,7 @@ class IpvsPlanTest : public CppUnit::TestFixture {
   }
 
   void addresses_nobody_can_serve_in_ipv6() {
-    Given given;
-    given.family = abi::Family::kIpv6;
-    given.node.ip = "fd00:9::2";
-    given.node.detector_cidr = "fd00:1::/64";
-    given.node.local_addresses = {"::1", "fd00:9::2", "fe80::1"};
-    given.service.cluster_ip = "fd00:30::41";
+    Given given = given_ipv6();
     given.service.endpoints = {{"fd00:1::1", 80, true}};
     const Lines good = given.lines();
     given.service.external_ips = {"::", "::1"};

@@ -1,0 +1,249 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What is whose: others' virtual servers and addresses stay, in excludeCIDRs and outside, ours of before go.
+#include <cppunit/extensions/HelperMacros.h>
+
+#include <string>
+#include <vector>
+
+#include "test/unit/ipvs/backend_fixture.hpp"
+
+namespace sluice::test {
+namespace {
+
+class IpvsOwnershipTest : public IpvsFixture {
+  CPPUNIT_TEST_SUITE(IpvsOwnershipTest);
+  CPPUNIT_TEST(what_others_made_stays);
+  CPPUNIT_TEST(what_an_earlier_process_made_goes);
+  CPPUNIT_TEST(what_kube_proxy_made_is_taken_over);
+  CPPUNIT_TEST(excluded_ranges_are_not_touched);
+  CPPUNIT_TEST(excluded_ranges_stay_untouched);
+  CPPUNIT_TEST(a_node_port_in_an_excluded_range_stays_untouched);
+  CPPUNIT_TEST(what_appears_in_an_excluded_range_is_not_touched);
+  CPPUNIT_TEST(what_appears_before_a_failure_is_not_touched);
+  CPPUNIT_TEST(a_node_port_that_appears_in_an_excluded_range_is_not_touched);
+  CPPUNIT_TEST(own_virtual_servers_in_excluded_ranges_are_kept_current);
+  CPPUNIT_TEST(addresses_of_others_on_the_link_stay);
+  CPPUNIT_TEST_SUITE_END();
+
+  void what_others_made_stays() {
+    IpvsBench bench;
+    put_server(bench, bench.key("203.0.113.9", 80));
+    put_server(bench, bench.key("192.168.0.2", 6443));  // of the node, and no node port
+    put_server(bench, bench.key("192.0.2.9", 30001));   // a node port's number at an address that is not the node's
+    bench.rules.foreign("*nat\n:FOREIGN - [0:0]\n-A FOREIGN -j RETURN\nCOMMIT\n");
+    ok(bench, bench.full(services()));
+    ok(bench, bench.delta({}, {services()[0]}));
+    bench.restart();
+    ok(bench, bench.full({}));
+    CPPUNIT_ASSERT_EQUAL(std::string("192.0.2.9:30001/TCP rr 10.77.0.1:8080*1\n"
+                                     "192.168.0.2:6443/TCP rr 10.77.0.1:8080*1\n"
+                                     "203.0.113.9:80/TCP rr 10.77.0.1:8080*1\n"),
+                         bench.servers_text());
+    ok(bench, bench.verify());
+    ok(bench, bench.cleanup());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{3}, bench.servers.held.size());
+    CPPUNIT_ASSERT(bench.rules.has("nat", "FOREIGN"));
+  }
+
+  void what_an_earlier_process_made_goes() {
+    IpvsBench bench;
+    std::vector<ServiceSpec> all = services();
+    all[2].external_ips = {"192.168.99.11"};
+    ok(bench, bench.full(all));
+    bench.restart();
+    ok(bench, bench.full({all[1]}));
+    IpvsBench fresh;
+    ok(fresh, fresh.full({all[1]}));
+    CPPUNIT_ASSERT_EQUAL(fresh.kernel_text(), bench.kernel_text());
+  }
+
+  void what_kube_proxy_made_is_taken_over() {
+    IpvsBench bench;
+    ok(bench, bench.full(services()));
+    // As kube-proxy leaves it, with connections; one real server is somebody else's by now.
+    const ipvs::ServerKey key = bench.key("172.30.0.1", 80);
+    for (auto& [real, state] : bench.servers.held.at(key).real) state.connections = 5;
+    bench.sets.sets.at("KUBE-IPVS-IPS").entries.clear();  // its older versions have none
+    bench.restart();
+    ok(bench, bench.full({services()[0], services()[1]}));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, bench.servers.cut);
+    CPPUNIT_ASSERT_MESSAGE(bench.links_text(), !has(bench.links_text(), "172.30.0.3"));
+    CPPUNIT_ASSERT(!has(bench.servers_text(), "172.30.0.3"));
+  }
+
+  void excluded_ranges_are_not_touched() {
+    IpvsBench bench(kFamily, {{"ipvs.excludeCIDRs", "172.30.0.2/32,203.0.113.0/24"}});
+    put_server(bench, bench.key("172.30.0.2", 80));
+    put_server(bench, bench.key("203.0.113.9", 80));
+    const std::string foreign = bench.servers_text();
+    ok(bench, bench.full(services()));
+    CPPUNIT_ASSERT(has(bench.servers_text(), "172.30.0.2:80/TCP rr 10.77.0.1:8080*1\n"));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.failed.size());
+    CPPUNIT_ASSERT_MESSAGE(bench.host.failed[0], has(bench.host.failed[0],
+                                                     "bench/svc-1:p80: virtual server "
+                                                     "172.30.0.2:80/TCP is somebody else's"));
+    CPPUNIT_ASSERT(has(bench.servers_text(), "1.2.3.4:80/TCP rr 10.0.0.3"));
+    ok(bench, bench.delta({services()[1]}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.failed.size());
+    ok(bench, bench.delta({}, {services()[1]}));
+    CPPUNIT_ASSERT(has(bench.servers_text(), "172.30.0.2:80/TCP rr 10.77.0.1:8080*1\n"));
+    ok(bench, bench.verify());
+    ok(bench, bench.full({}));
+    CPPUNIT_ASSERT_EQUAL(foreign, bench.servers_text());
+  }
+
+  static constexpr const char* kForeign = "172.30.0.2:80/TCP rr 10.77.0.1:8080*1\n";
+
+  static void is_left_alone(const IpvsBench& bench) {
+    CPPUNIT_ASSERT_MESSAGE(bench.servers_text(), has(bench.servers_text(), kForeign));
+    CPPUNIT_ASSERT_MESSAGE(bench.sets.text(), !has(bench.sets.text(), "172.30.0.2"));
+    CPPUNIT_ASSERT_MESSAGE(bench.links_text(), !has(bench.links_text(), "172.30.0.2"));
+    // Another frontend of that Service.
+    CPPUNIT_ASSERT(has(bench.servers_text(), "1.2.3.4:80/TCP rr 10.0.0.3") && has(bench.links_text(), "1.2.3.4"));
+    CPPUNIT_ASSERT(has(bench.sets.text(), "KUBE-LOAD-BALANCER 1.2.3.4,tcp:80\n"));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.failed.size());
+    CPPUNIT_ASSERT_MESSAGE(bench.host.failed[0], has(bench.host.failed[0],
+                                                     "bench/svc-1:p80: virtual server "
+                                                     "172.30.0.2:80/TCP is somebody else's"));
+  }
+
+  void excluded_ranges_stay_untouched() {
+    for (const bool retiring : {false, true}) {
+      IpvsBench bench(kFamily, {{"ipvs.excludeCIDRs", "172.30.0.2/32"}});
+      put_server(bench, bench.key("172.30.0.2", 80));
+      for (unsigned i = 0; i < 4; ++i) {
+        if (i == 2) bench.restart();
+        ok(bench, bench.full(services()));
+        is_left_alone(bench);
+        if (i != 0) CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, bench.result.kernel_writes);
+      }
+      if (retiring) {
+        ok(bench, bench.retire({}, 30));
+      } else {
+        bench.restart();
+        ok(bench, bench.cleanup());
+      }
+      CPPUNIT_ASSERT_EQUAL(std::string(kForeign), bench.servers_text());
+    }
+  }
+
+  void a_node_port_in_an_excluded_range_stays_untouched() {
+    IpvsBench bench(kFamily, {{"ipvs.excludeCIDRs", "192.168.0.0/24"}});
+    const std::string foreign = "192.168.0.2:30001/TCP rr 10.77.0.1:8080*1\n";
+    bench.node.local_addresses.push_back("10.244.0.1");
+    put_server(bench, bench.key("192.168.0.2", 30001));
+    for (unsigned i = 0; i < 4; ++i) {
+      if (i == 2) bench.restart();
+      ok(bench, bench.full(services()));
+      CPPUNIT_ASSERT_MESSAGE(bench.servers_text(), has(bench.servers_text(), foreign));
+      CPPUNIT_ASSERT(!has(bench.servers_text(), "10.244.0.1:30001") && !has(bench.sets.text(), "30001"));
+      CPPUNIT_ASSERT(has(bench.servers_text(), "172.30.0.1:80/TCP rr 10.0.0.1"));
+      CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.failed.size());
+    }
+    bench.restart();
+    ok(bench, bench.cleanup());
+    CPPUNIT_ASSERT_EQUAL(foreign, bench.servers_text());
+    bench.servers.held.clear();
+    ok(bench, bench.full(services()));
+    CPPUNIT_ASSERT(has(bench.servers_text(), "192.168.0.2:30001/TCP rr 10.0.0.1"));
+    CPPUNIT_ASSERT(has(bench.servers_text(), "10.244.0.1:30001/TCP rr 10.0.0.1"));
+    CPPUNIT_ASSERT(has(bench.sets.text(), "KUBE-NODE-PORT-TCP 30001\n") && bench.host.failed.empty());
+  }
+
+  void what_appears_in_an_excluded_range_is_not_touched() {
+    IpvsBench bench(kFamily, {{"ipvs.excludeCIDRs", "172.30.0.2/32"}});
+    ok(bench, bench.full({services()[0]}));
+    put_server(bench, bench.key("172.30.0.2", 80));
+    bench.servers.log.clear();
+    ok(bench, bench.delta({services()[1], services()[2]}));
+    is_left_alone(bench);
+    CPPUNIT_ASSERT_EQUAL(std::string(), bench.said(abi::Severity::kWarning));
+    ok(bench, bench.verify());
+    ok(bench, bench.delta({services()[1]}));
+    is_left_alone(bench);
+    for (unsigned i = 0; i < 2; ++i) {
+      ok(bench, bench.full(services()));
+      is_left_alone(bench);
+      CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, bench.result.kernel_writes);
+      bench.restart();
+    }
+    ok(bench, bench.full(services()));
+    is_left_alone(bench);
+    bench.servers.held.erase(bench.key("172.30.0.2", 80));
+    ok(bench, bench.full(services()));
+    CPPUNIT_ASSERT(bench.host.failed.empty());
+    IpvsBench fresh;
+    ok(fresh, fresh.full(services()));
+    CPPUNIT_ASSERT_EQUAL(fresh.kernel_text(), bench.kernel_text());
+  }
+
+  void what_appears_before_a_failure_is_not_touched() {
+    IpvsBench bench(kFamily, {{"ipvs.excludeCIDRs", "172.30.0.2/32"}});
+    ok(bench, bench.full({services()[0]}));
+    put_server(bench, bench.key("172.30.0.2", 80));
+    bench.servers.meddle = [&](const ipvs::ServerCommand& command) {
+      if (command.server.key == bench.key("172.30.0.3", 80)) throw sdk::Failure(abi::Code::kRetry, "", "broken", 105);
+    };
+    CPPUNIT_ASSERT(bench.delta({services()[1], services()[2]}) == abi::Code::kRetry);
+    bench.servers.meddle = nullptr;
+    ok(bench, bench.full(services()));
+    is_left_alone(bench);
+    ok(bench, bench.cleanup());
+    CPPUNIT_ASSERT_EQUAL(std::string(kForeign), bench.servers_text());
+  }
+
+  void a_node_port_that_appears_in_an_excluded_range_is_not_touched() {
+    IpvsBench bench(kFamily, {{"ipvs.excludeCIDRs", "192.168.0.0/24"}});
+    const std::string foreign = "192.168.0.2:30001/TCP rr 10.77.0.1:8080*1\n";
+    bench.node.local_addresses.push_back("10.244.0.1");
+    ok(bench, bench.full({}));
+    put_server(bench, bench.key("192.168.0.2", 30001));
+    ok(bench, bench.delta({services()[0]}));
+    for (unsigned i = 0; i < 3; ++i) {
+      CPPUNIT_ASSERT_EQUAL("172.30.0.1:80/TCP rr 10.0.0.1:8080*1 10.0.0.2:8080*1\n" + foreign, bench.servers_text());
+      CPPUNIT_ASSERT(!has(bench.sets.text(), "30001"));
+      CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.failed.size());
+      if (i == 1) bench.restart();
+      ok(bench, bench.full({services()[0]}));
+    }
+    ok(bench, bench.retire({}));
+    CPPUNIT_ASSERT_EQUAL(foreign, bench.servers_text());
+  }
+
+  // Node addresses are often excluded: there may be a load balancer of the control plane.
+  void own_virtual_servers_in_excluded_ranges_are_kept_current() {
+    IpvsBench bench(kFamily, {{"ipvs.excludeCIDRs", "192.168.0.0/24"}});
+    put_server(bench, bench.key("192.168.0.2", 6443));
+    ok(bench, bench.full(services()));
+    CPPUNIT_ASSERT(bench.host.failed.empty());
+    CPPUNIT_ASSERT(has(bench.servers_text(), "192.168.0.2:30001/TCP rr 10.0.0.1:8080*1 10.0.0.2:8080*1\n"));
+    bench.restart();
+    std::vector<ServiceSpec> changed = services();
+    changed[0].endpoints.pop_back();
+    ok(bench, bench.full(changed));
+    ok(bench, bench.verify());
+    CPPUNIT_ASSERT(bench.host.failed.empty());
+    CPPUNIT_ASSERT(has(bench.servers_text(), "192.168.0.2:30001/TCP rr 10.0.0.1:8080*1\n"));
+    ok(bench, bench.full({}));
+    CPPUNIT_ASSERT_EQUAL(std::string("192.168.0.2:6443/TCP rr 10.77.0.1:8080*1\n"), bench.servers_text());
+  }
+
+  void addresses_of_others_on_the_link_stay() {
+    IpvsBench bench;
+    ok(bench, bench.full(services()));
+    bench.links.links.at("kube-ipvs0").addresses[kFamily].insert(address("203.0.113.77"));
+    ok(bench, bench.verify());
+    ok(bench, bench.full(services()));
+    CPPUNIT_ASSERT(has(bench.links_text(), "203.0.113.77"));
+    bench.sets.sets.at("KUBE-IPVS-IPS").entries.clear();
+    ok(bench, bench.full({}));
+    CPPUNIT_ASSERT_EQUAL(std::string("kube-ipvs0 dummy 203.0.113.77\n"), bench.links_text());
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(IpvsOwnershipTest);
+
+}  // namespace
+}  // namespace sluice::test
