@@ -79,8 +79,9 @@ def killed(t):
     port = next(PORTS)
     servers = [Server(t, host, port) for host in (E1, E2)]
     doomed, steady = relayed(t, [ready(E1)], port), relayed(t, [ready(E2)], port)
-    # The server reads slowly, so that there is always something it has not read: its kernel resets.
-    flow = {"together": True, "up": 1 << 30, "down": 1 << 30, "server_read_rate": 1_000_000}
+    # The server reads far slower than the slowest relay sends: there is always something it has not read, and its kernel
+    # resets.
+    flow = {"together": True, "up": 1 << 30, "down": 1 << 30, "server_read_rate": 20_000}
     cut = Client(t, POD, doomed, connections=20, timeout=5000, seed=41, **flow)
     unharmed = Client(t, POD, steady, connections=4, seed=42, **flow)
     t.require(cut.wait_open() and unharmed.wait_open(), "connections were not all there")
