@@ -173,18 +173,25 @@ part_apiserver() {
 # A backend without the daemon, against a real kernel.
 part_kernel() {
   make -C "$build" -j "$SLUICE_JOBS" test/system/iptables_roundtrip test/system/userspace_roundtrip \
-    test/system/ipset_roundtrip test/system/ipvs_rules_roundtrip >"$logs/kernel.log" 2>&1
+    test/system/ipset_roundtrip test/system/ipvs_rules_roundtrip test/system/nftables_layout \
+    test/system/nftables_random test/system/nftables_roundtrip >"$logs/kernel.log" 2>&1
   SLUICE_BUILDDIR=$build
   export SLUICE_BUILDDIR
   tap iptables 300 "$src/test/system/iptables_kernel_test.sh" "$build/test/system/iptables_roundtrip"
   tap userspace 120 "$src/test/system/iptables_kernel_test.sh" "$build/test/system/userspace_roundtrip"
   tap ipset 120 "$src/test/system/ipset_kernel_test.sh" "$build/test/system/ipset_roundtrip"
   tap ipvs-rules 180 "$src/test/system/iptables_kernel_test.sh" "$build/test/system/ipvs_rules_roundtrip"
+  tap nftables 120 "$src/test/system/nftables_kernel_test.sh" "$build/test/system/nftables_roundtrip"
+  tap nftables-listing 300 python3 "$src/test/system/nftables_listing_test.py" "$build/test/system/nftables_layout"
+  steps=300
+  [ "$long" = 0 ] || steps=10000
+  tap nftables-random 1800 "$build/test/system/nftables_random" --steps "$steps"
 }
 
-# Every case runs in peace; those that share a daemon again while everything around them
-# changes; some, in the long form all, with the old iptables; and what is about the backend with mode userspace.
-# The long form tests that under change, too, and the tests themselves.
+# Every case runs in peace with modes iptables and nftables; those that share a daemon again while everything around
+# them changes; some, in the long form all, with the old iptables; and what is about the backend with mode userspace.
+# The short form takes manifests for mode iptables and the API server for mode nftables. The long form tests mode
+# userspace under change, too, and the tests themselves.
 part_system() {
   build_ahead
   system=$src/test/system/run.py
@@ -194,7 +201,13 @@ part_system() {
   tap cases 900 python3 "$system" --builddir "$build" --lanes 4 $short \
     --results "$logs/system-nft.json" --keep-logs "$logs/system"
   # shellcheck disable=SC2086
-  tap churn 900 python3 "$system" --builddir "$build" --churn $short --keep-logs "$logs/system-churn"
+  tap nftables 900 python3 "$system" --builddir "$build" --lanes 4 --backend nftables $short \
+    --results "$logs/system-nftables.json" --keep-logs "$logs/system-nftables"
+  for churned in iptables nftables; do
+    # shellcheck disable=SC2086
+    tap "$churned-churn" 900 python3 "$system" --builddir "$build" --backend $churned --churn $short \
+      --keep-logs "$logs/system-$churned-churn"
+  done
   # shellcheck disable=SC2086
   tap legacy 900 python3 "$system" --builddir "$build" --lanes 3 --iptables legacy $short \
     --results "$logs/system-legacy.json" --keep-logs "$logs/system-legacy"
@@ -241,13 +254,16 @@ part_vm() {
   if [ "$long" = 0 ]; then
     in_vm ipvs 900 6.1 --backend ipvs --short --lanes 3
     in_vm sctp 300 6.1 --protocol sctp --source manifests
+    # Each set and each kind of chain once, on a kernel that lists and removes otherwise than a new one; SCTP.
+    in_vm nftables 900 6.1 --backend nftables --short --once --filter 8 --filter 13 --filter 22 --filter 56 --filter 63 \
+      --filter 74 --filter 125 --filter 126 --filter stale_after_restart
     # Each way of the rules once: cluster IP, nobody there, policies, ranges, node ports, memory, repair.
     in_vm legacy 900 6.1 --iptables legacy --short --family v4 --protocol tcp \
       --filter 2 --filter 13 --filter 22 --filter 56 --filter 63 --filter 74 --filter 100
     return
   fi
   for vm_release in 6.1 6.12; do
-    for backend in iptables ipvs userspace; do in_vm "$backend-$vm_release" 14400 "$vm_release" --backend "$backend"; done
+    for backend in iptables ipvs nftables userspace; do in_vm "$backend-$vm_release" 14400 "$vm_release" --backend "$backend"; done
     for backend in iptables ipvs; do
       in_vm "$backend-legacy-$vm_release" 14400 "$vm_release" --backend "$backend" --iptables legacy
     done
@@ -257,8 +273,13 @@ part_vm() {
 part_demo() { one "the demo answers as it says" 300 "$src/packaging/demo/demo.sh" --build-dir "$build"; }
 
 part_bench() {
-  if [ "$long" = 0 ]; then tap smoke 300 python3 "$src/test/bench/bench.py" --builddir "$build" --smoke
-  else one "the benchmark" 3600 python3 "$src/test/bench/bench.py" --builddir "$build" --json "$logs/bench.json"; fi
+  if [ "$long" = 0 ]; then
+    tap smoke 300 python3 "$src/test/bench/bench.py" --builddir "$build" --smoke
+    tap scale 300 python3 "$src/test/bench/scale.py" --builddir "$build" --smoke
+  else
+    one "the benchmark" 3600 python3 "$src/test/bench/bench.py" --builddir "$build" --json "$logs/bench.json"
+    one "the benchmark of mode nftables" 5400 python3 "$src/test/bench/scale.py" --builddir "$build" --json "$logs/scale.json"
+  fi
 }
 
 # skip_part WHY: the part as one test that could not run.
@@ -352,16 +373,16 @@ end_reports() { tap reports 60 "$src/test/sanitizers/reports.sh" "$reports"; }
 part_asan() {
   clang_build || return
   begin_reports address
-  unit_tests unit_tests iptables_tests ipvs_tests userspace_tests
+  unit_tests unit_tests iptables_tests ipvs_tests nftables_tests userspace_tests
   system="$src/test/system/run.py --builddir $instrumented"
   # The short form takes each source once, and both families and protocols; the configurations of the
   # daemon differ in rules, which the part system looks at.
   # shellcheck disable=SC2086
   if [ "$long" != 0 ]; then
-    for backend in iptables userspace; do watched "system-$backend" 3600 python3 $system --backend "$backend"; done
+    for backend in iptables nftables userspace; do watched "system-$backend" 3600 python3 $system --backend "$backend"; done
   else
     watched system-manifests 600 python3 $system --source manifests --family v6 --protocol udp
-    watched system-apiserver 600 python3 $system --source apiserver --family v4 --protocol tcp
+    watched system-apiserver 600 python3 $system --backend nftables --source apiserver --family v4 --protocol tcp
     # All of it together: a relay goes on while programs are started and everything else happens.
     watched system-userspace 600 python3 $system --backend userspace --short --family v4 --lanes 4
   fi

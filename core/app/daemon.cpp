@@ -81,7 +81,7 @@ base::Status Daemon::start() {
 
   set_up_kernel();
   if (auto status = start_backend(); !status.ok()) return status;
-  auto source = make_source(settings_, *store_, metrics_);
+  auto source = make_source(settings_, plugin_->has(abi::kFeatureServiceCidrs), *store_, metrics_);
   if (!source) return source.status();
   source_ = std::move(*source);
   events_.start(source_->transport());
@@ -89,6 +89,7 @@ base::Status Daemon::start() {
 
   control_ = std::make_unique<serve::ControlServer>(state_dir_.control_socket());
   control_->on("status", [this](const nlohmann::json&) { return status(); });
+  control_->on_slow("services", ServicesCommand(service_views()));
   if (auto status = control_->start(); !status.ok()) return status;
   service_health_.start();
   if (auto status = observe_.start(); !status.ok()) return status;
@@ -163,7 +164,11 @@ base::Status Daemon::start_backend() {
             }
           },
           [this](base::Family family, const std::optional<model::Node>& node) { return node_facts(family, node); }},
-      store::StoreOptions{.external_ips = settings_.allow_external_ips});
+      store::StoreOptions{.external_ips = settings_.allow_external_ips,
+                          .service_cidrs = plugin_->has(abi::kFeatureServiceCidrs)},
+      // A recording may have none; files always say what there is.
+      settings_.source.kind == SourceKind::replay ? base::Clock::Duration(0)
+                                                  : snapshot::StoreThread::kServiceCidrPatience);
   store_for_threads_ = store_.get();
   return {};
 }
@@ -464,6 +469,22 @@ nlohmann::json Daemon::status() {
     in.families.push_back({run.family, run.loop->status(), std::string(run.loop->overdue())});
   }
   return status_json(in);
+}
+
+// For the control thread, which ends before the loops and the store.
+std::vector<ServiceView> Daemon::service_views() {
+  std::vector<ServiceView> out;
+  for (const auto& run : families_) {
+    ServiceView view;
+    view.family = run.family;
+    view.backend = settings_.backend;
+    sync::SyncLoop* const loop = run.loop.get();
+    if (loop->inspectable()) view.inspect = [loop](sync::SyncLoop::Inspect question) { loop->inspect(std::move(question)); };
+    view.told = [this, family = run.family](snapshot::StoreThread::ToldDone done) { store_->told(family, std::move(done)); };
+    view.in_progress = [loop] { return std::string(loop->in_progress()); };
+    out.push_back(std::move(view));
+  }
+  return out;
 }
 
 void Daemon::stop() {

@@ -17,6 +17,7 @@
 #include "core/app/cleanup/startup_cleanup.hpp"
 #include "core/app/conntrack_feed.hpp"
 #include "core/app/service_health_counts.hpp"
+#include "core/app/services_command.hpp"
 #include "core/app/config/settings.hpp"
 #include "core/app/config_watch.hpp"
 #include "core/app/metrics/metrics.hpp"
@@ -74,6 +75,7 @@ class Daemon {
   std::vector<serve::FamilyHealth> family_health() const;
   Figures figures() const;
   nlohmann::json status();
+  std::vector<ServiceView> service_views();
   Supervised supervised();
   base::Status check_pod_cidrs();
   void stop();

@@ -80,6 +80,7 @@ void block_signals() {
 int check(const app::Settings& settings, app::Problems& problems) {
   if (!problems.has_errors()) app::check_surroundings(settings, problems);
   const int status = tell(problems);
+  if (status == 0 && !settings.backend_reason.empty()) std::puts(settings.backend_reason.c_str());
   std::puts(status == 0 ? "configuration is usable" : "configuration is not usable");
   return status;
 }

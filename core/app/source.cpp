@@ -54,11 +54,11 @@ class Manifests final : public Source {
 
 class ApiServer final : public Source {
  public:
-  ApiServer(kube::ConnectionConfig connection, const Settings& settings, model::EventSink& sink,
+  ApiServer(kube::ConnectionConfig connection, const Settings& settings, bool service_cidrs, model::EventSink& sink,
             kube::RequestObserver& observer)
       : detail_(connection.server.to_string() + " (" + connection.origin + ")"),
         source_(transport(std::move(connection), settings.source.client, observer, clock_),
-                {settings.node_name, kube::streaming_lists_wanted(environment)}, sink, clock_) {}
+                {settings.node_name, kube::streaming_lists_wanted(environment), service_cidrs}, sink, clock_) {}
 
   base::Status start() override {
     source_.start();
@@ -71,8 +71,8 @@ class ApiServer final : public Source {
   std::vector<ResourceStatus> status() const override {
     std::vector<ResourceStatus> out;
     const kube::ApiSourceStatus now = source_.status();
-    for (std::size_t i = 0; i < now.resources.size(); ++i) {
-      const kube::ReflectorStatus& from = now.resources[i];
+    for (const kube::ReflectorStatus& from : now.resources) {
+      if (from.absent) continue;  // nothing is wrong, and nothing is received
       out.push_back({from.object_kind, from.connected, from.lists, from.relists, from.watches, from.errors,
                      from.last_error});
     }
@@ -178,7 +178,8 @@ base::Result<kube::ConnectionConfig> connection_of(const Settings& settings) {
 
 using SourceResult = base::Result<std::unique_ptr<Source>>;
 
-SourceResult make_plain_source(const Settings& settings, model::EventSink& sink, kube::RequestObserver& observer) {
+SourceResult make_plain_source(const Settings& settings, bool service_cidrs, model::EventSink& sink,
+                               kube::RequestObserver& observer) {
   switch (settings.source.kind) {
     case SourceKind::manifests: return SourceResult(std::make_unique<Manifests>(settings, sink));
     case SourceKind::replay: return SourceResult(std::make_unique<Replay>(settings, sink));
@@ -187,7 +188,7 @@ SourceResult make_plain_source(const Settings& settings, model::EventSink& sink,
   }
   auto connection = connection_of(settings);
   if (!connection) return connection.status();
-  return SourceResult(std::make_unique<ApiServer>(std::move(*connection), settings, sink, observer));
+  return SourceResult(std::make_unique<ApiServer>(std::move(*connection), settings, service_cidrs, sink, observer));
 }
 
 std::vector<std::string> check_plain_source(const Settings& settings) {
@@ -203,10 +204,11 @@ std::vector<std::string> check_plain_source(const Settings& settings) {
 
 }  // namespace
 
-SourceResult make_source(const Settings& settings, model::EventSink& sink, kube::RequestObserver& observer) {
-  if (settings.source.record.empty()) return make_plain_source(settings, sink, observer);
+SourceResult make_source(const Settings& settings, bool service_cidrs, model::EventSink& sink,
+                         kube::RequestObserver& observer) {
+  if (settings.source.record.empty()) return make_plain_source(settings, service_cidrs, sink, observer);
   auto recorded = std::make_unique<Recorded>(settings, sink);
-  auto source = make_plain_source(settings, recorded->sink(), observer);
+  auto source = make_plain_source(settings, service_cidrs, recorded->sink(), observer);
   if (!source) return source.status();
   recorded->set_source(std::move(*source));
   return SourceResult(std::move(recorded));

@@ -49,7 +49,8 @@ class Source {
 };
 
 // `sink` and `observer`, which is told of requests to the API server, outlive the source.
-base::Result<std::unique_ptr<Source>> make_source(const Settings& settings, model::EventSink& sink,
+// `service_cidrs`: whether the API server is asked for ServiceCIDRs.
+base::Result<std::unique_ptr<Source>> make_source(const Settings& settings, bool service_cidrs, model::EventSink& sink,
                                                   kube::RequestObserver& observer);
 
 // Everything that is wrong with the source in use and with the file to record to,

@@ -5,20 +5,43 @@
 
 #include <boost/program_options.hpp>
 #include <sstream>
+#include <utility>
 
 namespace sluice::ctl {
 namespace {
 
 namespace po = boost::program_options;
 
-constexpr const char* kCommands = "status";
+constexpr const char* kCommands = "status, services";
 
 po::options_description options() {
   po::options_description out("Options");
   out.add_options()("state-dir", po::value<std::string>()->value_name("DIR"),
                     "State directory of the daemon (default /run/sluice).")(
       "output,o", po::value<std::string>()->value_name("text|json"), "Form of the answer (default text).")(
+      "json", "The same as --output json.")("family", po::value<std::string>()->value_name("4|6"),
+                                            "services: one IP family only.")(
+      "told", "services: what the backend has been told, without reading the kernel.")(
       "version", "Print the version and exit.")("help,h", "Print this text and exit.");
+  return out;
+}
+
+base::Result<Arguments> interpret_services(const po::variables_map& given, const std::vector<std::string>& words,
+                                           Arguments out) {
+  if (words.size() > 1) {
+    out.name = words[1];
+    const auto slash = out.name.find('/');
+    const bool two = slash != std::string::npos && slash > 0 && slash + 1 < out.name.size() &&
+                     out.name[slash + 1] != ':' && out.name.find('/', slash + 1) == std::string::npos;
+    if (!two) {
+      return base::invalid("services: '" + out.name + "' is no Service; allowed: NAMESPACE/NAME or NAMESPACE/NAME:PORT");
+    }
+  }
+  out.told = given.count("told") != 0;
+  if (given.count("family") == 0) return out;
+  const auto& family = given["family"].as<std::string>();
+  if (family != "4" && family != "6") return base::invalid("--family: '" + family + "' is not known; allowed: 4, 6");
+  out.family = family == "4" ? 4 : 6;
   return out;
 }
 
@@ -27,6 +50,7 @@ base::Result<Arguments> interpret(const po::variables_map& given) {
   out.help = given.count("help") != 0;
   out.version = given.count("version") != 0;
   if (given.count("state-dir") != 0) out.state_dir = given["state-dir"].as<std::string>();
+  if (given.count("json") != 0) out.output = Output::json;
   if (given.count("output") != 0) {
     const auto& output = given["output"].as<std::string>();
     if (output != "text" && output != "json") {
@@ -38,11 +62,17 @@ base::Result<Arguments> interpret(const po::variables_map& given) {
   const auto words =
       given.count("command") != 0 ? given["command"].as<std::vector<std::string>>() : std::vector<std::string>();
   if (words.empty()) return base::invalid(std::string("a command is missing; commands: ") + kCommands);
-  if (words.front() != kCommands) {
+  if (words.front() != "status" && words.front() != "services") {
     return base::invalid("unknown command '" + words.front() + "'; commands: " + kCommands);
   }
-  if (words.size() > 1) return base::invalid("unexpected argument '" + words[1] + "' after " + words.front());
   out.command = words.front();
+  const bool services = out.command == "services";
+  const std::size_t most = services ? 2 : 1;
+  if (words.size() > most) return base::invalid("unexpected argument '" + words[most] + "' after " + words[most - 1]);
+  if (services) return interpret_services(given, words, std::move(out));
+  for (const char* option : {"family", "told"}) {
+    if (given.count(option) != 0) return base::invalid(std::string("--") + option + ": only the command services has it");
+  }
   return out;
 }
 
@@ -71,7 +101,9 @@ base::Result<Arguments> parse_arguments(const std::vector<std::string>& words) {
 std::string usage() {
   std::ostringstream out;
   out << "Usage: sluicectl [OPTION...] COMMAND\n\nAsks the sluiced of this node. Needs root.\n\n"
-      << "Commands:\n  status                what it serves, from where, and how the last sync went\n\n"
+      << "Commands:\n  status                what it serves, from where, and how the last sync went\n"
+      << "  services [NAME]       where packets for Services go: what the kernel has, or, where the backend\n"
+      << "                        cannot tell, what it has been told. NAME: NAMESPACE/NAME[:PORT]\n\n"
       << options();
   return out.str();
 }

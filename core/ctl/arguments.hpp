@@ -19,6 +19,10 @@ struct Arguments {
   std::string state_dir = "/run/sluice";
   std::string command;  // known, unless help or version is asked for
   Output output = Output::text;
+  // Of the command services.
+  std::string name;  // "shop/cart", "shop/cart:http"; empty: all
+  int family = 0;    // 4, 6; 0: both
+  bool told = false;
 };
 
 // `words` without the program's name. A failure is a sentence that says what is allowed.

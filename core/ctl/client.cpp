@@ -65,20 +65,21 @@ base::Status silence(std::chrono::milliseconds patience) {
 
 }  // namespace
 
-base::Result<nlohmann::json> ask(const std::string& state_dir, const std::string& command,
+base::Result<nlohmann::json> ask(const std::string& state_dir, const nlohmann::json& question,
                                  std::chrono::milliseconds patience) {
   const SteadyTime until = std::chrono::steady_clock::now() + patience;
   const auto connected = connect_to(state_dir + "/control.sock");
   if (!connected) return connected.status();
   const base::Fd& fd = *connected;
 
-  const std::string request = nlohmann::json{{"command", command}}.dump() + "\n";
+  const std::string request = question.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
   // A new socket has room for this much. The daemon may already have said no and
   // closed: its sentence is what counts then.
   [[maybe_unused]] const ssize_t sent = ::send(fd.get(), request.data(), request.size(), MSG_NOSIGNAL);
 
   std::string answer;
-  while (answer.find('\n') == std::string::npos) {
+  for (std::size_t seen = 0; answer.find('\n', seen) == std::string::npos;) {
+    seen = answer.size();
     if (!wait_for(fd, POLLIN, until)) return silence(patience);
     char buffer[65536];
     const ssize_t n = ::recv(fd.get(), buffer, sizeof buffer, 0);

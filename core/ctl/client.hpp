@@ -12,9 +12,9 @@
 
 namespace sluice::ctl {
 
-// The result of `command`. A failure is a sentence for the operator: no daemon, no
+// The result of a question such as {"command": "status"}. A failure is a sentence for the operator: no daemon, no
 // permission, no answer within `patience`, or what the daemon itself says.
-base::Result<nlohmann::json> ask(const std::string& state_dir, const std::string& command,
+base::Result<nlohmann::json> ask(const std::string& state_dir, const nlohmann::json& question,
                                  std::chrono::milliseconds patience = std::chrono::seconds(10));
 
 }  // namespace sluice::ctl

@@ -5,17 +5,22 @@
 // a refusal, 2 wrong usage.
 #include "config.h"
 
+#include <chrono>
 #include <cstdio>
 #include <exception>
 
 #include "core/ctl/arguments.hpp"
 #include "core/ctl/client.hpp"
+#include "core/ctl/services_text.hpp"
 #include "core/ctl/status_text.hpp"
 
 namespace {
 
 using namespace sluice;
 
+constexpr std::chrono::seconds kPatience{10};
+// Longer than the daemon waits for its apply threads, so that what it says about them arrives.
+constexpr std::chrono::seconds kServicesPatience{25};
 constexpr int kFailed = 1;
 constexpr int kWrongUsage = 2;
 
@@ -33,9 +38,28 @@ int run(const std::vector<std::string>& words) {
   } else if (arguments->version) {
     out = "sluicectl " PACKAGE_VERSION "\n";
   } else {
-    const auto answer = ctl::ask(arguments->state_dir, arguments->command);
+    nlohmann::json question = {{"command", arguments->command}};
+    if (!arguments->name.empty()) question["name"] = arguments->name;
+    if (arguments->family != 0) question["family"] = arguments->family;
+    if (arguments->told) question["told"] = true;
+    const bool services = arguments->command == "services";
+    const auto answer = ctl::ask(arguments->state_dir, question, services ? kServicesPatience : kPatience);
     if (!answer) return complain(answer.status(), kFailed);
-    out = arguments->output == ctl::Output::json ? answer->dump(2) + "\n" : ctl::status_text(*answer);
+    std::string troubles;
+    if (services) {
+      auto page = ctl::services_page(*answer, arguments->name);
+      out = std::move(page.text);
+      troubles = std::move(page.troubles);
+    } else {
+      out = ctl::status_text(*answer);
+    }
+    if (arguments->output == ctl::Output::json) out = answer->dump(2) + "\n";
+    if (!troubles.empty()) {
+      std::fputs(out.c_str(), stdout);
+      std::fflush(stdout);
+      troubles.pop_back();
+      return complain(base::invalid(troubles), kFailed);
+    }
   }
   // A full disk or a closed pipe must not look like success.
   return std::fputs(out.c_str(), stdout) >= 0 && std::fflush(stdout) == 0 ? 0 : kFailed;

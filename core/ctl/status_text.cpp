@@ -8,31 +8,12 @@
 #include <string_view>
 #include <vector>
 
+#include "core/ctl/fields.hpp"
+
 namespace sluice::ctl {
 namespace {
 
 using nlohmann::json;
-
-const json& member(const json& object, std::string_view key) {
-  static const json kNothing;
-  if (!object.is_object()) return kNothing;
-  const auto found = object.find(key);
-  return found == object.end() ? kNothing : *found;
-}
-
-// Errors quote names of objects; a terminal must not obey them.
-std::string harmless(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
-  return text;
-}
-
-std::string text(const json& value) {
-  if (value.is_string() && !value.get_ref<const std::string&>().empty()) return harmless(value.get<std::string>());
-  if (value.is_number() || value.is_boolean()) return value.dump();
-  return "-";
-}
-std::string text(const json& object, std::string_view key) { return text(member(object, key)); }
 
 std::string either(const json& value, const char* yes, const char* no) {
   return value.is_boolean() ? (value.get<bool>() ? yes : no) : "-";

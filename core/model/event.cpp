@@ -10,8 +10,19 @@ std::string_view resource_kind_name(ResourceKind kind) {
     case ResourceKind::service: return "Service";
     case ResourceKind::endpoint_slice: return "EndpointSlice";
     case ResourceKind::node: return "Node";
+    case ResourceKind::service_cidr: return "ServiceCIDR";
   }
   return "object";
+}
+
+std::string_view resource_api_version(ResourceKind kind) {
+  switch (kind) {
+    case ResourceKind::endpoint_slice: return "discovery.k8s.io/v1";
+    case ResourceKind::service_cidr: return "networking.k8s.io/v1";
+    case ResourceKind::service:
+    case ResourceKind::node: break;
+  }
+  return "v1";
 }
 
 }  // namespace sluice::model

@@ -13,13 +13,21 @@
 #include "core/model/endpoint_slice.hpp"
 #include "core/model/node.hpp"
 #include "core/model/service.hpp"
+#include "core/model/service_cidr.hpp"
 
 namespace sluice::model {
 
-enum class ResourceKind : std::uint8_t { service, endpoint_slice, node };
-inline constexpr std::array<ResourceKind, 3> kResourceKinds{ResourceKind::service, ResourceKind::endpoint_slice,
-                                                            ResourceKind::node};
-std::string_view resource_kind_name(ResourceKind kind);  // "Service", "EndpointSlice", "Node"
+enum class ResourceKind : std::uint8_t { service, endpoint_slice, node, service_cidr };
+inline constexpr std::array<ResourceKind, 4> kResourceKinds{ResourceKind::service, ResourceKind::endpoint_slice,
+                                                            ResourceKind::node, ResourceKind::service_cidr};
+std::string_view resource_kind_name(ResourceKind kind);  // "Service", "EndpointSlice", "Node", "ServiceCIDR"
+std::string_view resource_api_version(ResourceKind kind);  // "v1", "discovery.k8s.io/v1"
+// Its objects belong to no namespace.
+constexpr bool cluster_wide(ResourceKind kind) {
+  return kind == ResourceKind::node || kind == ResourceKind::service_cidr;
+}
+// A source may have no list of it, and nothing waits for one.
+constexpr bool optional_kind(ResourceKind kind) { return kind == ResourceKind::service_cidr; }
 
 struct ListBegin {
   ResourceKind kind;
@@ -28,7 +36,7 @@ struct ListEnd {
   ResourceKind kind;
 };
 struct Upsert {
-  std::variant<Service, EndpointSlice, Node> object;
+  std::variant<Service, EndpointSlice, Node, ServiceCidr> object;
 };
 struct Remove {
   ResourceKind kind;

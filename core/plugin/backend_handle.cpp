@@ -22,7 +22,7 @@ struct BackendHandle::Call {
   const char* name;
   std::chrono::seconds limit;
 
-  static const Call create, probe, prepare, apply, verify, claims, retire, cleanup, release;
+  static const Call create, probe, prepare, apply, verify, claims, services, retire, cleanup, release;
 };
 
 constinit const BackendHandle::Call BackendHandle::Call::create{"create", std::chrono::seconds(10)};
@@ -31,6 +31,7 @@ constinit const BackendHandle::Call BackendHandle::Call::prepare{"prepare", std:
 constinit const BackendHandle::Call BackendHandle::Call::apply{"apply", std::chrono::seconds(60)};
 constinit const BackendHandle::Call BackendHandle::Call::verify{"verify", std::chrono::seconds(10)};
 constinit const BackendHandle::Call BackendHandle::Call::claims{"claims", std::chrono::seconds(1)};
+constinit const BackendHandle::Call BackendHandle::Call::services{"services", std::chrono::seconds(10)};
 constinit const BackendHandle::Call BackendHandle::Call::retire{"retire", std::chrono::seconds(60)};
 constinit const BackendHandle::Call BackendHandle::Call::cleanup{"cleanup", std::chrono::seconds(60)};
 constinit const BackendHandle::Call BackendHandle::Call::release{"release", std::chrono::seconds(5)};
@@ -69,25 +70,26 @@ Outcome outcome(abi::Code code, const abi::Error& error) {
   return out;
 }
 
-class ClaimList final : public abi::StringSink {
+class LineList final : public abi::StringSink {
  public:
-  ~ClaimList() = default;
+  ~LineList() = default;
   void add(abi::StringView text) noexcept override {
     try {
-      claims_.push_back(one_line(sdk::text(text)));
+      lines_.push_back(one_line(sdk::text(text)));
     } catch (...) {
       complete_ = false;
     }
   }
   bool complete() const { return complete_; }
+  std::vector<std::string> take() && { return std::move(lines_); }
   std::vector<std::string> sorted() && {
-    std::sort(claims_.begin(), claims_.end());
-    claims_.erase(std::unique(claims_.begin(), claims_.end()), claims_.end());
-    return std::move(claims_);
+    std::sort(lines_.begin(), lines_.end());
+    lines_.erase(std::unique(lines_.begin(), lines_.end()), lines_.end());
+    return std::move(lines_);
   }
 
  private:
-  std::vector<std::string> claims_;
+  std::vector<std::string> lines_;
   bool complete_ = true;
 };
 
@@ -191,6 +193,7 @@ base::Result<std::unique_ptr<BackendHandle>> BackendHandle::create(std::shared_p
     return Status{StatusCode::internal, "backend " + handle->name_ + ": create: it answered ok without a backend"};
   }
   handle->backend_ = made;
+  handle->inspection_ = static_cast<const abi::Inspection*>(made->extension(sdk::view(abi::kInspection)));
   return handle;
 }
 
@@ -229,7 +232,7 @@ Outcome BackendHandle::verify() {
 }
 
 ClaimsOutcome BackendHandle::claims() {
-  ClaimList sink;
+  LineList sink;
   ClaimsOutcome claimed;
   static_cast<Outcome&>(claimed) =
       called(Call::claims, [&](abi::Error* error) { return backend_->claims(&sink, error); });
@@ -239,6 +242,19 @@ ClaimsOutcome BackendHandle::claims() {
   }
   if (claimed.ok()) claimed.claims = std::move(sink).sorted();
   return claimed;
+}
+
+InspectionOutcome BackendHandle::services(const std::string& name) {
+  LineList sink;
+  InspectionOutcome seen;
+  static_cast<Outcome&>(seen) =
+      called(Call::services, [&](abi::Error* error) { return inspection_->services(sdk::view(name), &sink, error); });
+  if (seen.ok() && !sink.complete()) {
+    seen.code = abi::Code::kRetry;
+    seen.message = "out of memory while listing services";
+  }
+  if (seen.ok()) seen.lines = std::move(sink).take();
+  return seen;
 }
 
 Outcome BackendHandle::retire(const std::vector<std::string>& claims_of_successor, std::chrono::seconds drain) {
@@ -254,6 +270,11 @@ Outcome BackendHandle::retire(const std::vector<std::string>& claims_of_successo
 
 Outcome BackendHandle::cleanup() {
   return called(Call::cleanup, [&](abi::Error* error) { return backend_->cleanup(error); });
+}
+
+std::string_view BackendHandle::in_progress() const {
+  const Call* const call = current_.load(std::memory_order_acquire);
+  return call == nullptr ? std::string_view() : std::string_view(call->name);
 }
 
 std::string_view BackendHandle::overdue() const {

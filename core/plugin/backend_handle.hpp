@@ -4,7 +4,7 @@
 // One backend in one family, with the library it lives in: calls it, measures it,
 // turns what it answers into values.
 // Threads: made anywhere; afterwards all calls, the destructor included, come from
-// one thread, which debug builds assert. overdue() is for any thread.
+// one thread, which debug builds assert. What is said otherwise is for any thread.
 #pragma once
 
 #include <atomic>
@@ -21,6 +21,7 @@
 #include "core/base/status.hpp"
 #include "core/plugin/host_services.hpp"
 #include "core/plugin/loader.hpp"
+#include "sluice/abi/inspection.hpp"
 
 namespace sluice::plugin {
 
@@ -44,6 +45,10 @@ struct ApplyOutcome : Outcome {
 
 struct ClaimsOutcome : Outcome {
   std::vector<std::string> claims;  // sorted, each once
+};
+
+struct InspectionOutcome : Outcome {
+  std::vector<std::string> lines;  // for people, in the order of the backend
 };
 
 struct BackendSettings {
@@ -70,6 +75,11 @@ class BackendHandle {
   ApplyOutcome apply(const abi::Transaction& transaction);
   Outcome verify();
   ClaimsOutcome claims();
+  // Whether services() can tell anything. Any thread.
+  bool inspectable() const { return inspection_ != nullptr; }
+  // What the kernel has of this service ("shop/cart") or service port ("shop/cart:http"); of all where `name` is empty.
+  // REQUIRES: inspectable()
+  InspectionOutcome services(const std::string& name);
   Outcome retire(const std::vector<std::string>& claims_of_successor, std::chrono::seconds drain);
   Outcome cleanup();
 
@@ -77,6 +87,8 @@ class BackendHandle {
   abi::Family family() const { return family_; }
   // "iptables (IPv4)", as log lines and errors name it.
   const std::string& name() const { return name_; }
+  // The call in progress, or empty.
+  std::string_view in_progress() const;
   // The call in progress that is past its limit, or empty. Health turns red on it.
   std::string_view overdue() const;
 
@@ -96,6 +108,7 @@ class BackendHandle {
   const base::Clock& clock_;
   HostServices host_;
   abi::Backend* backend_ = nullptr;  // ours until release()
+  const abi::Inspection* inspection_ = nullptr;  // of backend_, where it has one
   std::thread::id thread_;           // of the first call
   std::atomic<const Call*> current_{nullptr};
   std::atomic<base::Clock::Time> started_{};

@@ -33,6 +33,15 @@ std::string to_line(const nlohmann::json& value) {
 
 std::string error_line(const std::string& text) { return to_line({{"error", text}}); }
 
+template <class Make>
+std::string result_line(const std::string& what, Make&& make) {
+  try {
+    return to_line({{"result", make()}});
+  } catch (const std::exception& e) {
+    return error_line(what.empty() ? std::string(e.what()) : what + " failed: " + e.what());
+  }
+}
+
 base::Result<sockaddr_un> socket_address(const std::string& path) {
   sockaddr_un out{};
   out.sun_family = AF_UNIX;
@@ -87,6 +96,9 @@ base::Status ControlServer::bind_socket() {
 base::Status ControlServer::start() {
   wake_ = base::Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake_.valid()) return base::errno_status("cannot start the control server", errno);
+  auto mailbox = ReplyMailbox::make();
+  if (!mailbox) return mailbox.status();
+  mailbox_ = std::move(*mailbox);
   if (base::Status status = bind_socket(); !status.ok()) {
     listener_.reset();
     return status;
@@ -101,6 +113,7 @@ void ControlServer::stop() {
   // Cannot fail: the counter is far from its limit.
   [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof one);
   thread_.join();
+  for (Client& client : clients_) forget_reply(client.reply);
   clients_.clear();
   listener_.reset();
   ::unlink(path_.c_str());
@@ -111,9 +124,13 @@ void ControlServer::run() {
     Time now = clock_.now();
     const bool accepting = accept_from_ <= now;
     Time due = accepting ? Time::max() : accept_from_;
-    std::vector<pollfd> waits{{wake_.get(), POLLIN, 0}, {accepting ? listener_.get() : -1, POLLIN, 0}};
+    std::vector<pollfd> waits{{wake_.get(), POLLIN, 0},
+                              {mailbox_->fd(), POLLIN, 0},
+                              {accepting ? listener_.get() : -1, POLLIN, 0}};
     for (const Client& client : clients_) {
-      waits.push_back({client.fd.get(), static_cast<short>(client.output.empty() ? POLLIN : POLLOUT), 0});
+      // Of one that waits for its answer only the end is of interest, which always shows.
+      const int events = client.ticket != 0 ? 0 : client.output.empty() ? POLLIN : POLLOUT;
+      waits.push_back({client.fd.get(), static_cast<short>(events), 0});
       due = std::min(due, client.deadline);
     }
     int timeout = -1;
@@ -127,12 +144,18 @@ void ControlServer::run() {
     }
     if (waits[0].revents != 0) return;
     now = clock_.now();
-    std::size_t i = 2;
+    if (waits[1].revents != 0) deliver_answers(now);
+    std::size_t i = 3;
     for (auto client = clients_.begin(); client != clients_.end(); ++i) {
-      client = serve(*client, waits[i].revents, now) ? std::next(client) : clients_.erase(client);
+      if (serve(*client, waits[i].revents, now)) {
+        ++client;
+      } else {
+        forget_reply(client->reply);
+        client = clients_.erase(client);
+      }
     }
     // Last, so that the descriptors polled above still belong to the clients in order.
-    if (waits[1].revents != 0) accept_clients(now);
+    if (waits[2].revents != 0) accept_clients(now);
   }
 }
 
@@ -166,13 +189,38 @@ void ControlServer::accept_clients(Time now) {
   }
 }
 
+// Whose answer nobody waits for any more is dropped when it comes.
+void ControlServer::deliver_answers(Time now) {
+  for (auto& letter : mailbox_->take_all()) {
+    const auto client = std::find_if(clients_.begin(), clients_.end(),
+                                     [&](const Client& one) { return one.ticket == letter.ticket; });
+    if (client != clients_.end()) answered(*client, result_line("", letter.make), now);
+  }
+}
+
+void ControlServer::answered(Client& client, std::string line, Time now) {
+  forget_reply(client.reply);
+  client.ticket = 0;
+  client.when_late = nullptr;
+  client.output = std::move(line);
+  client.deadline = now + options_.response_time;
+}
+
 bool ControlServer::serve(Client& client, short events, Time now) {
+  if (client.ticket != 0) {
+    if ((events & (POLLERR | POLLHUP | POLLNVAL)) != 0) return false;
+    if (now < client.deadline) return true;
+    const MakeResult when_late = std::move(client.when_late);
+    answered(client, result_line("", when_late), now);
+    events = 0;
+  }
   if (client.deadline <= now || (events & (POLLERR | POLLNVAL)) != 0) return false;
   if (events != 0 && client.output.empty() && !read_input(client)) return false;
   // Several requests may have come at once; each next one is looked at when the
   // answer before it is gone.
   while (true) {
     if (client.output.empty()) answer_next(client, now);
+    if (client.ticket != 0) return true;
     if (client.output.empty()) return !client.closing;
     if (!write_output(client, now)) return false;
     if (!client.output.empty()) return true;
@@ -195,18 +243,16 @@ bool ControlServer::read_input(Client& client) {
 
 void ControlServer::answer_next(Client& client, Time now) {
   const auto end = client.input.find('\n');
-  if (end == std::string::npos) {
-    if (client.input.size() <= options_.request_limit) return;
-    client.output = error_line("the request is longer than " + std::to_string(options_.request_limit) + " bytes");
-    client.closing = true;
-  } else {
-    client.output = end > options_.request_limit
-                        ? error_line("the request is longer than " + std::to_string(options_.request_limit) + " bytes")
-                        : answer(client.input.substr(0, end));
-    client.input.erase(0, end + 1);
-  }
+  if (end == std::string::npos && client.input.size() <= options_.request_limit) return;
   client.written = 0;
   client.deadline = now + options_.response_time;
+  if (end == std::string::npos || end > options_.request_limit) {
+    client.output = error_line("the request is longer than " + std::to_string(options_.request_limit) + " bytes");
+    client.closing = end == std::string::npos;
+  } else {
+    answer(client, client.input.substr(0, end), now);
+  }
+  client.input.erase(0, end == std::string::npos ? 0 : end + 1);
 }
 
 bool ControlServer::write_output(Client& client, Time now) {
@@ -223,24 +269,47 @@ bool ControlServer::write_output(Client& client, Time now) {
   return true;
 }
 
-std::string ControlServer::answer(const std::string& line) const {
+void ControlServer::answer(Client& client, const std::string& line, Time now) {
   const nlohmann::json request = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (request.is_discarded() || !request.is_object() || !request.contains("command") ||
       !request["command"].is_string()) {
-    return error_line("a request is one line such as {\"command\":\"status\"}");
+    client.output = error_line("a request is one line such as {\"command\":\"status\"}");
+    return;
   }
   const std::string command = request["command"].get<std::string>();
-  const auto found = handlers_.find(command);
-  if (found == handlers_.end()) {
-    std::string known;
-    for (const auto& [name, handler] : handlers_) known += (known.empty() ? "" : ", ") + name;
-    return error_line("unknown command '" + command + "'; known: " + known);
+  if (const auto found = handlers_.find(command); found != handlers_.end()) {
+    client.output = result_line(command, [&] { return found->second(request); });
+  } else if (const auto slow = slow_handlers_.find(command); slow != slow_handlers_.end()) {
+    begin(client, slow->second, command, request, now);
+  } else {
+    std::map<std::string, bool> known;
+    for (const auto& one : handlers_) known[one.first];
+    for (const auto& one : slow_handlers_) known[one.first];
+    std::string names;
+    for (const auto& one : known) names += (names.empty() ? "" : ", ") + one.first;
+    client.output = error_line("unknown command '" + command + "'; known: " + names);
   }
+}
+
+void ControlServer::begin(Client& client, const SlowHandler& handler, const std::string& command,
+                          const nlohmann::json& request, Time now) {
+  const ControlReply reply(mailbox_, ++last_ticket_);
+  client.reply = reply.state_;
   try {
-    return to_line({{"result", found->second(request)}});
+    Pending pending = handler(request, reply);
+    client.ticket = last_ticket_;
+    client.when_late = std::move(pending.when_late);
+    client.deadline = now + pending.patience;
   } catch (const std::exception& e) {
-    return error_line(command + " failed: " + e.what());
+    forget_reply(client.reply);
+    client.output = error_line(command + " failed: " + e.what());
   }
+}
+
+// The work may be spared.
+void ControlServer::forget_reply(std::weak_ptr<ControlReply::State>& reply) {
+  if (const auto state = reply.lock()) state->wanted = false;
+  reply.reset();
 }
 
 }  // namespace sluice::serve

@@ -42,6 +42,13 @@ Transaction Builder::full(store::Store& store) {
   return out;
 }
 
+std::vector<ServicePortPtr> Builder::told() const {
+  std::vector<ServicePortPtr> out;
+  out.reserve(service_port_count_);
+  for (const auto& [service, ports] : published_) out.insert(out.end(), ports.begin(), ports.end());
+  return out;
+}
+
 void Builder::absorb_changes(store::Store& store, Transaction& into) {
   for (const model::ObjectName& name : store.take_dirty(family_)) {
     std::vector<store::ServicePort> resolved = store.resolve_service(name, family_);

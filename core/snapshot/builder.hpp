@@ -26,6 +26,9 @@ class Builder {
   Transaction full(store::Store& store);
 
   bool has_pending(const store::Store& store) const { return facts_changed_ || store.has_dirty(family_); }
+  // What all transactions so far come to, in no particular order.
+  std::vector<ServicePortPtr> told() const;
+  std::uint64_t generation() const { return generation_; }
   std::size_t service_port_count() const { return service_port_count_; }
 
  private:

@@ -113,6 +113,8 @@ void FlatTransaction::flatten_node(const Transaction& from) {
   node_.node_port_addresses = append(node_port_addresses_, facts.node_port_addresses, address);
   local_addresses_.reserve(facts.local_addresses.size());
   node_.local_addresses = append(local_addresses_, facts.local_addresses, address);
+  service_cidrs_.reserve(facts.service_cidrs.size());
+  node_.service_cidrs = append(service_cidrs_, facts.service_cidrs, prefix);
 }
 
 abi::ServicePort FlatTransaction::flatten(const store::ServicePort& from) {

@@ -35,6 +35,7 @@ class FlatTransaction {
   std::vector<abi::Prefix> ranges_;
   std::vector<abi::Address> node_port_addresses_;
   std::vector<abi::Address> local_addresses_;
+  std::vector<abi::Prefix> service_cidrs_;
 };
 
 }  // namespace sluice::snapshot

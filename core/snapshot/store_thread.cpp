@@ -14,10 +14,11 @@ constexpr std::size_t kQueueLimit = 4096;
 }  // namespace
 
 StoreThread::StoreThread(std::string node_name, std::vector<base::Family> families, Callbacks callbacks,
-                         store::StoreOptions options)
+                         store::StoreOptions options, base::Clock::Duration service_cidr_patience)
     : callbacks_(std::move(callbacks)),
       store_(std::move(node_name), options),
       families_(std::move(families)),
+      service_cidr_patience_(service_cidr_patience),
       queue_(kQueueLimit) {
   for (const auto family : families_) builders_.emplace_back(family);
 }
@@ -59,10 +60,14 @@ StoreStatus StoreThread::status() {
   }
 }
 
+void StoreThread::told(base::Family family, ToldDone done) {
+  queue_.put(GetTold{family, std::move(done)});
+}
+
 void StoreThread::run() {
   update_facts();
   while (!queue_.closed()) {
-    auto messages = queue_.take_all();
+    auto messages = queue_.take_all(wait_until_);
     in_hand_ = messages.size();
     for (Message& message : messages) {
       std::visit([this](auto& m) { handle(m); }, message);
@@ -70,6 +75,7 @@ void StoreThread::run() {
     }
     publish();
     // Once a batch: an event storm wakes the apply threads once.
+    await_service_cidrs();
     announce();
   }
   // Whoever still waits for an answer learns that none will come.
@@ -82,9 +88,11 @@ void StoreThread::handle(RefreshFacts&) { update_facts(); }
 
 void StoreThread::update_facts() {
   facts_from_node_ = store_.node_version();
+  facts_from_service_cidrs_ = store_.service_cidrs_version();
   for (std::size_t i = 0; i < families_.size(); ++i) {
     auto facts = callbacks_.node_facts(families_[i], store_.node());
     if (!facts) return;  // what was known before stays in force
+    facts->service_cidrs = store_.service_cidrs(families_[i]);
     builders_[i].set_node_facts(std::move(*facts));
   }
   facts_known_ = true;
@@ -112,6 +120,12 @@ void StoreThread::handle(GetStatus& message) {
     out.service_ports[base::family_index(families_[i])] = builders_[i].service_port_count();
   }
   message.reply.set_value(std::move(out));
+}
+
+void StoreThread::handle(GetTold& message) {
+  for (std::size_t i = 0; i < families_.size(); ++i) {
+    if (families_[i] == message.family) message.done(builders_[i].told(), builders_[i].generation());
+  }
 }
 
 StoreFigures StoreThread::figures() const {
@@ -146,8 +160,20 @@ void StoreThread::publish() {
   figures_ = now;
 }
 
+bool StoreThread::facts_are_old() const {
+  return store_.node_version() != facts_from_node_ || store_.service_cidrs_version() != facts_from_service_cidrs_;
+}
+
+void StoreThread::await_service_cidrs() {
+  const bool waiting = store_.synced() && !store_.service_cidrs_known() && !patience_over_;
+  const auto now = base::SteadyClock().now();
+  if (waiting && wait_until_ == base::Clock::Time::max()) wait_until_ = now + service_cidr_patience_;
+  if (waiting && now >= wait_until_) patience_over_ = true;
+  if (!waiting || patience_over_) wait_until_ = base::Clock::Time::max();
+}
+
 void StoreThread::announce() {
-  if (store_.node_version() != facts_from_node_) update_facts();
+  if (facts_are_old()) update_facts();
   if (!ready()) return;
   // The first time also without anything to say: an empty cluster has its static rules.
   const bool first = !announced_synced_;

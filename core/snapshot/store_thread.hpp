@@ -15,6 +15,7 @@
 #include <thread>
 #include <variant>
 
+#include "core/base/clock.hpp"
 #include "core/base/queue.hpp"
 #include "core/model/event.hpp"
 #include "core/snapshot/builder.hpp"
@@ -23,7 +24,7 @@
 namespace sluice::snapshot {
 
 struct StoreStatus {
-  bool synced = false;       // every resource has been listed
+  bool synced = false;       // every resource has been listed, but for ServiceCIDRs
   bool facts_known = false;  // backends can be told about the node
   store::StoreCounters counters;
   std::size_t services = 0;
@@ -41,11 +42,17 @@ class StoreThread final : public model::EventSink {
     // [store thread] What backends are told about the node, computed from what is known
     // of it now. Asked at start, when our Node object changes and on refresh_node_facts().
     // Nothing: what backends must know is not known yet, so nothing is applied.
+    // service_cidrs is filled in here.
     std::function<std::optional<NodeFacts>(base::Family, const std::optional<model::Node>&)> node_facts;
   };
 
+  // How long the first transaction waits for ServiceCIDRs, where they are of use, when
+  // everything else is known. Without it what a restart finds in the kernel would often be
+  // taken out and put back.
+  static constexpr std::chrono::seconds kServiceCidrPatience{1};
+
   StoreThread(std::string node_name, std::vector<base::Family> families, Callbacks callbacks,
-              store::StoreOptions options = {});
+              store::StoreOptions options = {}, base::Clock::Duration service_cidr_patience = kServiceCidrPatience);
   ~StoreThread() override;  // stops
 
   void start();
@@ -58,6 +65,10 @@ class StoreThread final : public model::EventSink {
   // [any thread but the store's] Null when stopping, or when not everything is listed yet.
   std::shared_ptr<const Transaction> take(base::Family family, bool full);
   StoreStatus status();
+  // [any thread] All the backend of this family has been told, in no particular order. `done` is called on the store
+  // thread and must not wait; dropped without a call when stopping.
+  using ToldDone = std::function<void(std::vector<ServicePortPtr>, std::uint64_t generation)>;
+  void told(base::Family family, ToldDone done);
   // [any thread] Does not wait for the store thread, unlike status().
   StoreFigures figures() const;
 
@@ -71,26 +82,37 @@ class StoreThread final : public model::EventSink {
   struct GetStatus {
     std::promise<StoreStatus> reply;
   };
-  using Message = std::variant<model::Event, RefreshFacts, Take, GetStatus>;
+  struct GetTold {
+    base::Family family;
+    ToldDone done;
+  };
+  using Message = std::variant<model::Event, RefreshFacts, Take, GetStatus, GetTold>;
 
   void run();
   void handle(model::Event& event);
   void handle(RefreshFacts& message);
   void handle(Take& message);
   void handle(GetStatus& message);
+  void handle(GetTold& message);
   void update_facts();
   void announce();
+  void await_service_cidrs();
+  bool facts_are_old() const;
   void publish();
 
   Callbacks callbacks_;
   store::Store store_;
   std::vector<Builder> builders_;
   std::vector<base::Family> families_;
-  bool ready() const { return store_.synced() && facts_known_; }
+  bool ready() const { return store_.synced() && facts_known_ && (store_.service_cidrs_known() || patience_over_); }
 
   bool announced_synced_ = false;
   bool facts_known_ = false;
   std::uint64_t facts_from_node_ = 0;
+  std::uint64_t facts_from_service_cidrs_ = 0;
+  const base::Clock::Duration service_cidr_patience_;
+  base::Clock::Time wait_until_ = base::Clock::Time::max();  // for ServiceCIDRs
+  bool patience_over_ = false;
   mutable std::mutex figures_mutex_;
   StoreFigures figures_;                     // under figures_mutex_; without the queue
   std::atomic<std::uint64_t> in_hand_{0};    // messages taken from the queue, not dealt with

@@ -32,6 +32,7 @@ struct NodeFacts {
   std::string detector_interface;
   std::vector<base::IpAddress> node_port_addresses;
   std::vector<base::IpAddress> local_addresses;
+  std::vector<base::IpPrefix> service_cidrs;  // filled in by the store thread
   bool operator==(const NodeFacts&) const = default;
 };
 

@@ -35,6 +35,7 @@ bool Store::on(const model::ListBegin& event) {
     case model::ResourceKind::service: services_.begin_list(); break;
     case model::ResourceKind::endpoint_slice: slices_.begin_list(); break;
     case model::ResourceKind::node: node_seen_in_list_ = false; break;
+    case model::ResourceKind::service_cidr: service_cidrs_.begin_list(); break;
   }
   return false;
 }
@@ -56,6 +57,7 @@ bool Store::on(const model::ListEnd& event) {
                                        "--hostname-override");
       }
       break;
+    case model::ResourceKind::service_cidr: changed = note_service_cidrs(service_cidrs_.end_list()); break;
   }
   listed_[static_cast<std::size_t>(event.kind)] = true;
   return changed;
@@ -70,6 +72,9 @@ bool Store::on(model::Upsert& event) {
   if (auto* slice = std::get_if<model::EndpointSlice>(&event.object)) {
     ++counters_.slice_events[base::family_index(slice->family)];
     return note(slices_.upsert(std::move(*slice)));
+  }
+  if (auto* service_cidr = std::get_if<model::ServiceCidr>(&event.object)) {
+    return options_.service_cidrs && note_service_cidrs(service_cidrs_.upsert(std::move(*service_cidr)));
   }
   auto& node = std::get<model::Node>(event.object);
   if (node.name != node_name_) return false;
@@ -88,6 +93,7 @@ bool Store::on(const model::Remove& event) {
                                        " was deleted from the API server; what was known of it stays in force");
       }
       return false;
+    case model::ResourceKind::service_cidr: return note_service_cidrs(service_cidrs_.remove(event.name.name));
   }
   return false;
 }
@@ -98,6 +104,7 @@ bool Store::on(const model::Unusable& event) {
     case model::ResourceKind::service: services_.touch(event.name); break;
     case model::ResourceKind::endpoint_slice: slices_.touch(event.name); break;
     case model::ResourceKind::node: node_seen_in_list_ = true; break;
+    case model::ResourceKind::service_cidr: service_cidrs_.touch(event.name.name); break;
   }
   return false;
 }
@@ -138,6 +145,11 @@ bool Store::set_node(std::optional<model::Node> node) {
     }
   }
   return true;
+}
+
+bool Store::note_service_cidrs(bool changed) {
+  if (changed) ++service_cidrs_version_;
+  return changed;
 }
 
 }  // namespace sluice::store

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What the cluster looks like and what changed since somebody asked: Services, slices
-// and our Node, and per family the names of Services whose service ports may differ.
+// our Node and ServiceCIDRs, and per family the names of Services whose service ports may differ.
 // Owned by the store thread alone. An event that changes nothing is counted and ends here.
 #pragma once
 
@@ -10,9 +10,11 @@
 #include <optional>
 #include <string>
 #include <unordered_set>
+#include <vector>
 
 #include "core/model/event.hpp"
 #include "core/store/resolve.hpp"
+#include "core/store/service_cidr_set.hpp"
 #include "core/store/service_tracker.hpp"
 #include "core/store/slice_cache.hpp"
 
@@ -28,6 +30,7 @@ struct StoreCounters {
 
 struct StoreOptions {
   bool external_ips = true;  // false: spec.externalIPs are not served (BEH 1.2)
+  bool service_cidrs = false;  // false: whatever is told of ServiceCIDRs is of no use
 };
 
 class Store {
@@ -37,8 +40,12 @@ class Store {
 
   void apply(model::Event event);
 
-  // Every kind of object has been listed once: the cluster is known as a whole.
+  // Every kind of object has been listed once: the cluster is known as a whole. ServiceCIDRs
+  // do not count (BEH 1.5).
   bool synced() const { return listed_[0] && listed_[1] && listed_[2]; }
+
+  // What backends are to be told of ServiceCIDRs is known.
+  bool service_cidrs_known() const { return !options_.service_cidrs || listed_[3]; }
 
   // Services of `family` that may resolve differently since the last take.
   bool has_dirty(base::Family family) const { return !dirty_[base::family_index(family)].empty(); }
@@ -60,6 +67,11 @@ class Store {
   const std::optional<model::Node>& node() const { return node_; }
   std::uint64_t node_version() const { return node_version_; }
 
+  // All ranges that cluster IPs are taken from, sorted, none inside another; none is known
+  // where there are none. `service_cidrs_version` counts changes.
+  std::vector<base::IpPrefix> service_cidrs(base::Family family) const { return service_cidrs_.ranges(family); }
+  std::uint64_t service_cidrs_version() const { return service_cidrs_version_; }
+
   const StoreCounters& counters() const { return counters_; }
   std::size_t service_count() const { return services_.size(); }
   std::size_t slice_count() const { return slices_.slice_count(); }
@@ -76,6 +88,7 @@ class Store {
   bool note(const SliceCache::Affected& affected);
   bool note_removal(const SliceCache::Affected& affected);
   bool set_node(std::optional<model::Node> node);
+  bool note_service_cidrs(bool changed);
 
   std::string node_name_;
   StoreOptions options_;
@@ -84,7 +97,9 @@ class Store {
   std::optional<model::Node> node_;
   std::uint64_t node_version_ = 0;
   bool node_seen_in_list_ = false;
-  bool listed_[3] = {false, false, false};  // by ResourceKind
+  ServiceCidrSet service_cidrs_;
+  std::uint64_t service_cidrs_version_ = 0;
+  bool listed_[model::kResourceKinds.size()] = {};  // by ResourceKind
   std::unordered_set<model::ObjectName> dirty_[2];
   std::unordered_set<model::ObjectName> pending_services_[2];
   std::uint64_t pending_slice_changes_[2] = {0, 0};

@@ -92,6 +92,11 @@ std::string_view SyncLoop::overdue() const {
   return backend == nullptr ? std::string_view() : backend->overdue();
 }
 
+std::string_view SyncLoop::in_progress() const {
+  const plugin::BackendHandle* backend = observed_.load();
+  return backend == nullptr ? std::string_view() : backend->in_progress();
+}
+
 void SyncLoop::run(MakeBackend make, std::promise<base::Status> ready) {
   plugin::HostCallbacks callbacks;
   callbacks.request_resync = [this](std::string reason) { request_full(std::move(reason)); };
@@ -110,18 +115,23 @@ void SyncLoop::run(MakeBackend make, std::promise<base::Status> ready) {
     return;
   }
   delta_supported_ = backend_->plugin().has(abi::kFeatureDelta);
+  inspectable_ = backend_->inspectable();
   observed_ = backend_.get();
   freshness_.updated(std::chrono::system_clock::now());
   last_queued_ = std::chrono::system_clock::now();  // BEH 10.4: also when the loop begins
   ready.set_value({});
 
   while (!queue_.closed()) {
-    for (Message& message : queue_.take_all(std::min(runner_.next_run(), next_verify_))) handle(message);
+    const auto until = questions_.empty() ? std::min(runner_.next_run(), next_verify_) : clock_.now();
+    for (Message& message : queue_.take_all(until)) handle(message);
     if (queue_.closed()) break;
     // Looking first: what it finds is repaired by the run that follows.
     if (clock_.now() >= next_verify_) verify();
     if (runner_.due()) run_once();
+    // One at a time: what has become due meanwhile is not held up by the next.
+    inspect_next();
   }
+  questions_.clear();
   observed_ = nullptr;
   backend_.reset();
 }
@@ -134,8 +144,19 @@ void SyncLoop::handle(Message& message) {
     const std::lock_guard lock(mutex_);
     status_.unwell = std::move(unwell->reason);
     return;
+  } else if (auto* question = std::get_if<Inspect>(&message)) {
+    questions_.push_back(std::move(*question));
+    return;
   }
   runner_.request();
+}
+
+// The question costs no more than its own call, and no sync is asked for because of it.
+void SyncLoop::inspect_next() {
+  if (questions_.empty()) return;
+  const Inspect question = std::move(questions_.front());
+  questions_.pop_front();
+  if (question.wanted()) question.done(backend_->services(question.name));
 }
 
 void SyncLoop::run_once() {

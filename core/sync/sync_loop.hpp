@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <deque>
 #include <functional>
 #include <future>
 #include <memory>
@@ -110,6 +111,19 @@ class SyncLoop {
   FreshnessValue freshness() const { return freshness_.value(); }
   // [any thread] The numbers of status(), cheaply.
   LoopFigures figures() const;
+  // [any thread, after a successful start] Whether the backend can tell what the kernel has.
+  bool inspectable() const { return inspectable_; }
+  struct Inspect {
+    std::string name;              // empty: everything
+    std::function<bool()> wanted;  // asked right before; by then somebody may have given up
+    // [apply thread] Must not wait. Dropped without a call when nobody wants it any more, or the loop ends.
+    std::function<void(plugin::InspectionOutcome)> done;
+  };
+  // [any thread] Asks the backend between two runs; what is due to be written goes first.
+  // REQUIRES: inspectable()
+  void inspect(Inspect question) { queue_.put(std::move(question)); }
+  // [any thread] The backend call in progress, or empty.
+  std::string_view in_progress() const;
   std::string_view overdue() const;  // the backend call that is past its limit
 
  private:
@@ -120,7 +134,7 @@ class SyncLoop {
   struct Unwell {
     std::string reason;
   };
-  using Message = std::variant<Request, RequestFull, Unwell>;
+  using Message = std::variant<Request, RequestFull, Unwell, Inspect>;
 
   void run(MakeBackend make, std::promise<base::Status> ready);
   void handle(Message& message);
@@ -128,6 +142,7 @@ class SyncLoop {
   RunOutcome apply(const snapshot::Transaction& transaction, SyncReport& report);
   void queued();
   void verify();
+  void inspect_next();
   void report_claims();
   void report_left_out(const plugin::ApplyOutcome& outcome);
 
@@ -145,9 +160,11 @@ class SyncLoop {
   bool applied_once_ = false;
   base::Clock::Time next_verify_ = base::Clock::Time::max();
   std::vector<std::chrono::system_clock::time_point> trigger_times_;  // until the kernel has them
+  std::deque<Inspect> questions_;
 
   std::atomic<std::chrono::system_clock::time_point> last_queued_{};  // the epoch = not yet
   Freshness freshness_;
+  std::atomic<bool> inspectable_{false};
   mutable std::mutex mutex_;
   LoopStatus status_;                                    // under mutex_
   std::atomic<const plugin::BackendHandle*> observed_{nullptr};

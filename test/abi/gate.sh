@@ -50,6 +50,9 @@ check "an appended method of an extension turns it red" turns_red relay.hpp \
   '/virtual void relays(/a virtual void more() const noexcept = 0;'
 check "an appended method of the backend's extension turns it red" turns_red preparation.hpp \
   '/virtual Code prepare(/a virtual void more() const noexcept = 0;'
+check "an appended method of the inspection turns it red" turns_red inspection.hpp \
+  '/virtual Code services(/a virtual void more() const noexcept = 0;'
+check "an appended field of the node turns it red" turns_red node.hpp '/ArrayView service_cidrs;/a std::uint64_t more;'
 check "a changed id of an extension turns it red" turns_red relay.hpp 's|sluice.host.relay/0"|sluice.host.relay/1"|'
 check "a changed parameter turns it red" turns_red backend.hpp \
   's/virtual Code probe(Error/virtual Code probe(const Error/'

@@ -68,7 +68,7 @@ static_assert(offsetof(ServicePort, frontends) == 72);
 static_assert(offsetof(ServicePort, source_ranges) == 96);
 static_assert(offsetof(ServicePort, endpoints) == 120);
 
-static_assert(sizeof(NodeFacts) == 144);
+static_assert(sizeof(NodeFacts) == 168);
 static_assert(offsetof(NodeFacts, struct_size) == 0);
 static_assert(offsetof(NodeFacts, flags) == 4);
 static_assert(offsetof(NodeFacts, version) == 8);
@@ -80,6 +80,7 @@ static_assert(offsetof(NodeFacts, detector_cidr) == 56);
 static_assert(offsetof(NodeFacts, detector_interface) == 80);
 static_assert(offsetof(NodeFacts, node_port_addresses) == 96);
 static_assert(offsetof(NodeFacts, local_addresses) == 120);
+static_assert(offsetof(NodeFacts, service_cidrs) == 144);
 
 static_assert(sizeof(Transaction) == 80);
 static_assert(offsetof(Transaction, struct_size) == 0);
@@ -202,6 +203,7 @@ static_assert(kFeatureDelta == 0x20);
 static_assert(kFeatureAffinity == 0x40);
 static_assert(kFeatureNodePort == 0x80);
 static_assert(kFeatureDrain == 0x100);
+static_assert(kFeatureServiceCidrs == 0x200);
 
 static_assert(std::is_same_v<std::underlying_type_t<HostFeature>, std::uint64_t>);
 static_assert(kHostFeatureNone == 0);

@@ -62,6 +62,13 @@ class MorePreparation : public Preparation {
  protected:
   ~MorePreparation() = default;
 };
+class MoreInspection : public Inspection {
+ public:
+  virtual void one_more() = 0;
+
+ protected:
+  ~MoreInspection() = default;
+};
 class MoreStringSink : public StringSink {
  public:
   virtual void one_more() = 0;
@@ -77,6 +84,7 @@ class SlotsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(string_sink_has_its_signature_and_slot);
   CPPUNIT_TEST(host_relay_has_its_id_signature_and_slot);
   CPPUNIT_TEST(preparation_has_its_id_signature_and_slot);
+  CPPUNIT_TEST(inspection_has_its_id_signature_and_slot);
   CPPUNIT_TEST(interfaces_are_one_pointer_and_have_no_virtual_destructor);
   CPPUNIT_TEST(values_are_standard_layout_and_trivially_copyable);
   CPPUNIT_TEST_SUITE_END();
@@ -141,11 +149,19 @@ class SlotsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(std::strcmp("sluice.backend.preparation/0", kPreparation) == 0);
   }
 
+  void inspection_has_its_id_signature_and_slot() {
+    Code (Inspection::*services)(StringView, StringSink*, Error*) const noexcept = &Inspection::services;
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, slot(services));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, slot(&MoreInspection::one_more));
+    CPPUNIT_ASSERT(std::strcmp("sluice.backend.inspection/0", kInspection) == 0);
+  }
+
   void interfaces_are_one_pointer_and_have_no_virtual_destructor() {
     CPPUNIT_ASSERT(sizeof(Backend) == sizeof(void*) && !std::has_virtual_destructor_v<Backend>);
     CPPUNIT_ASSERT(sizeof(Host) == sizeof(void*) && !std::has_virtual_destructor_v<Host>);
     CPPUNIT_ASSERT(sizeof(HostRelay) == sizeof(void*) && !std::has_virtual_destructor_v<HostRelay>);
     CPPUNIT_ASSERT(sizeof(Preparation) == sizeof(void*) && !std::has_virtual_destructor_v<Preparation>);
+    CPPUNIT_ASSERT(sizeof(Inspection) == sizeof(void*) && !std::has_virtual_destructor_v<Inspection>);
     CPPUNIT_ASSERT(sizeof(StringSink) == sizeof(void*) && !std::has_virtual_destructor_v<StringSink>);
   }
 

@@ -11,7 +11,7 @@ import event_types
 import status
 from faults import KINDS
 from objects import object_key, to_json
-from resources import BY_TYPE, RESOURCES
+from resources import BY_TYPE, RESOURCES, SERVICE_CIDR_VERSIONS
 from wire import Response
 
 MANAGER = "test-control"
@@ -20,7 +20,7 @@ SLICE = 500
 
 
 CHANGEABLE = ("bookmark_interval", "no_watchlist", "ignore_watchlist", "no_endpointslices",
-              "no_clusterip_field_selector")
+              "no_clusterip_field_selector", "service_cidrs")
 
 
 class Admin:
@@ -91,6 +91,8 @@ class Admin:
         if unknown:
             raise status.bad_request("options are %s, and not %s" % (
                 ", ".join(CHANGEABLE), ", ".join(unknown)))
+        if body.get("service_cidrs", "v1") not in SERVICE_CIDR_VERSIONS:
+            raise status.bad_request("service_cidrs is one of " + ", ".join(SERVICE_CIDR_VERSIONS))
         for name, value in body.items():
             setattr(self.server.options, name, value)
         return {name: getattr(self.server.options, name) for name in CHANGEABLE}

@@ -14,6 +14,7 @@ from http_api import ApiServer
 from listener import Listener, open_sockets
 from objects import Store, seed
 from pki import Pki, kubeconfig
+from resources import SERVICE_CIDR_VERSIONS
 
 
 def parse_options(arguments):
@@ -51,6 +52,8 @@ def parse_options(arguments):
                         help="do not know sendInitialEvents, as servers before 1.27")
     parser.add_argument("--no-endpointslices", action="store_true",
                         help="404 for all of discovery.k8s.io/v1, as servers before 1.21")
+    parser.add_argument("--service-cidrs", choices=sorted(SERVICE_CIDR_VERSIONS), default="v1",
+                        help="in which versions servicecidrs are served; 404 for others (default %(default)s)")
     options = parser.parse_args(arguments)
     host, separator, port = options.listen.rpartition(":")
     if not separator or not port.isdigit():

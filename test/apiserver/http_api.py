@@ -15,7 +15,7 @@ from listing import Page, send_list
 from object_selectors import Matcher
 from objects import to_json
 from request_log import RequestLog
-from resources import BY_GROUP, DISCOVERY
+from resources import BY_GROUP, DISCOVERY, NETWORKING, OLDER_SERVICE_CIDRS, SERVICE_CIDR_VERSIONS
 from wire import Malformed, Response
 
 PUBLIC_PATHS = ("/healthz", "/livez", "/readyz", "/version")
@@ -35,10 +35,13 @@ class Target:
 
 def parse_target(path):
     parts = [part for part in path.split("/") if part]
+    older = None
     if parts[:2] == ["api", "v1"]:
         group, parts = "", parts[2:]
     elif len(parts) >= 3 and parts[0] == "apis" and parts[2] == "v1":
         group, parts = parts[1], parts[3:]
+    elif parts[:4] == ["apis", NETWORKING, "v1beta1", "servicecidrs"]:
+        group, parts, older = NETWORKING, parts[3:], OLDER_SERVICE_CIDRS
     else:
         raise status.no_such_path()
     namespace = ""
@@ -46,7 +49,7 @@ def parse_target(path):
         namespace, parts = parts[1], parts[2:]
     if not parts or len(parts) > 3:
         raise status.no_such_path()
-    resource = BY_GROUP.get((group, parts[0]))
+    resource = older or BY_GROUP.get((group, parts[0]))
     if resource is None or (namespace and not resource.namespaced):
         raise status.no_such_path()
     name = parts[1] if len(parts) > 1 else ""
@@ -208,6 +211,9 @@ class ApiServer:
         try:
             target = parse_target(request.path)
             if self.options.no_endpointslices and target.resource.group == DISCOVERY:
+                raise status.no_such_path()
+            if target.resource.plural == "servicecidrs" and (
+                    target.resource.version not in SERVICE_CIDR_VERSIONS[self.options.service_cidrs]):
                 raise status.no_such_path()
             return target
         except status.ApiError:

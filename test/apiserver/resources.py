@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The served resource types: names, fields, empty forms and discovery documents."""
 
+import copy
+
 DISCOVERY = "discovery.k8s.io"
+NETWORKING = "networking.k8s.io"
 METADATA_FIELDS = ("metadata.name", "metadata.namespace")
 
 VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
@@ -78,13 +81,18 @@ RESOURCES = [
                     "deprecatedFirstTimestamp": None, "deprecatedLastTimestamp": None}),
     Resource(DISCOVERY, "endpointslices", "EndpointSlice", True,
              empty={"addressType": "", "endpoints": None, "ports": None}, has_generation=True),
-    Resource("networking.k8s.io", "servicecidrs", "ServiceCIDR", False,
+    Resource(NETWORKING, "servicecidrs", "ServiceCIDR", False,
              empty={"spec": {}, "status": {}}, status=True),
 ]
 
 BY_GROUP = {(r.group, r.plural): r for r in RESOURCES}
 BY_TYPE = {(r.api_version, r.kind): r for r in RESOURCES}
 GROUPS = sorted({r.group for r in RESOURCES if r.group})
+# The same objects, as a server gives them that has not got their v1 yet.
+OLDER_SERVICE_CIDRS = copy.copy(BY_GROUP[(NETWORKING, "servicecidrs")])
+OLDER_SERVICE_CIDRS.version = "v1beta1"
+# What --service-cidrs means: the versions that are served.
+SERVICE_CIDR_VERSIONS = {"both": ("v1", "v1beta1"), "v1": ("v1",), "v1beta1": ("v1beta1",), "none": ()}
 EVENTS_V1 = BY_GROUP[("events.k8s.io", "events")]
 EVENTS_CORE = BY_GROUP[("", "events")]
 

@@ -326,3 +326,26 @@ def a_server_without_endpointslices():
         server.control("options", {"no_endpointslices": False})
         equal(server.get(slices).code, 200)
         equal(server.ask("POST", "/_test/options", {"history": 1}).code, 400)
+
+
+@test
+def service_cidrs_in_the_versions_that_are_wanted():
+    paths = ["/apis/networking.k8s.io/%s/servicecidrs" % version for version in ("v1", "v1beta1", "v2")]
+    cidr = {"apiVersion": "networking.k8s.io/v1", "kind": "ServiceCIDR", "metadata": {"name": "kubernetes"},
+            "spec": {"cidrs": ["172.30.0.0/16"]}}
+    with Server("--service-cidrs", "v1beta1") as server:
+        server.control("load", [cidr])
+        for wanted, codes in (("v1beta1", [404, 200, 404]), ("v1", [200, 404, 404]), ("none", [404] * 3),
+                              ("both", [200, 200, 404])):
+            server.control("options", {"service_cidrs": wanted})
+            equal([server.get(path).code for path in paths], codes)
+            equal([server.get(path + "?watch=1&timeoutSeconds=1").code for path in paths], codes)
+        listed = server.get(paths[1]).json
+        equal((listed["apiVersion"], listed["kind"]), ("networking.k8s.io/v1beta1", "ServiceCIDRList"))
+        equal([item["spec"]["cidrs"] for item in listed["items"]], [["172.30.0.0/16"]])
+        stream = server.stream(paths[1] + "?watch=true&resourceVersion=0&timeoutSeconds=30")
+        equal(stream.event()["object"]["apiVersion"], "networking.k8s.io/v1beta1")
+        stream.close()
+        equal(server.ask("POST", "/_test/options", {"service_cidrs": "v3"}).code, 400)
+        server.control("fault", {"match": "read", "resource": "servicecidrs", "kind": "status", "code": 403})
+        equal([server.get(path).code for path in paths[:2]], [403, 200])

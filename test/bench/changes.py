@@ -43,13 +43,21 @@ class Changes:
         return self._measure("all_endpoints", self.move_all)
 
     def service_added(self):
-        return self._measure("service_added", self._add)
+        return self._measure("service_added", self.add_service)
 
     def move_one(self):
         number = self._number * self._cluster.endpoints
         index = self._places.index(BEFORE) if BEFORE in self._places else 0
         self._places[index] = AFTER if self._places[index] == BEFORE else BEFORE
         return self._move({address(self._places[index], number + index)})
+
+    def move_with_extra(self, extra):
+        """One more endpoint, (place, number); until `send_without_extra`."""
+        return self._move({address(*extra)}, extra=[extra])
+
+    def send_without_extra(self):
+        self._cluster.api.send_slice(self._cluster.slice(self._number, self._places))
+        self._cluster.api.answer()
 
     def move_all(self):
         self.turn_all()
@@ -66,16 +74,16 @@ class Changes:
         number = self._number * self._cluster.endpoints
         return {address(place, number + index) for index, place in enumerate(self._places)}
 
-    def _move(self, expected):
+    def _move(self, expected, extra=()):
         """Seconds from sending the change to the API server to its arrival."""
         self._arrival.prepare()
         begin = time.monotonic()
-        self._cluster.api.send_slice(self._cluster.slice(self._number, self._places))
+        self._cluster.api.send_slice(self._cluster.slice(self._number, self._places, extra))
         arrived = self._wait(service_ip(self._number), expected)
         self._cluster.api.answer()
         return arrived - begin
 
-    def _add(self):
+    def add_service(self):
         """The slice first: a Service that comes without it is written so, and the rest waits for the limiter."""
         service, endpoint_slice, cluster_ip = self._cluster.added(self._added)
         expected = {one["addresses"][0] for one in endpoint_slice["endpoints"]}

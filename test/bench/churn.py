@@ -25,14 +25,18 @@ class Updates:
         # The first Service stays as it is, the last is the one that is probed.
         others = range(1, cluster.services - 1)
         self._numbers = others[::max(1, len(others) // MOST_SERVICES)][:MOST_SERVICES]
-        self._bodies = [[cluster.slice(number, [BEFORE] * count) for number in self._numbers]
-                        for count in (cluster.endpoints - 1, cluster.endpoints)]
+        self._bodies = self.bodies(cluster, self._numbers)
         self._seconds = seconds
         self._failure = None
         self.sent = 0
         self.took = 0.0
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
+
+    def bodies(self, cluster, numbers):
+        """What is sent in every other turn, and in those between."""
+        return [[cluster.slice(number, [BEFORE] * count) for number in numbers]
+                for count in (cluster.endpoints - 1, cluster.endpoints)]
 
     @property
     def running(self):

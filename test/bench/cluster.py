@@ -19,9 +19,10 @@ SERVICES = f"/api/v1/namespaces/{NAMESPACE}/services"
 SLICES = f"/apis/discovery.k8s.io/v1/namespaces/{NAMESPACE}/endpointslices"
 SERVICE_PORT = 80
 APISERVER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "apiserver", "apiserver.py")
-# Where endpoints are before and after a change of all or some of them, and those of Services that are added.
+# Where endpoints are before and after a change of all or some of them, and those of Services that are added; these may
+# be those of others, too.
 BEFORE, AFTER, ADDED = 200, 204, 203
-MOST_ENDPOINTS = (ADDED - BEFORE) << 16
+MOST_ENDPOINTS = (AFTER - BEFORE) << 16
 # On a machine that says how much slower than others it is.
 START_PATIENCE = 30 * float(os.environ.get("SLUICE_TEST_SLOWNESS", "1"))
 
@@ -58,7 +59,7 @@ class Cluster:
         self._port = self._wait_for_port(ready)
         self.api = self.client()
         self.api.call("POST", "/_test/bulk", {"services": services, "endpoints": endpoints, "namespace": NAMESPACE})
-        self.api.call("POST", "/_test/load", {"objects": [_node()]})
+        self.api.call("POST", "/_test/load", {"objects": [node()]})
 
     def close(self):
         self._process.terminate()
@@ -71,10 +72,10 @@ class Cluster:
         """What the API server has used so far: it shares the processors with what is measured."""
         return own_cpu_seconds(self._process.pid)
 
-    def slice(self, number, places):
-        """The EndpointSlice of a Service; endpoint e stands in 10.<places[e]>.0.0."""
+    def slice(self, number, places, extra=()):
+        """The EndpointSlice of a Service; endpoint e stands in 10.<places[e]>.0.0, each of `extra` where its pair says."""
         first = number * self.endpoints
-        return _slice(service_name(number), [(place, first + e) for e, place in enumerate(places)])
+        return _slice(service_name(number), [*((place, first + e) for e, place in enumerate(places)), *extra])
 
     def added(self, number):
         """Service and EndpointSlice of the number-th Service that comes later, and its address."""
@@ -122,7 +123,7 @@ class Client:
         self.send("PUT", f"{SLICES}/{body['metadata']['name']}", body)
 
 
-def _node():
+def node():
     return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE_NAME}, "spec": {},
             "status": {"addresses": [{"type": "InternalIP", "address": NODE_IP}]}}
 

@@ -64,6 +64,13 @@ class Subject:
             self._process.kill()
             self._process.wait()
 
+    def wait(self, patience):
+        """Its status, when it ends by itself."""
+        try:
+            return self._process.wait(patience)
+        except subprocess.TimeoutExpired as error:
+            raise BenchError(f"{self.name} does not end within {patience:.0f} s{self.last_words()}") from error
+
     def close(self):
         if self._process is not None and self._process.poll() is None:
             self._process.kill()

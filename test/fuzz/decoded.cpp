@@ -52,6 +52,10 @@ std::string describe(const model::Node& node) {
          joined(node.external_ips) + " cidrs " + joined(node.pod_cidrs) + " leaving " + std::to_string(node.leaving);
 }
 
+std::string describe(const model::ServiceCidr& service_cidr) {
+  return "ServiceCIDR " + service_cidr.name + " cidrs " + joined(service_cidr.cidrs);
+}
+
 std::string describe(const kube::Object& object) {
   return std::visit([](const auto& value) { return describe(value); }, object);
 }
@@ -81,6 +85,9 @@ void require_sound(const kube::Object& object) {
   } else if (const auto* slice = std::get_if<model::EndpointSlice>(&object)) {
     FUZZ_REQUIRE(!slice->name.name.empty() && !slice->name.name_space.empty(), "an EndpointSlice has a name");
     for (const auto& port : slice->ports) FUZZ_REQUIRE(port.port != 0, "an EndpointSlice's port has a number");
+  } else if (const auto* service_cidr = std::get_if<model::ServiceCidr>(&object)) {
+    FUZZ_REQUIRE(!service_cidr->name.empty(), "a ServiceCIDR has a name");
+    for (const auto& cidr : service_cidr->cidrs) FUZZ_REQUIRE(cidr.length() != 0, "a ServiceCIDR is not everything");
   } else {
     FUZZ_REQUIRE(!std::get<model::Node>(object).name.empty(), "a Node has a name");
   }

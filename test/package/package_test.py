@@ -188,7 +188,7 @@ class Installed:
                      "/usr/share/doc/sluice/examples/config.yaml"):
             require(name in listed, f"not in sluice: {name}")
             require(self.path(name).exists(), name)
-        for backend in ("iptables", "ipvs", "userspace"):
+        for backend in ("iptables", "ipvs", "nftables", "userspace"):
             require(any(name.endswith(f"/sluice/plugins/{backend}.so") for name in listed), listed)
         for page in ("sluiced", "sluicectl", "sluiced.conf"):
             self.run("man", "-w", page)

@@ -83,8 +83,27 @@ class Good final : public zoo::PlainBackend {
    private:
     const Good& good_;
   };
+  class Inspected final : public abi::Inspection {
+   public:
+    explicit Inspected(const Good& good) : good_(good) {}
+    Code services(abi::StringView name, abi::StringSink* lines, Error* error) const noexcept override {
+      return sdk::guarded(error, [&] {
+        if (good_.ports_.empty()) return sdk::fail(error, Code::kKernel, "good", "there is nothing to see", 2);
+        for (const auto& [id, endpoints] : good_.ports_) {
+          const std::string line = id + "\n" + std::to_string(endpoints);
+          if (id.rfind(sdk::text(name), 0) == 0) lines->add(sdk::view(line));
+        }
+        return Code::kOk;
+      });
+    }
+
+   private:
+    const Good& good_;
+  };
   const void* do_extension(std::string_view id) override {
     const abi::Preparation* const preparation = &prepared_;
+    const abi::Inspection* const inspection = &inspected_;
+    if (id == abi::kInspection) return inspection;
     return id == abi::kPreparation ? preparation : nullptr;
   }
 
@@ -103,6 +122,7 @@ class Good final : public zoo::PlainBackend {
   std::map<std::string, std::size_t> ports_;
   std::uint64_t generation_ = 0;
   const Prepared prepared_{*this};
+  const Inspected inspected_{*this};
 };
 
 }  // namespace

@@ -52,8 +52,7 @@ def hairpin(t):
     t.expect(E1, both.cluster(), masqueraded(E1) | kept(E2))
 
 
-@case(5, "each port of a Service reaches its own target port; a port it does not have is left alone",
-      backends=["iptables", "ipvs", "userspace"])
+@case(5, "each port of a Service reaches its own target port; a port it does not have is left alone")
 def two_ports(t):
     service = t.service(ports=[("p80", 80, ALT_PORT), ("p443", 443, POD_PORT)])
     service.set_endpoints([ready(E1)], "slice1", ports=[("p80", ALT_PORT)])
@@ -61,11 +60,10 @@ def two_ports(t):
     t.settle()
     t.expect(POD, service.cluster(80), kept("e1-alt"))
     t.expect(POD, service.cluster(443), kept(E2))
-    t.expect([POD, NODE, EXT] if t.ipvs else POD, service.cluster(81), t.differs(OTHER_PORT, UNTOUCHED, REJECTED))
+    t.expect([POD, NODE, EXT] if t.ipvs or t.nftables else POD, service.cluster(81), t.differs(OTHER_PORT, UNTOUCHED, REJECTED))
 
 
-@case(6, "TCP and UDP ports of the same number are independent", protocols=["tcp"],
-      backends=["iptables", "ipvs", "userspace"])
+@case(6, "TCP and UDP ports of the same number are independent", protocols=["tcp"])
 def tcp_and_udp_with_one_number(t):
     both = t.service(protocols=["tcp", "udp"])
     tcp_slice = [port("p80", POD_PORT, "tcp")]

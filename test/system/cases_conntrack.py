@@ -9,7 +9,7 @@ from lib import addresses as a
 from lib import probe
 from lib.addresses import E1, E2, NODE_SECOND
 from lib.cases import EXT, IN_KERNEL, POD, case, own_daemon
-from lib.differences import UDP_MOVES
+from lib.differences import PRIMARY_ONLY, UDP_MOVES
 from lib.episode import WATCHED
 from lib.objects import gone, ready, terminating
 
@@ -84,8 +84,8 @@ def insert(t, source, to, answers, protocol="udp", more=()):
 
 def everywhere(t, service):
     """A client at each kind of address."""
-    return [Client(t, POD, service.cluster()), *(Client(t, EXT, front) for front in service.externals()),
-            Client(t, EXT, service.node(NODE_SECOND))]
+    fronts = service.externals() + t.differs(PRIMARY_ONLY, [service.node(NODE_SECOND)], [])
+    return [Client(t, POD, service.cluster()), *(Client(t, EXT, front) for front in fronts)]
 
 
 @case((106, 108), "an endpoint goes: flows to it move at once, at every address, those to others stay; when the last one "

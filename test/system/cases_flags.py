@@ -6,6 +6,7 @@ of the node, logging, and looking at the configuration again."""
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 
@@ -67,25 +68,40 @@ def init_only_fails(t):
         t.require(done.returncode == status, f"without {families}: exit {done.returncode}: {done.stderr[-300:]}")
         t.require(len(errors) == status and sentence in "".join(errors or [done.stderr]),
                   f"without {families} it says {done.stderr[-600:]}")
-    ends(t, [*flags, "--proxy-mode", "nftables"], 1, "backend 'nftables' is not installed")
+    ends(t, [*flags, "--proxy-mode", "kernelspace"], 1, "backend 'kernelspace' is not installed")
     t.require(rules(t) == before, f"it made rules: {foreign.difference(before, rules(t))}")
     t.bench.start_daemon()
 
 
-@own_daemon(None, "mode auto, by flag or by file, takes iptables, says why, and serves; where nothing works it ends with "
-            "1 and names what it tried", sources=["manifests"], backends=["iptables"])
+def without_plugin(t, name):
+    """A folder with all backends but that one."""
+    folder = os.path.join(t.topology.directory, f"{t.bench.label}-lacks-{name}")
+    shutil.copytree(t.bench.programs.plugin_dir(t.topology.directory), folder)
+    os.remove(os.path.join(folder, f"{name}.so"))
+    return ["--plugin-dir", folder]
+
+
+@own_daemon(None, "mode auto, by flag or by file, takes nftables, and iptables where that is not installed, says why, and serves; "
+            "where nothing works it ends with 1 and names what it tried", sources=["manifests"], backends=["iptables"])
 def mode_auto(t):
-    path = write(t, "auto.conf", PROXY + "mode: auto\niptables: {minSyncPeriod: 100ms}\n")
-    for flags in (["--proxy-mode=auto"], ["--config", path]):
+    path = write(t, "auto.conf", PROXY + "mode: auto\niptables: {minSyncPeriod: 100ms}\nnftables: {minSyncPeriod: 100ms}\n")
+    lacking = without_plugin(t, "nftables")
+    for flags, taken in ((["--proxy-mode=auto"], "nftables"), ([*lacking, "--proxy-mode=auto"], "iptables"),
+                         (["--config", path], "nftables"), ([*lacking, "--config", path], "iptables")):
+        checked = t.bench.daemon.run(["--check", *usual(t), *flags,
+                                      *folders(t.bench.daemon, t.bench.programs, t.topology, flags)])
+        t.require(checked.returncode == 0 and f"{taken} works on this node" in checked.stdout,
+                  f"--check with {flags}: {checked.returncode}, {checked.stdout[-300:]}")
         begun = len(t.bench.daemon.log())
         restart(t, [*usual(t), *flags])
         said = t.bench.daemon.log()[begun:]
-        t.require("mode auto: " in said and "nftables" in said and "iptables works on this node" in said,
+        t.require("mode auto: " in said and "nftables" in said and f"{taken} works on this node" in said,
                   f"with {flags} it says {said[:800]}")
-        t.require(observed.metrics(t, "/proxyMode").body == "iptables", "/proxyMode is not iptables")
-    t.expect_soon(POD, t.service(BOTH).cluster(), kept(E1, E2))
+        t.require(observed.metrics(t, "/proxyMode").body == taken, f"/proxyMode is not {taken}")
+        t.expect_soon(POD, t.service(BOTH).cluster(), kept(E1, E2))
+    t.bench.daemon.stop()
     with without_tools(t, V4, V6):
-        ends(t, [*usual(t), "--proxy-mode=auto"], 1, "--proxy-mode: no backend works on this node", "nftables", "iptables")
+        ends(t, [*usual(t), *lacking, "--proxy-mode=auto"], 1, "--proxy-mode: no backend works on this node", "nftables", "iptables")
 
 
 @own_daemon(None, "with gate AllowServiceExternalIPs off, by flag or by file, external IPs are not served and the rest of "

@@ -130,7 +130,7 @@ def refused_write(t):
 
 
 @own_daemon(103, "service ports with a Local policy and endpoints elsewhere only are counted by policy", sources=["manifests"],
-            backends=["iptables", "ipvs"])
+            backends=["iptables", "ipvs", "nftables"])
 def no_local_endpoints(t):
     def counts():
         now = scrape(t)

@@ -5,7 +5,7 @@
 import time
 
 from lib.addresses import ALT_PORT, E1, E2, EXT_OTHER, NODE2, POD_PORT, V4
-from lib.cases import DROPPED, EXT, NODE, POD, REJECTED, UNTOUCHED, case, kept, untouched
+from lib.cases import DROPPED, EXT, IN_KERNEL, NODE, POD, REJECTED, UNTOUCHED, case, kept, untouched
 from lib.differences import EMPTY_BEHIND_RANGES, NODE_REJECTED
 from lib.objects import gone, not_ready, ready
 
@@ -23,7 +23,7 @@ def no_slice(t):
     expect_all_rejected(t, service)
 
 
-@case(13, "the node's own packets to an external address without endpoints are left alone", backends=["iptables", "ipvs"])
+@case(13, "the node's own packets to an external address without endpoints are left alone", backends=IN_KERNEL)
 def node_to_external_without_endpoints(t):
     service = t.service(type="LoadBalancer", external=True)
     t.settle()
@@ -85,8 +85,7 @@ def one_port_without_endpoints(t):
     t.expect(POD, service.cluster(443), REJECTED)
 
 
-@case(18, "source ranges without endpoints: nobody is served, in the range or not",
-      backends=["iptables", "ipvs", "userspace"])
+@case(18, "source ranges without endpoints: nobody is served, in the range or not")
 def source_ranges_without_endpoints(t):
     ranges = ["203.0.113.0/25"] if t.family == V4 else ["2001:db8:113::/64"]
     service = t.service(type="LoadBalancer", vip=True, source_ranges=ranges)

@@ -4,7 +4,7 @@
 
 import time
 
-from lib import foreign
+from lib import foreign, leftovers
 from lib.addresses import E1, E2, NODE2
 from lib.cases import EXT, IN_KERNEL, POD, UNTOUCHED, kept, masqueraded, own_daemon
 from lib.objects import ready
@@ -228,6 +228,7 @@ def foreign_rules(t):
     t.require(not changed, f"foreign rules changed by --cleanup: {changed}")
     left = [line for line in foreign.ruleset(t.topology).splitlines() if RULES_OF_OURS in line and
             "KUBE-FIREWALL" not in line]
+    left += [name for name in leftovers.tables(t.topology) if name.endswith(" kube-proxy")]
     t.require(not left, f"--cleanup left {len(left)} lines, first: {left[:1]}")
     t.expect(POD, service.cluster(), UNTOUCHED)
     t.bench.start_daemon()

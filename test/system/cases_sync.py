@@ -6,9 +6,10 @@ import contextlib
 import datetime
 import time
 
-from lib import bulk, chains, stray
+from lib import bulk, chains, leftovers, nftables, stray
 from lib.addresses import E1, E2, E3, POD_PORT, V4, V6
 from lib.cases import EXT, POD, REJECTED, case, kept, masqueraded, own_daemon
+from lib.differences import INVALID_PASSES
 from lib.objects import endpoint_slice, port, ready
 from lib.writes import WriteWatch
 
@@ -16,6 +17,7 @@ BOTH = [ready(E1), ready(E2)]
 SOURCES = ["manifests", "apiserver"]
 IPTABLES = ["iptables"]
 WRITING_IPTABLES = ["iptables", "ipvs", "userspace"]  # which use its programs too, for few rules
+EVERY_BACKEND = [*WRITING_IPTABLES, "nftables"]
 OURS = "KUBE-"
 SHARED = ("KUBE-SERVICES", "KUBE-NODEPORTS", "KUBE-EXTERNAL-SERVICES", "KUBE-PROXY-FIREWALL")
 LIBERAL = "net.netfilter.nf_conntrack_tcp_be_liberal"
@@ -43,10 +45,14 @@ def restore_inputs(t):
 
 
 def served_by(service, *hosts):
-    """A condition on the kernel: these endpoints have a chain, and no others."""
+    """A condition on the kernel: these endpoints have a chain, or a place in the list, and no others."""
+    def in_the_map(t):
+        found = nftables.lists(nftables.read(t), nftables.frontend(service.cluster()))[0]
+        return found == sorted(f"{host.ip(t.family)} . {POD_PORT}" for host in hosts)
+
     wanted = {chains.of_endpoint(service, host) for host in hosts}
     possible = {chains.of_endpoint(service, host) for host in (E1, E2, E3)}
-    return lambda t: {chain for chain in possible if any(line.startswith(f":{chain} ") for line in t.saved("nat"))} == wanted
+    return lambda t: in_the_map(t) if t.nftables else {chain for chain in possible if any(line.startswith(f":{chain} ") for line in t.saved("nat"))} == wanted
 
 
 def wait_served_by(t, service, *hosts):
@@ -61,20 +67,27 @@ def only_about(lines, names):
 
 
 @case(82, "from A to B and back to A between two syncs: nothing is written", config="slow-sync", protocols=["tcp"],
-      sources=["apiserver"], backends=IPTABLES, exclusive=True)
+      sources=["apiserver"], backends=["iptables", "nftables"], exclusive=True)
 def there_and_back(t):
+    # With them chains that Services share are there before and after.
+    for endpoints in ([ready(E1)], BOTH):
+        t.service(endpoints)
     service = t.service([ready(E1)])
     wait_served_by(t, service, E1)
     with WriteWatch(t.topology) as writes:
+        def lines():
+            # In the other family chains may go that nobody uses any more.
+            return [line for line in writes.lines() if not t.nftables or f" {nftables.IPX[t.family]} " in line]
+
         # The pause until the next sync begins with the end of this one.
         service.set_endpoints(BOTH)
         wait_served_by(t, service, E1, E2)
-        written = len(writes.lines())
+        written = len(lines())
         service.set_endpoints([ready(E1)])
         time.sleep(0.2)  # long enough for a daemon that does not wait to begin
         service.set_endpoints(BOTH)
         time.sleep(4)
-        more = writes.lines()[written:]
+        more = lines()[written:]
         t.require(written and not more, f"{len(more)} writes after A to B to A, first: {more[:1]}")
 
 
@@ -99,7 +112,7 @@ def trigger_times(t):
 
 
 @own_daemon(94, "nothing is written before Services and EndpointSlices have both been listed",
-            backends=WRITING_IPTABLES, legacy=True)
+            backends=EVERY_BACKEND, legacy=True)
 def waits_for_both(t):
     service = t.service([ready(E1)])
     t.settle()
@@ -112,6 +125,7 @@ def waits_for_both(t):
         t.wait_until(lambda: all(asked(t)[kind] > before[kind] for kind in before), "both kinds were asked for")
         writes.expect_none(t, "with Services listed and EndpointSlices not")
     ours = [line for line in t.saved() if OURS in line and "KUBE-FIREWALL" not in line]
+    ours += [name for name in leftovers.tables(t.topology) if name.endswith(" kube-proxy")]
     t.require(not ours, f"there are rules of ours: {ours[:2]}")
     t.bench.source.clear_faults()
     t.expect_soon(POD, service.cluster(), kept(E1), seconds=15)
@@ -131,13 +145,18 @@ def asked(t):
 
 
 @own_daemon(94, "with an empty cluster the rules that need no Service are written, in one full sync", sources=SOURCES,
-            backends=WRITING_IPTABLES)
+            backends=EVERY_BACKEND)
 def empty_cluster(t):
     start_afresh(t)
     t.bench.barrier.delete()
     t.bench.start_daemon()
     fixed = (":KUBE-PORTALS-HOST ", ":KUBE-NODEPORT-CONTAINER ", "-A PREROUTING ", "-A OUTPUT ") if t.relayed else \
             (":KUBE-SERVICES ", ":KUBE-POSTROUTING ", "-A POSTROUTING ", "-A KUBE-POSTROUTING ")
+    if t.nftables:
+        t.wait_until(lambda: (table := nftables.read(t)) and {"services", "masquerading", "nat-output"} <= set(table.chains),
+                     "the chains that need no Service")
+        t.require(not nftables.read(t).elements("service-ips"), "there are elements of Services")
+        fixed = ()
     for wanted in fixed:
         t.wait_until(lambda wanted=wanted: any(line.startswith(wanted) for line in t.saved()), f"a line {wanted}")
     t.require(not any("KUBE-SVC" in line or "--dport" in line for line in t.saved()), "there are rules of Services")
@@ -303,9 +322,10 @@ def filter_flushed(t):
 
 
 @own_daemon(101, "packets called invalid are dropped, unless conntrack was liberal at the start; later makes no difference",
-            sources=["manifests"], backends=IPTABLES, legacy=True)
+            sources=["manifests"], backends=["iptables", "nftables"], legacy=True)
 def liberal_conntrack(t):
     def check(dropped, occasion):
+        dropped = t.differs(INVALID_PASSES, dropped, False)
         service = t.service([ready(E1)])
         t.settle()
         t.expect(POD, service.cluster(), kept(E1))

@@ -19,7 +19,7 @@ Behaviour is compared with kube-proxy 1.36, case by case. **Packets** are the sy
 daemon, real kernel, who answered and from which address. **Unit** are tests of the code, without a kernel.
 Per backend: how many runs of the case passed (family, protocol and source each count), or what was wrong. What a
 backend has no part in, and what is to be seen otherwise with it, is told below the tables, with reasons; where runs
-assert such a difference of mode ipvs, their number is marked with ≠.
+assert such a difference of mode ipvs or nftables, their number is marked with ≠.
 `not covered` is said where no test of either sort names the case.
 
 This file is made by `test/system/conformance.py` from results of `test/system/run.py`; do not edit it.

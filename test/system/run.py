@@ -33,10 +33,12 @@ def options():
     parser.add_argument("--iptables", default="nft", choices=node_tools.VARIANTS,
                         help="variant of iptables on the node (default %(default)s)")
     parser.add_argument("--short", action="store_true",
-                        help="every case, but sources other than its first one with half of the families and "
-                             "protocols; with --iptables legacy or another backend only the cases that are marked "
-                             "for it or about it, from one source; with ipvs, which an emulated machine runs, each "
+                        help="every case from one source: iptables from its first, nftables from its last; those that "
+                             "have their own daemons, with iptables, from another source too, with half of the families "
+                             "and protocols; with --churn or userspace half of the families and protocols; with --iptables "
+                             "legacy only the cases that are marked for it; with ipvs, which an emulated machine runs, each "
                              "marked case with one family and protocol")
+    parser.add_argument("--once", action="store_true", help="each case with one family and protocol")
     parser.add_argument("--family", choices=a.FAMILIES)
     parser.add_argument("--protocol", choices=("tcp", "udp", "sctp"))
     parser.add_argument("--source", choices=cases.SOURCES)
@@ -89,13 +91,20 @@ def _matches(one, text):
 def parameters(one, wanted, source_name):
     """Every (family, protocol) the case is to run with from that source."""
     every = [(family, protocol) for family in one.families for protocol in one.protocols]
-    if sparing(wanted):
+    if sparing(wanted) or wanted.once:
         every = [every[zlib.crc32(one.test.encode()) % len(every)]]  # another one for each case, and always the same
-    if wanted.short and source_name != one.sources[0]:
-        # Sources differ in how objects arrive; what is made of them is the same in each family and protocol.
+    if wanted.short and halved(one, wanted, source_name):
         every = [pair for pair in every if (one.families.index(pair[0]) + one.protocols.index(pair[1])) % 2 == 0]
     return [(family, protocol) for family, protocol in every
             if wanted.family in (None, family) and wanted.protocol in (None, protocol)]
+
+
+def halved(one, wanted, source_name):
+    """Whether each family and each protocol, but not each pair of them, is enough: what is peculiar to a pair another run shows.
+    Sources differ in how objects arrive; what is made of them is the same in each family and protocol."""
+    if wanted.churn or wanted.backend == "userspace":
+        return len(one.backends) > 1
+    return wanted.backend != "nftables" and source_name != one.sources[0]
 
 
 def run_group(topology, where, wanted, results, source_name, config, group):
@@ -145,8 +154,12 @@ def guarded(results, what, work):
 
 
 def sources_of(one, wanted):
-    fewer = wanted.short and (wanted.iptables == "legacy" or wanted.backend != cases.BACKENDS[0])
-    usual = one.sources[:1] if fewer else one.sources
+    usual = one.sources
+    if wanted.short and wanted.backend == "nftables":
+        usual = one.sources[-1:]
+    elif wanted.short and (wanted.iptables == "legacy" or wanted.backend != cases.BACKENDS[0] or
+                           (one.config is not None and "nftables" in one.backends)):
+        usual = one.sources[:1]
     return [name for name in usual if wanted.source in (None, name)]
 
 

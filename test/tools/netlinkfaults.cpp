@@ -4,18 +4,22 @@
 // netlinkfaults: loaded before a program (LD_PRELOAD), makes chosen exchanges with the kernel by netlink go wrong. What
 // goes wrong stands in the file $SLUICE_NETLINK_FAULTS, which may be replaced (rename) at any time, one fault a line:
 //   SUBSYSTEM FAULT SKIP TIMES
-// SUBSYSTEM: generic, route or ipset. SKIP of those the fault fits are left alone, then TIMES are hit. FAULT:
+// SUBSYSTEM: generic, route, ipset, nftables, or notices: what a socket of nftables is told unasked. SKIP of those the
+// fault fits are left alone, then TIMES are hit. FAULT:
 //   send:ERRNO      a datagram that asks for changes is not sent, the call fails
-//   lost:ERRNO      the kernel's answers to changes are thrown away, the call fails (ENOBUFS: what a full receive buffer
+//   lost:ERRNO      the kernel's answers to changes are thrown away, the call fails (ENOBUFS: what a full receive
+//   buffer
 //                   does)
 //   receive:ERRNO   the call fails; the next one has what the kernel sent (EINTR)
 //   answer:ERRNO    an acknowledgement becomes a refusal
+//   whole:ERRNO     it becomes one of the transaction as a whole, of nftables
 //   cut             a datagram of a dump ends in the middle of a message
 //   interrupted     a datagram of a dump says that something was changed meanwhile
-// Each that is hit is told in $SLUICE_NETLINK_FAULTS.hits, a line with the first two words. Notifications are left
-// alone.
+// Each that is hit is told in $SLUICE_NETLINK_FAULTS.hits, a line with the first two words. Other notifications are
+// left alone.
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <linux/netfilter/nfnetlink.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <sys/socket.h>
@@ -23,6 +27,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
@@ -34,9 +39,8 @@
 namespace {
 
 constexpr std::size_t kMost = 16;
-constexpr int kIpset = 6;  // NFNL_SUBSYS_IPSET
 
-enum class Kind { kSend, kLost, kReceive, kAnswer, kCut, kInterrupted };
+enum class Kind { kSend, kLost, kReceive, kAnswer, kWhole, kCut, kInterrupted };
 
 struct Fault {
   char subsystem[16];
@@ -54,6 +58,7 @@ struct Faults {
   std::size_t count = 0;
 };
 constinit Faults faults;
+constinit std::atomic<std::uint32_t> last_begin{0};  // number of the message a transaction began with
 
 // NOLINTNEXTLINE(cert-err58-cpp): read before threads begin.
 const char* const path = std::getenv("SLUICE_NETLINK_FAULTS");
@@ -67,13 +72,15 @@ bool parse(const char* word, Fault& fault) {
   constexpr struct {
     const char* name;
     Kind kind;
-  } kKinds[] = {{"send:", Kind::kSend},     {"lost:", Kind::kLost}, {"receive:", Kind::kReceive},
-                {"answer:", Kind::kAnswer}, {"cut", Kind::kCut},    {"interrupted", Kind::kInterrupted}};
+  } kKinds[] = {
+      {"send:", Kind::kSend},   {"lost:", Kind::kLost}, {"receive:", Kind::kReceive},       {"answer:", Kind::kAnswer},
+      {"whole:", Kind::kWhole}, {"cut", Kind::kCut},    {"interrupted", Kind::kInterrupted}};
   constexpr struct {
     const char* name;
     int number;
-  } kErrors[] = {{"ENOBUFS", ENOBUFS}, {"EINTR", EINTR},   {"EEXIST", EEXIST}, {"ENOENT", ENOENT},
-                 {"ESRCH", ESRCH},     {"ENOMEM", ENOMEM}, {"EBUSY", EBUSY},   {"EADDRNOTAVAIL", EADDRNOTAVAIL}};
+  } kErrors[] = {{"ENOBUFS", ENOBUFS}, {"EINTR", EINTR},      {"EEXIST", EEXIST}, {"ENOENT", ENOENT},
+                 {"ESRCH", ESRCH},     {"ENOMEM", ENOMEM},    {"EBUSY", EBUSY},   {"EADDRNOTAVAIL", EADDRNOTAVAIL},
+                 {"ENFILE", ENFILE},   {"ERESTART", ERESTART}};
   for (const auto& known : kKinds) {
     const std::size_t length = std::strlen(known.name);
     if (std::strncmp(word, known.name, length) != 0) continue;
@@ -170,8 +177,18 @@ nlmsghdr* first_of(void* data, ssize_t size) {
   return header != nullptr && size >= static_cast<ssize_t>(sizeof(nlmsghdr)) ? header : nullptr;
 }
 
-// What a message is about: of NETLINK_NETFILTER only sets concern us. Null: let it pass.
-const char* subsystem_of(int protocol, const nlmsghdr* header) {
+// Whether the socket hears what concerns everybody.
+bool is_listener(int fd) {
+  const int before = errno;
+  std::uint32_t groups[4]{};
+  socklen_t size = sizeof(groups);
+  const bool asked = ::getsockopt(fd, SOL_NETLINK, NETLINK_LIST_MEMBERSHIPS, groups, &size) == 0;
+  errno = before;
+  return asked && std::any_of(groups, groups + 4, [](std::uint32_t word) { return word != 0; });
+}
+
+// What a message is about: of NETLINK_NETFILTER only sets and tables concern us. Null: let it pass.
+const char* subsystem_of(int fd, int protocol, const nlmsghdr* header) {
   if (header == nullptr) return nullptr;
   if (protocol == NETLINK_GENERIC) return "generic";
   if (protocol == NETLINK_ROUTE) return header->nlmsg_seq == 0 ? nullptr : "route";
@@ -180,7 +197,17 @@ const char* subsystem_of(int protocol, const nlmsghdr* header) {
   if (header->nlmsg_type == NLMSG_ERROR && header->nlmsg_len >= NLMSG_LENGTH(sizeof(nlmsgerr))) {
     about = &static_cast<const nlmsgerr*>(NLMSG_DATA(header))->msg;
   }
-  return about->nlmsg_type >> 8 == kIpset ? "ipset" : nullptr;
+  switch (about->nlmsg_type >> 8) {
+    case NFNL_SUBSYS_IPSET:
+      return "ipset";
+    case NFNL_SUBSYS_NFTABLES:
+      return is_listener(fd) ? "notices" : "nftables";
+    // Begin and end of a transaction.
+    case 0:
+      return about->nlmsg_type >= NLMSG_MIN_TYPE ? "nftables" : nullptr;
+    default:
+      return nullptr;
+  }
 }
 
 bool of_dump(const nlmsghdr* header) {
@@ -190,11 +217,19 @@ bool of_dump(const nlmsghdr* header) {
 // Whoever only looks asks for a dump, or for one thing by a type of its own.
 bool asks_for_changes(int protocol, const nlmsghdr& header) {
   if ((header.nlmsg_flags & NLM_F_DUMP) == NLM_F_DUMP) return false;
+  if (protocol == NETLINK_NETFILTER && header.nlmsg_type >> 8 != NFNL_SUBSYS_IPSET) {
+    return header.nlmsg_type == NFNL_MSG_BATCH_BEGIN;
+  }
   return protocol != NETLINK_ROUTE || header.nlmsg_type % 4 != RTM_GETLINK % 4;
 }
 
 bool acknowledges(const nlmsghdr* header) {
   return header != nullptr && header->nlmsg_type == NLMSG_ERROR && (header->nlmsg_flags & NLM_F_MULTI) == 0;
+}
+
+// What only asks nf_tables is every third type (NFT_MSG_GETTABLE, NFT_MSG_GETCHAIN … NFT_MSG_GETGEN).
+bool answers_a_question(const nlmsgerr& answer) {
+  return answer.msg.nlmsg_type >> 8 == NFNL_SUBSYS_NFTABLES && (answer.msg.nlmsg_type & 0xff) % 3 == 1;
 }
 
 // Changes what has been received; returns its new size.
@@ -211,7 +246,12 @@ ssize_t spoil(const char* subsystem, void* data, ssize_t size) {
   for (; NLMSG_OK(header, left); header = NLMSG_NEXT(header, left)) {
     if (header->nlmsg_type != NLMSG_ERROR || header->nlmsg_len < NLMSG_LENGTH(sizeof(nlmsgerr))) continue;
     auto* const answer = static_cast<nlmsgerr*>(NLMSG_DATA(header));
-    if (answer->error == 0 && due(subsystem, Kind::kAnswer, error)) answer->error = -error;
+    if (answer->error != 0 || answers_a_question(*answer)) continue;
+    if (due(subsystem, Kind::kAnswer, error)) answer->error = -error;
+    if (std::strcmp(subsystem, "nftables") == 0 && due(subsystem, Kind::kWhole, error)) {
+      answer->error = -error;
+      header->nlmsg_seq = answer->msg.nlmsg_seq = last_begin;
+    }
   }
   return size;
 }
@@ -222,7 +262,7 @@ ssize_t received(int fd, std::size_t room, int flags, Take take) {
   const int protocol = path == nullptr || (flags & MSG_PEEK) != 0 ? -1 : protocol_of(fd);
   if (protocol < 0) return take(flags).second;
   auto [data, seen] = take(flags | MSG_PEEK);
-  const char* const subsystem = seen > 0 ? subsystem_of(protocol, first_of(data, seen)) : nullptr;
+  const char* const subsystem = seen > 0 ? subsystem_of(fd, protocol, first_of(data, seen)) : nullptr;
   if (subsystem == nullptr) return take(flags).second;
   int error = 0;
   if (due(subsystem, Kind::kReceive, error)) {
@@ -244,8 +284,9 @@ bool refuses_to_send(int fd, const void* data, std::size_t size) {
   nlmsghdr header{};
   if (size < sizeof(header)) return false;
   std::memcpy(&header, data, sizeof(header));
+  if (protocol == NETLINK_NETFILTER && header.nlmsg_type == NFNL_MSG_BATCH_BEGIN) last_begin = header.nlmsg_seq;
   header.nlmsg_seq = 1;
-  const char* const subsystem = subsystem_of(protocol, &header);
+  const char* const subsystem = subsystem_of(fd, protocol, &header);
   int error = 0;
   if (subsystem == nullptr || !asks_for_changes(protocol, header) || !due(subsystem, Kind::kSend, error)) return false;
   errno = error;

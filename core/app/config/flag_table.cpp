@@ -37,7 +37,7 @@ constexpr std::array kFlags = std::to_array<FlagSpec>({
     {"kubeconfig", text, source, false, "FILE", "", "Credentials and address of the API server."},
     {"master", text, source, true, "URL", "", "Address of the API server; overrides the one in the kubeconfig."},
     {"manifests", text, source, true, "DIR|FILE", "",
-     "Read Services, EndpointSlices and Nodes from disk instead of an API server."},
+     "Read Services, EndpointSlices, Nodes and ServiceCIDRs from disk instead of an API server."},
     {"replay", text, source, true, "FILE", "",
      "Tell again what a recording holds, instead of asking an API server; the node is the one it was made on, unless "
      "--hostname-override says otherwise."},

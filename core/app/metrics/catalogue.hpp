@@ -25,6 +25,7 @@ struct MetricDefinition {
   std::string_view help;
   MetricOrigin origin = MetricOrigin::daemon;
   Buckets buckets = Buckets::none;
+  bool per_service = false;  // a series for each Service: there may be tens of thousands
 };
 
 // All of them, sorted by name.

@@ -106,12 +106,15 @@ std::string PluginMetrics::try_record(std::string_view plugin, abi::MetricKind k
 
   // The limit is checked before anything is made, so that what is dropped leaves nothing.
   if (!known || !metric->second.series.contains(*parsed)) {
-    const auto count = series_of_.find(plugin);
-    if (count != series_of_.end() && count->second >= kMaxSeries) {
-      return "the plugin has " + std::to_string(kMaxSeries) + " series already";
+    const bool per_service = known ? metric->second.per_service : definition != nullptr && definition->per_service;
+    const std::size_t most = per_service ? kMaxServiceSeries : kMaxSeries;
+    auto& series_of = per_service ? service_series_of_ : series_of_;
+    const auto count = series_of.find(plugin);
+    if (count != series_of.end() && count->second >= most) {
+      return "the plugin has " + std::to_string(most) + " series already";
     }
-    if (count == series_of_.end())
-      series_of_.emplace(plugin, 1);
+    if (count == series_of.end())
+      series_of.emplace(plugin, 1);
     else
       ++count->second;
   }
@@ -120,6 +123,7 @@ std::string PluginMetrics::try_record(std::string_view plugin, abi::MetricKind k
     made.type = *type;
     made.help =
         definition != nullptr ? std::string(definition->help) : "Reported by plugin " + std::string(plugin) + ".";
+    made.per_service = definition != nullptr && definition->per_service;
     if (*type == prometheus::MetricType::Histogram) {
       made.buckets = definition != nullptr ? definition->buckets : Buckets::sync;
     }

@@ -28,6 +28,8 @@ class PluginMetrics final : public plugin::MetricSink, public prometheus::Collec
  public:
   // Series of one plugin in both families together. Ours have some fifty at most.
   static constexpr std::size_t kMaxSeries = 1000;
+  // Beside them, of those that the catalogue has for each Service.
+  static constexpr std::size_t kMaxServiceSeries = 250000;
 
   void record(std::string_view plugin, abi::MetricKind kind, std::string_view name, std::string_view labels,
               double value) override;
@@ -44,6 +46,7 @@ class PluginMetrics final : public plugin::MetricSink, public prometheus::Collec
     prometheus::MetricType type = prometheus::MetricType::Untyped;
     std::string help;
     Buckets buckets = Buckets::none;
+    bool per_service = false;
     std::map<Labels, Series> series;
   };
 
@@ -53,6 +56,7 @@ class PluginMetrics final : public plugin::MetricSink, public prometheus::Collec
   mutable std::mutex mutex_;
   std::map<std::string, Metric, std::less<>> metrics_;         // under mutex_
   std::map<std::string, std::size_t, std::less<>> series_of_;  // under mutex_, by plugin
+  std::map<std::string, std::size_t, std::less<>> service_series_of_;  // under mutex_, by plugin
   std::map<std::string, std::uint64_t, std::less<>> dropped_;  // under mutex_, by plugin
   std::set<std::pair<std::string, std::string>> told_;         // under mutex_, plugin and reason
 };

@@ -23,7 +23,7 @@ void read_name(const JsonField& metadata, model::ResourceKind kind, bool apply_s
   if (!is_dns_subdomain(name_text)) {
     name.fail(name_text.empty() ? "is missing" : in_quotes(name_text) + " is not the name of an object");
   }
-  if (kind == model::ResourceKind::node) {
+  if (model::cluster_wide(kind)) {
     space_text = {};
   } else {
     if (space_text.empty() && apply_server_defaults) space_text = "default";
@@ -63,6 +63,9 @@ Decoded decode_object(model::ResourceKind kind, std::string_view kind_name, cons
       case model::ResourceKind::node:
         result = decode_node(root, metadata, context);
         break;
+      case model::ResourceKind::service_cidr:
+        result = decode_service_cidr(root, context);
+        break;
     }
     std::visit([&](auto& value) { out.result = std::move(value); }, result);
   }
@@ -75,10 +78,10 @@ Decoded identified(const SalvagedHead& head, model::ResourceKind kind, std::stri
                    std::string problem) {
   Decoded out;
   out.result = Failed{"", std::move(problem)};
-  const bool is_node = kind == model::ResourceKind::node;
+  const bool is_cluster_wide = model::cluster_wide(kind);
   const bool is_ours = head.kind.empty() || head.kind == kind_name;
-  if (!is_ours || !is_dns_subdomain(head.name) || !(is_node || is_dns_label(head.name_space))) return out;
-  out.name.name_space = base::Symbol(is_node ? std::string_view() : head.name_space);
+  if (!is_ours || !is_dns_subdomain(head.name) || !(is_cluster_wide || is_dns_label(head.name_space))) return out;
+  out.name.name_space = base::Symbol(is_cluster_wide ? std::string_view() : head.name_space);
   out.name.name = head.name;
   out.resource_version = head.resource_version;
   return out;

@@ -26,6 +26,7 @@ KindResult decode_service(const JsonField& root, const JsonField& metadata, cons
 KindResult decode_endpoint_slice(const JsonField& root, const JsonField& metadata, const DecodeContext& context);
 KindResult decode_endpoints(const JsonField& root, const JsonField& metadata, const DecodeContext& context);
 KindResult decode_node(const JsonField& root, const JsonField& metadata, const DecodeContext& context);
+KindResult decode_service_cidr(const JsonField& root, const DecodeContext& context);
 // Absent when the port cannot be used; why, where that is worth saying, is a note.
 std::optional<model::SlicePort> decode_slice_port(const JsonField& entry, const DecodeContext& context,
                                                   bool name_is_optional);

@@ -18,23 +18,37 @@ constexpr std::string_view kSpace = " \t\r\n";
 // A whole List counts as one object here.
 constexpr std::size_t kMaxDocumentBytes = 1u << 30;
 
+// ServiceCIDRs were the same before they were v1.
+bool is_version_of(model::ResourceKind kind, std::string_view api_version) {
+  return api_version == model::resource_api_version(kind) ||
+         (kind == model::ResourceKind::service_cidr && api_version == "networking.k8s.io/v1beta1");
+}
+
 std::optional<model::ResourceKind> proxy_kind(std::string_view api_version, std::string_view kind) {
   for (const auto candidate : model::kResourceKinds) {
-    const std::string_view group = candidate == model::ResourceKind::endpoint_slice ? "discovery.k8s.io/v1" : "v1";
-    if (kind == model::resource_kind_name(candidate) && api_version == group) return candidate;
+    if (kind == model::resource_kind_name(candidate) && is_version_of(candidate, api_version)) return candidate;
   }
   return std::nullopt;
+}
+
+// What an object of a List is that does not repeat it.
+std::string_view version_in_list(std::string_view kind) {
+  for (const auto candidate : model::kResourceKinds) {
+    if (kind == model::resource_kind_name(candidate)) return model::resource_api_version(candidate);
+  }
+  return "v1";
 }
 
 // The API version of a kind we use that the document gives wrongly, for a useful answer.
 std::string wrong_version(std::string_view api_version, std::string_view kind) {
   for (const auto candidate : model::kResourceKinds) {
     if (kind != model::resource_kind_name(candidate)) continue;
-    const std::string right = candidate == model::ResourceKind::endpoint_slice ? "discovery.k8s.io/v1" : "v1";
-    if (api_version == right) return {};
+    const std::string right(model::resource_api_version(candidate));
+    if (is_version_of(candidate, api_version)) return {};
     if (api_version.empty()) return "is missing; write apiVersion: " + right;
     // Another group's kind of the same name (Knative has a Service too) is not ours.
-    if (api_version.starts_with("discovery.k8s.io/")) {
+    const std::string group = right.substr(0, right.find('/') + 1);
+    if (!group.empty() && api_version.starts_with(group)) {
       return "\"" + std::string(api_version) + "\" is not supported; write " + right;
     }
   }
@@ -127,7 +141,7 @@ class FileReader {
       // The elements of a ServiceList and its like do not repeat what they are.
       if (head->kind.empty() && !item_kind.empty()) {
         head->kind = item_kind;
-        head->api_version = item_kind == "EndpointSlice" ? "discovery.k8s.io/v1" : "v1";
+        head->api_version = version_in_list(item_kind);
       }
       read_single(item, *head);
       return base::Status();

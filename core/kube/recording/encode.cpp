@@ -35,7 +35,7 @@ const char* type_text(model::ServiceType type) {
 
 Json head(model::ResourceKind kind, const model::ObjectName& name) {
   Json out;
-  out["apiVersion"] = kind == model::ResourceKind::endpoint_slice ? "discovery.k8s.io/v1" : "v1";
+  out["apiVersion"] = std::string(model::resource_api_version(kind));
   out["kind"] = std::string(model::resource_kind_name(kind));
   Json& metadata = out["metadata"];
   metadata["name"] = name.name;
@@ -172,6 +172,14 @@ Json to_json(const model::Node& node) {
   Json& addresses = out["status"]["addresses"] = Json::array();
   add_addresses(addresses, "InternalIP", node.internal_ips);
   add_addresses(addresses, "ExternalIP", node.external_ips);
+  return out;
+}
+
+// ---- ServiceCIDR ----
+
+Json to_json(const model::ServiceCidr& service_cidr) {
+  Json out = head(model::ResourceKind::service_cidr, {base::Symbol(), service_cidr.name});
+  out["spec"]["cidrs"] = texts(service_cidr.cidrs);
   return out;
 }
 

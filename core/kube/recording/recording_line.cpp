@@ -70,7 +70,7 @@ void read_kind(const JsonField& kind, model::ResourceKind& out) {
     out = known;
     return;
   }
-  kind.fail(kind.present() ? in_quotes(kind.text()) + " is no kind of a recording (Service, EndpointSlice, Node)"
+  kind.fail(kind.present() ? in_quotes(kind.text()) + " is no kind of a recording (Service, EndpointSlice, Node, ServiceCIDR)"
                            : "is missing");
 }
 

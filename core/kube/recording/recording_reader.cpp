@@ -41,7 +41,7 @@ class Lists {
   std::string missing() const {
     std::string out;
     for (const auto kind : model::kResourceKinds) {
-      if (states_[static_cast<std::size_t>(kind)].listed) continue;
+      if (states_[static_cast<std::size_t>(kind)].listed || model::optional_kind(kind)) continue;
       out += (out.empty() ? "" : ", ") + std::string(model::resource_kind_name(kind));
     }
     return out;

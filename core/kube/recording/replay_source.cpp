@@ -33,7 +33,7 @@ ReplaySource::ReplaySource(std::string path, ReplayOptions options, model::Event
       clock_(clock),
       wall_clock_(std::move(wall_clock)),
       problems_{problems_of(model::kResourceKinds[0]), problems_of(model::kResourceKinds[1]),
-                problems_of(model::kResourceKinds[2])} {}
+                problems_of(model::kResourceKinds[2]), problems_of(model::kResourceKinds[3])} {}
 
 ReplaySource::~ReplaySource() { stop(); }
 

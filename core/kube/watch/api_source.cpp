@@ -19,17 +19,19 @@ std::function<double()> random_numbers() {
 }  // namespace
 
 bool ApiSourceStatus::connected() const {
-  return std::all_of(resources.begin(), resources.end(), [](const auto& resource) { return resource.connected; });
+  return std::all_of(resources.begin(), resources.end(), [](const auto& resource) { return resource.connected || resource.absent; });
 }
 
 bool ApiSourceStatus::listed() const {
-  return std::all_of(resources.begin(), resources.end(), [](const auto& resource) { return resource.listed; });
+  return std::all_of(resources.begin(), resources.end(), [](const auto& resource) { return resource.listed || resource.absent; });
 }
 
 ApiSource::ApiSource(std::unique_ptr<Transport> transport, const ApiSourceOptions& options, model::EventSink& sink,
                      const base::Clock& clock)
     : transport_(std::move(transport)), streaming_(options.streaming_lists, clock) {
-  for (auto& resource : {services_resource(), endpoint_slices_resource(), node_resource(options.node_name)}) {
+  std::vector<Resource> wanted{services_resource(), endpoint_slices_resource(), node_resource(options.node_name)};
+  if (options.service_cidrs) wanted.push_back(service_cidrs_resource());
+  for (const auto& resource : wanted) {
     reflectors_.push_back(std::make_unique<Reflector>(
         resource, ReflectorContext{*transport_, sink, clock, random_numbers(), failures_, streaming_}));
   }
@@ -66,7 +68,7 @@ void ApiSource::run(Reflector& reflector) {
 
 ApiSourceStatus ApiSource::status() const {
   ApiSourceStatus out;
-  for (std::size_t i = 0; i < out.resources.size(); ++i) out.resources[i] = reflectors_[i]->status();
+  for (const auto& reflector : reflectors_) out.resources.push_back(reflector->status());
   return out;
 }
 

@@ -1,11 +1,10 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The API server as a source: a reflector each for Services, EndpointSlices and this
-// node's Node, each in a thread of its own.
+// The API server as a source: a reflector each for Services, EndpointSlices, this node's
+// Node and, where wanted, ServiceCIDRs, each in a thread of its own.
 #pragma once
 
-#include <array>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -23,16 +22,18 @@
 namespace sluice::kube {
 
 struct ApiSourceStatus {
-  std::array<ReflectorStatus, model::kResourceKinds.size()> resources;  // in the order of kResourceKinds
+  std::vector<ReflectorStatus> resources;  // in the order of kResourceKinds
 
-  bool connected() const;  // every watch is running
-  bool listed() const;     // everything was listed once
+  bool connected() const;  // every watch is running, but of what the server does not have
+  bool listed() const;     // everything was listed once, likewise
 };
 
 struct ApiSourceOptions {
   std::string node_name;
   // Ask for lists as the beginning of a watch, where the server can.
   bool streaming_lists = true;
+  // Whether anybody has a use for ServiceCIDRs: they are a watch more for the server.
+  bool service_cidrs = false;
 };
 
 class ApiSource {

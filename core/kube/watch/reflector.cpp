@@ -109,6 +109,7 @@ ReflectorStatus Reflector::status() const {
   out.object_kind = counters_.endpoints ? endpoints_resource().object_kind : object_kind_;
   out.listed = counters_.listed;
   out.connected = counters_.connected;
+  out.absent = counters_.absent;
   out.lists = counters_.lists;
   out.streamed = counters_.streamed;
   out.watches = counters_.watches;

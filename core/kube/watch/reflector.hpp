@@ -4,7 +4,8 @@
 // Follows one kind of object (BEH 1.5). Where the server can, one WATCH that begins with
 // everything there is; else LIST, then WATCH from there. Resumed after each end, and
 // started over when the server has forgotten where we were. EndpointSlices become core/v1
-// Endpoints while the server says that it has no such group.
+// Endpoints while the server says that it has no such group; what can be done without is
+// done without while the server does not have it or does not show it, and asked for slowly.
 //
 // A state machine: step() does one request and says how long to wait before the next.
 // Who calls it, and the waiting, is ApiSource's. One thread, but for status().
@@ -35,6 +36,7 @@ struct ReflectorStatus {
   std::string object_kind;     // "EndpointSlice", or what is read in its place
   bool listed = false;         // at least once
   bool connected = false;      // a watch is running
+  bool absent = false;         // the server does not have it, and it can be done without
   std::uint64_t lists = 0;     // completed ones, however they came
   std::uint64_t streamed = 0;  // of them, those that came as a stream
   std::uint64_t watches = 0;   // accepted ones
@@ -74,6 +76,8 @@ class Reflector {
   void begin_anew(std::string version);
   Delay discover();
   bool use(Resource resource);
+  std::optional<Delay> do_without(const ApiStatus& refusal);
+  void tell_that_there_are_none();
 
   // reflector_watch.cpp
   Delay watch();
@@ -125,12 +129,16 @@ class Reflector {
   bool no_initial_end_ = false;                // it never becomes a watch
   std::uint64_t watch_events_ = 0;             // of the running watch
   std::optional<ApiStatus> watch_error_;
-  std::string skipped_;  // what was last said to be skipped
+  std::string skipped_;     // what was last said to be skipped
+  int unknown_paths_ = 0;   // of an optional resource, in a row
+  std::string without_;     // why it was said to be done without
+  bool none_told_ = false;  // the sink was told an empty list in its place
 
   struct Counters {
     std::atomic<bool> endpoints{false};
     std::atomic<bool> listed{false};
     std::atomic<bool> connected{false};
+    std::atomic<bool> absent{false};
     std::atomic<std::uint64_t> lists{0};
     std::atomic<std::uint64_t> streamed{0};
     std::atomic<std::uint64_t> watches{0};

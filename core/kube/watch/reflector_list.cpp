@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The reflector's LIST, and which resource it is.
+// The reflector's LIST, which resource it is, and doing without it.
 
 #include <cerrno>
 #include <utility>
@@ -18,6 +18,9 @@ using std::chrono::milliseconds;
 constexpr milliseconds kNow{0};
 // After so many damaged lists in a row, what is damaged is left out.
 constexpr int kMaxDamagedLists = 3;
+// How often a server is asked for what it does not have or does not show; between this and
+// a minute more.
+constexpr std::chrono::minutes kSeldom{5};
 
 }  // namespace
 
@@ -65,6 +68,9 @@ void Reflector::list_done(const std::string& version) {
   cut_streams_ = 0;
   told_to_wait_ = 0;
   watch_version_ = version;
+  unknown_paths_ = 0;
+  none_told_ = false;
+  counters_.absent = false;
   phase_ = Phase::watch;
   relay_.end_list();
   ++counters_.lists;
@@ -84,6 +90,7 @@ milliseconds Reflector::list_refused(const ApiStatus& refusal) {
   if (drop_field_selector(refusal)) return kNow;
   continue_token_.clear();
   if (ask_discovery(refusal)) return kNow;
+  if (const auto delay = do_without(refusal)) return *delay;
   report_refusal("list ", refusal);
   return wait_for(refusal);
 }
@@ -139,6 +146,47 @@ bool Reflector::use(Resource resource) {
   relay_ = ObjectRelay(resource_, context_.sink);
   list_version_ = "0";
   return true;
+}
+
+// For a resource that can be done without and that the server does not have, or does not
+// let us list or watch: the time until it is asked again. Nobody waits for a list of it.
+std::optional<milliseconds> Reflector::do_without(const ApiStatus& refusal) {
+  if (!resource_.optional || !maybe_no_such_resource(refusal)) return std::nullopt;
+  counters_.connected = false;
+  continue_token_.clear();
+  list_version_ = "0";
+  phase_ = Phase::stream;
+  std::string why;
+  if (refusal.code == 404) {
+    std::swap(resource_.path, resource_.older_path);
+    if (++unknown_paths_ < 2) return kNow;
+    unknown_paths_ = 0;
+    why = "the API server " + context_.transport.server() + " does not have any; " + resource_.without;
+    if (without_ != why) base::log_info("kube", "list " + resource_.plural + ": " + why);
+    counters_.absent = true;
+    tell_that_there_are_none();
+  } else {
+    why = refusal_text(context_.transport.server(), refusal) + "; " + resource_.without +
+          "; grant what ClusterRole system:node-proxier grants, " + resource_.rule;
+    count_error(why);
+    if (without_ != why) {
+      base::log_warning("kube", "list " + resource_.plural + ": " + why + "; asked again every " +
+                                    std::to_string(kSeldom.count()) + " minutes");
+    }
+    unknown_paths_ = 0;
+    counters_.absent = false;
+    // What was listed before it was hidden stays in force.
+    if (!counters_.listed) tell_that_there_are_none();
+  }
+  without_ = why;
+  // Not all nodes at the same time.
+  return kSeldom + milliseconds(static_cast<long>(60'000 * context_.random()));
+}
+
+void Reflector::tell_that_there_are_none() {
+  if (std::exchange(none_told_, true)) return;
+  relay_.begin_list();
+  relay_.end_list();
 }
 
 }  // namespace sluice::kube

@@ -3,6 +3,7 @@
 
 // The reflector's WATCH, and the list that comes as the beginning of one.
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <utility>
@@ -75,6 +76,7 @@ void Reflector::watch_runs() {
   counters_.connected = true;
   told_to_wait_ = 0;
   context_.failures.succeeded("watch " + resource_.plural);
+  if (!std::exchange(without_, {}).empty()) base::log_info("kube", "watch " + resource_.plural + ": works now");
 }
 
 // ---- the end of a watch ----
@@ -100,6 +102,7 @@ milliseconds Reflector::watch_refused(const ApiStatus& refusal, bool as_event) {
     begin_anew(refusal.too_large_resource_version ? std::string() : watch_version_);
     return std::exchange(expired_before_, true) ? backoff_.next() : kNow;
   }
+  if (const auto delay = do_without(refusal)) return std::max(*delay, backoff_.next());
   report_refusal("watch ", refusal);
   // An answer that has nothing to do with our version leaves it usable.
   const bool resume = refusal.code == 429 || (!as_event && (worth_repeating(refusal) || refusal.code == 403));
@@ -163,6 +166,7 @@ milliseconds Reflector::stream_refused(const ApiStatus& refusal) {
   if (drop_field_selector(refusal)) return kNow;
   if (not_understood(refusal)) return stream_not_offered(refusal_text(context_.transport.server(), refusal));
   if (ask_discovery(refusal)) return kNow;
+  if (const auto delay = do_without(refusal)) return *delay;
   if (!worth_repeating(refusal)) phase_ = Phase::list;
   report_refusal("list ", refusal);
   return wait_for(refusal);

@@ -65,6 +65,19 @@ Resource node_resource(const std::string& node_name) {
   return out;
 }
 
+Resource service_cidrs_resource() {
+  Resource out;
+  out.kind = model::ResourceKind::service_cidr;
+  out.plural = "servicecidrs";
+  out.object_kind = "ServiceCIDR";
+  out.path = "/apis/networking.k8s.io/v1/servicecidrs";
+  out.older_path = "/apis/networking.k8s.io/v1beta1/servicecidrs";
+  out.optional = true;
+  out.without = "packets to cluster IPs that no Service has are not dropped";
+  out.rule = "apiGroups: [networking.k8s.io], resources: [servicecidrs], verbs: [list, watch]";
+  return out;
+}
+
 Request list_request(const Resource& resource, const ListPlace& place) {
   Request out = selected(resource);
   // With a version and a limit a server gives exactly that version, or 410.

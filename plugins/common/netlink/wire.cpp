@@ -3,7 +3,9 @@
 
 #include "plugins/common/netlink/wire.hpp"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <linux/netlink.h>
 #include <netlink/netlink.h>
 #include <netlink/socket.h>
@@ -11,6 +13,8 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <climits>
+#include <cstddef>
 #include <new>
 
 #include "plugins/common/netlink/error.hpp"
@@ -70,6 +74,38 @@ class KernelWire final : public Wire {
 
   std::uint32_t port() const noexcept override { return nl_socket_get_local_port(socket_.get()); }
 
+  int make_room(std::size_t bytes) noexcept override {
+    // The kernel keeps a little of it for itself, and doubles what it is told.
+    const std::size_t wanted = bytes + kSendBuffer;
+    if (wanted > INT_MAX / 2) return EMSGSIZE;
+    const int size = static_cast<int>(wanted);
+    if (size <= room_) return 0;
+    if (!set(descriptor(), SOL_SOCKET, SO_SNDBUFFORCE, size) && !set(descriptor(), SOL_SOCKET, SO_SNDBUF, size)) return errno;
+    room_ = size;
+    return 0;
+  }
+
+  int listen(std::uint32_t group, bool on) noexcept override {
+    return set(descriptor(), SOL_NETLINK, on ? NETLINK_ADD_MEMBERSHIP : NETLINK_DROP_MEMBERSHIP, static_cast<int>(group))
+               ? 0
+               : errno;
+  }
+
+  int leave_out(std::uint32_t port) noexcept override {
+    // A notification has the port of who caused it where a request has that of who sends it. All in one datagram are of the same one.
+    sock_filter program[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(nlmsghdr, nlmsg_pid)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htonl(port), 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, 0),
+        BPF_STMT(BPF_RET | BPF_K, UINT_MAX),
+    };
+    if (port == 0) program[2].k = UINT_MAX;
+    const sock_fprog filter{sizeof(program) / sizeof(program[0]), program};
+    return setsockopt(descriptor(), SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)) == 0 ? 0 : errno;
+  }
+
+  int descriptor() const noexcept override { return nl_socket_get_fd(socket_.get()); }
+
  private:
   static bool set(int descriptor, int level, int option, int value) noexcept {
     return setsockopt(descriptor, level, option, &value, sizeof(value)) == 0;
@@ -78,9 +114,14 @@ class KernelWire final : public Wire {
     void operator()(nl_sock* socket) const noexcept { nl_socket_free(socket); }
   };
   std::unique_ptr<nl_sock, Close> socket_;
+  int room_ = 0;
 };
 
 }  // namespace
+
+int Wire::make_room(std::size_t) noexcept { return 0; }
+int Wire::listen(std::uint32_t, bool) noexcept { return EOPNOTSUPP; }
+int Wire::leave_out(std::uint32_t) noexcept { return EOPNOTSUPP; }
 
 std::unique_ptr<Wire> open_kernel(int protocol) { return std::make_unique<KernelWire>(protocol); }
 

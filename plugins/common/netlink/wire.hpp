@@ -6,6 +6,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -24,6 +25,16 @@ class Wire {
   virtual long receive(std::span<char> into, std::chrono::milliseconds patience) noexcept = 0;
   // What the kernel calls this end: it stands in its answers.
   virtual std::uint32_t port() const noexcept = 0;
+
+  // What only some need. Each returns 0 or an errno.
+  // Room for one datagram of this size to the kernel, beyond the limits of the system where there is CAP_NET_ADMIN.
+  virtual int make_room(std::size_t bytes) noexcept;
+  // Notifications of this group come in from now on, or do not any more.
+  virtual int listen(std::uint32_t group, bool on) noexcept;
+  // Notifications of what the socket of this port did do not come in, in the kernel already; 0: all do. Any thread.
+  virtual int leave_out(std::uint32_t port) noexcept;
+  // To poll for input; -1: there is none.
+  virtual int descriptor() const noexcept { return -1; }
 };
 
 // A socket of this protocol (NETLINK_ROUTE, NETLINK_GENERIC, NETLINK_NETFILTER) in the network namespace of the calling thread.

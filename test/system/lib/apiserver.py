@@ -24,6 +24,7 @@ COLLECTIONS = {
     "Service": "/api/v1/namespaces/{}/services",
     "EndpointSlice": "/apis/discovery.k8s.io/v1/namespaces/{}/endpointslices",
     "Node": "/api/v1/nodes",
+    "ServiceCIDR": "/apis/networking.k8s.io/v1/servicecidrs",
 }
 GATE = ["INPUT", "-i", "eth0", "-p", "tcp", "--dport", str(PORT), "-j", "REJECT", "--reject-with", "tcp-reset"]
 

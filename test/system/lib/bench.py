@@ -47,6 +47,12 @@ FILES = {
       tcpIdleTimeout: 2s
       whenEndpointRemoved: drain
 """),
+    "nftables-small-memory": ("nftables", "", """
+      affinityClients: 1024
+"""),
+    "nftables-counters": ("nftables", "", """
+      counters: true
+"""),
     "ipvs-reset": ("ipvs", "", """
       whenEndpointRemoved: reset
 """),
@@ -66,6 +72,7 @@ mode: MODE
 clusterCIDR: CIDRS
 iptables: {syncPeriod: 2s, minSyncPeriod: 1ms}
 ipvs: {syncPeriod: 2s, minSyncPeriod: 1ms}
+nftables: {syncPeriod: 2s, minSyncPeriod: 1ms}
 FIELDS---
 apiVersion: sluice.dev/v1alpha1
 kind: SluiceConfiguration

@@ -145,14 +145,18 @@ class Trial:
     def ipvs(self):
         return self.bench.backend == "ipvs"
 
+    @property
+    def nftables(self):
+        return self.bench.backend == "nftables"
+
     # Expectations. Differences are collected, so that one run tells all of them.
 
-    def differs(self, why, usual, ipvs):
+    def differs(self, why, usual, otherwise):
         """The expectation that holds with the backend of this run; `why` is one of lib/differences.py."""
-        if not self.ipvs:
+        if not why.concerns(self.bench.backend):
             return usual
-        self.differences.add(why)
-        return ipvs
+        self.differences.add(why.said_of(self.bench.backend))
+        return otherwise
 
     def here(self, expected, protocol):
         """What the expectation, said as of the kernel's modes, means with the backend of this run."""

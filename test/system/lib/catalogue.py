@@ -233,5 +233,11 @@ NOT_APPLICABLE["ipvs"] = {
     99: "endpoints have no rules",
     101: "there is no rule for invalid packets (BEH 6.8)",
 }
-for _mode, _others in (("userspace", ("ipvs", "nftables")), ("ipvs", ("nftables", "userspace"))):
+NOT_APPLICABLE["nftables"] = {
+    64: "127.0.0.1 never serves node ports (70)",
+    73: "no rules of affinity: there is one memory (77)",
+    99: "endpoints have no rules",
+    102: "iptables is not used",
+}
+for _mode, _others in (("userspace", ("ipvs", "nftables")), ("ipvs", ("nftables", "userspace")), ("nftables", ("ipvs", "userspace"))):
     NOT_APPLICABLE[_mode] |= {number: f"another mode: {title}" for title in _others for number in SECTIONS[title]}

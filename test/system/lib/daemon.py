@@ -93,6 +93,10 @@ class Daemon:
         """What `sluicectl status` prints for people."""
         return shell.run([self._programs.sluicectl, "--state-dir", self.state_dir, "status"], check=False).stdout
 
+    def services(self, *words):
+        """`sluicectl services` with these words, ended."""
+        return shell.run([self._programs.sluicectl, "--state-dir", self.state_dir, "services", *words], check=False)
+
     def wait_synced(self):
         """Returns once every family reports that it is synced."""
         if self._programs.sluicectl is None:

@@ -11,11 +11,13 @@ class Exact(Daemon):
     """Started with exactly the flags it is given, but for the folders of this build."""
 
     def command(self, source_flags, flags):
-        return [self._programs.sluiced, *source_flags, *flags, *folders(self, self._programs, self._topology)]
+        return [self._programs.sluiced, *source_flags, *flags, *folders(self, self._programs, self._topology, [*source_flags, *flags])]
 
 
-def folders(daemon, programs, topology):
-    return ["--state-dir", daemon.state_dir, "--plugin-dir", programs.plugin_dir(topology.directory)]
+def folders(daemon, programs, topology, flags=()):
+    """Those that the flags do not name themselves."""
+    plugins = [] if "--plugin-dir" in flags else ["--plugin-dir", programs.plugin_dir(topology.directory)]
+    return ["--state-dir", daemon.state_dir, *plugins]
 
 
 def write(t, name, text):
@@ -40,7 +42,7 @@ def told(t, *words):
 
 def ends(t, flags, status, *words):
     """A process with these flags ends so, and one line on standard error holds all the words."""
-    done = t.bench.daemon.run([*flags, *folders(t.bench.daemon, t.bench.programs, t.topology)])
+    done = t.bench.daemon.run([*flags, *folders(t.bench.daemon, t.bench.programs, t.topology, flags)])
     t.require(done.returncode == status, f"{flags}: exit {done.returncode}: {done.stderr[-300:]}")
     t.require(not words or any(all(word in line for word in words) for line in done.stderr.splitlines()),
               f"{flags}: no line names {', '.join(words)}: {done.stderr[-600:]}")

@@ -26,7 +26,7 @@ def inside(namespace, argv):
 
 def start(argv, **options):
     """Starts a program and returns it running; its output is the caller's to direct."""
-    return subprocess.Popen(argv, text=True, stdin=subprocess.DEVNULL, **options)
+    return subprocess.Popen(argv, text=True, **{"stdin": subprocess.DEVNULL, **options})
 
 
 def stop(process, patience=5):

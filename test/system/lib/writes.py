@@ -7,6 +7,7 @@ nobody, so there it is the programs that are watched.
 """
 
 import contextlib
+import re
 import subprocess
 import time
 
@@ -14,6 +15,8 @@ from . import pace, shell
 
 PROBE_TABLE = "sluice_write_watch"
 WINDOW_SECONDS = 1.5
+TIDYING = re.compile(r"delete (?:element ip6? kube-proxy (?:service|firewall)-chains |"
+                     r"(?:chain|rule) ip6? kube-proxy (?:nodeport-|sticky-|external-|local-|endpoints-|firewall-))")
 QUIET_SECONDS = pace.stretched(0.3)
 
 
@@ -78,11 +81,24 @@ class _Monitor:
                 own = False
             elif line.strip():
                 found.append(line)
-        return found
+        return _without_tidying(found)
 
     def _text(self):
         with open(self._path, encoding="utf-8", errors="replace") as file:
             return file.read()
+
+
+def _without_tidying(lines):
+    """Without the transactions of mode nftables that only remove chains which no Service has used for a while: of that it is not
+    known when it happens."""
+    kept, transaction = [], []
+    for line in lines:
+        transaction.append(line)
+        if line.startswith("# new generation"):
+            if not all(TIDYING.match(one) for one in transaction[:-1]):
+                kept += transaction
+            transaction = []
+    return kept + transaction
 
 
 class _Programs:

@@ -129,7 +129,7 @@ class DocumentsTest : public CppUnit::TestFixture {
 
   void the_example_configuration_is_usable() {
     const Settings settings = validate_text(read("packaging/etc/config.yaml"));
-    CPPUNIT_ASSERT_EQUAL(std::string("iptables"), settings.backend);
+    CPPUNIT_ASSERT_EQUAL(std::string("nftables"), settings.backend);
     CPPUNIT_ASSERT(settings.node_ports.primary);
   }
 
@@ -158,6 +158,8 @@ class DocumentsTest : public CppUnit::TestFixture {
       with_all += (setting ? inside : line) + "\n";
       // Sections and sources have no default; neither has what is below them.
       const bool free = word.starts_with("backends") || word.starts_with("  com.") || word.starts_with("  ipvs") ||
+                        word.starts_with("  nftables") || word.starts_with("    affinityClients") ||
+                        word.starts_with("    counters") ||
                         word.starts_with("    queues") || word.starts_with("    whenEndpointRemoved") ||
                         word.starts_with("    drainTimeout") || word.starts_with("clientConnection");
       with_defaults += (is_default && !free ? inside : line) + "\n";
@@ -178,7 +180,7 @@ class DocumentsTest : public CppUnit::TestFixture {
     const test::TemporaryFolder folder;
     const Flags flags = parse_flags({"--check", "--config=" + folder.write("c.yaml", text)}, problems);
     const Draft draft = read_configuration(flags, {{"/lib"}, "/run/sluice"}, problems);
-    Settings out = validate(draft, {{"iptables"}, "host"}, problems);
+    Settings out = validate(draft, {{"iptables", "nftables"}, "host"}, problems);
     out.config_file.clear();
     out.flags.clear();  // they name the file
     return out;

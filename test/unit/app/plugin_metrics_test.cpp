@@ -155,6 +155,10 @@ class PluginMetricsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(51.0, dropped());
     metrics_.record("another", kSet, "e", "", 1);  // and so do other plugins
     CPPUNIT_ASSERT(family("e") != nullptr);
+    const std::string of_services = "sluice_nftables_service_packets_total";  // has a bound of its own
+    for (int i = 0; i < 2000; ++i) record(kAdd, of_services, "service=\"ns/" + std::to_string(i) + "\"", 1);
+    CPPUNIT_ASSERT_EQUAL(51.0, dropped());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2000}, family(of_services)->metric.size());
   }
 
   void one_line_for_each_reason() {

@@ -91,6 +91,16 @@ class Generator {
     return out;
   }
 
+  model::ServiceCidr service_cidr() {
+    model::ServiceCidr out;
+    out.name = "cidr-" + std::to_string(number(0, 99));
+    for (int i = number(0, 3); i > 0; --i) {
+      const Family chosen = family();
+      out.cidrs.push_back({address(chosen), number(1, base::family_bits(chosen))});
+    }
+    return out;
+  }
+
  private:
   int number(int least, int most) { return std::uniform_int_distribution<int>(least, most)(engine_); }
   // One in `one_in` + 1.
@@ -138,6 +148,7 @@ class EncodeTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(services_of_every_shape_come_back_equal);
   CPPUNIT_TEST(slices_of_every_shape_come_back_equal);
   CPPUNIT_TEST(nodes_of_every_shape_come_back_equal);
+  CPPUNIT_TEST(service_cidrs_of_every_shape_come_back_equal);
   CPPUNIT_TEST(a_service_reads_as_kubernetes_writes_it);
   CPPUNIT_TEST(a_slice_reads_as_kubernetes_writes_it);
   CPPUNIT_TEST(a_node_reads_as_kubernetes_writes_it);
@@ -165,6 +176,14 @@ class EncodeTest : public CppUnit::TestFixture {
   void nodes_of_every_shape_come_back_equal() {
     Generator generator;
     for (int i = 0; i < kObjects; ++i) assert_round_trip(model::ResourceKind::node, generator.node());
+  }
+
+  void service_cidrs_of_every_shape_come_back_equal() {
+    Generator generator;
+    for (int i = 0; i < kObjects; ++i) assert_round_trip(model::ResourceKind::service_cidr, generator.service_cidr());
+    CPPUNIT_ASSERT_EQUAL(std::string(R"({"apiVersion":"networking.k8s.io/v1","kind":"ServiceCIDR","metadata":)"
+                                     R"({"name":"a"},"spec":{"cidrs":["10.0.0.0/24"]}})"),
+                         encode_object(model::ServiceCidr{"a", {IpPrefix::parse("10.0.0.0/24").value()}}));
   }
 
   void a_service_reads_as_kubernetes_writes_it() {

@@ -74,6 +74,9 @@ class EventRecorder final : public model::EventSink {
     if (const auto* slice = std::get_if<model::EndpointSlice>(&e.object)) {
       return "upsert EndpointSlice " + slice->name.to_string();
     }
+    if (const auto* service_cidr = std::get_if<model::ServiceCidr>(&e.object)) {
+      return "upsert ServiceCIDR " + service_cidr->name;
+    }
     return "upsert Node " + std::get<model::Node>(e.object).name;
   }
 

@@ -34,6 +34,7 @@ const std::string kService =
 class ManifestDocumentsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ManifestDocumentsTest);
   CPPUNIT_TEST(all_kinds_in_one_stream);
+  CPPUNIT_TEST(service_cidrs_of_both_versions);
   CPPUNIT_TEST(the_namespace_defaults_to_default);
   CPPUNIT_TEST(both_cluster_ips_count_without_families);
   CPPUNIT_TEST(lists_are_unpacked);
@@ -63,6 +64,18 @@ class ManifestDocumentsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_MESSAGE(content.errors.empty() ? "" : content.errors[0], content.errors.empty());
     CPPUNIT_ASSERT_EQUAL(std::string("Service default/web, EndpointSlice default/web-1, Node node-a"), names(content));
     CPPUNIT_ASSERT_EQUAL(std::size_t(1), std::get<model::EndpointSlice>(content.objects[1].object).endpoints.size());
+  }
+
+  void service_cidrs_of_both_versions() {
+    const auto content = read(
+        "apiVersion: networking.k8s.io/v1\nkind: ServiceCIDR\nmetadata: {name: a}\nspec: {cidrs: [10.0.0.0/24]}\n---\n"
+        "apiVersion: networking.k8s.io/v1beta1\nkind: ServiceCIDR\nmetadata: {name: b}\nspec: {cidrs: ['fd00::/112']}\n"
+        "---\napiVersion: networking.k8s.io/v1\nkind: ServiceCIDRList\nitems:\n- metadata: {name: c}\n");
+    CPPUNIT_ASSERT_MESSAGE(content.errors.empty() ? "" : content.errors[0], content.errors.empty());
+    CPPUNIT_ASSERT_EQUAL(std::string("ServiceCIDR a, ServiceCIDR b, ServiceCIDR c"), names(content));
+    CPPUNIT_ASSERT_EQUAL(std::string("m.yaml: document 1, line 1: apiVersion: \"networking.k8s.io/v2\" is not supported; "
+                                     "write networking.k8s.io/v1"),
+                         only_error("apiVersion: networking.k8s.io/v2\nkind: ServiceCIDR\nmetadata: {name: a}\n"));
   }
 
   void the_namespace_defaults_to_default() {

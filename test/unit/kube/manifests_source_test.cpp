@@ -31,8 +31,8 @@ std::string service(const std::string& name, const std::string& ip, const std::s
          ", ports: [{port: " + port + "}]}\n---\n";
 }
 
-const std::string kBegin = "begin Service, begin EndpointSlice, begin Node";
-const std::string kEnd = "end Service, end EndpointSlice, end Node";
+const std::string kBegin = "begin Service, begin EndpointSlice, begin Node, begin ServiceCIDR";
+const std::string kEnd = "end Service, end EndpointSlice, end Node, end ServiceCIDR";
 
 class ManifestsSourceTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ManifestsSourceTest);

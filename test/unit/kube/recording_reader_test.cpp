@@ -125,7 +125,7 @@ class RecordingReaderTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string(":9: type: is missing"), wrong(R"({"ms":1})"));
     CPPUNIT_ASSERT_EQUAL(std::string(":9: type: \"GONE\" is no type of event"), wrong(R"({"ms":1,"type":"GONE"})"));
     CPPUNIT_ASSERT_EQUAL(std::string(":9: kind: is missing"), wrong(R"({"type":"LIST_END"})"));
-    CPPUNIT_ASSERT_EQUAL(std::string(":9: kind: \"Pod\" is no kind of a recording (Service, EndpointSlice, Node)"),
+    CPPUNIT_ASSERT_EQUAL(std::string(":9: kind: \"Pod\" is no kind of a recording (Service, EndpointSlice, Node, ServiceCIDR)"),
                          wrong(R"({"type":"LIST_END","kind":"Pod"})"));
     CPPUNIT_ASSERT_EQUAL(std::string(":9: object: is missing"), wrong(R"({"type":"ADDED","kind":"Node"})"));
     CPPUNIT_ASSERT_EQUAL(std::string(":9: object.kind: is missing"), wrong(R"({"type":"ADDED","object":{}})"));

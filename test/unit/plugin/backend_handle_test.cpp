@@ -45,6 +45,7 @@ class BackendHandleTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(claims_come_sorted_and_once);
   CPPUNIT_TEST(retire_passes_claims_and_drain_time);
   CPPUNIT_TEST(backend_prepares_the_node_where_it_can);
+  CPPUNIT_TEST(services_are_told_in_lines_where_the_backend_can);
   CPPUNIT_TEST(create_that_fails_gives_its_reason);
   CPPUNIT_TEST(words_for_an_errno_are_said_once);
   CPPUNIT_TEST(create_that_throws_gives_its_reason);
@@ -207,6 +208,24 @@ class BackendHandleTest : public CppUnit::TestFixture {
         make("good", settings)->prepare().status("good (IPv4)", "prepare").message());
     // Who has no such extension has nothing to prepare.
     CPPUNIT_ASSERT(make("ipv4_only")->prepare().ok());
+  }
+
+  void services_are_told_in_lines_where_the_backend_can() {
+    const auto handle = make("good");
+    CPPUNIT_ASSERT(handle->inspectable());
+    const InspectionOutcome nothing = handle->services("");
+    CPPUNIT_ASSERT(nothing.lines.empty());
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("backend good (IPv4): services good: there is nothing to see: No such file or directory"),
+        nothing.status("good (IPv4)", "services").message());
+    const abi::NodeFacts node = node_facts();
+    const std::vector<abi::Endpoint> endpoints(2);
+    CPPUNIT_ASSERT(handle->apply(transaction(node, {service_port("b", endpoints), service_port("a", endpoints)})).ok());
+    CPPUNIT_ASSERT((handle->services("").lines == std::vector<std::string>{"shop/a:http/tcp 2", "shop/b:http/tcp 2"}));
+    CPPUNIT_ASSERT((handle->services("shop/b").lines == std::vector<std::string>{"shop/b:http/tcp 2"}));
+    CPPUNIT_ASSERT(!make("ipv4_only")->inspectable());
+    // Whoever throws when asked for extensions has none.
+    CPPUNIT_ASSERT(!make("throws")->inspectable());
   }
 
   void create_that_fails_gives_its_reason() {

@@ -8,7 +8,10 @@
 #include <cppunit/extensions/HelperMacros.h>
 #include <sys/stat.h>
 
+#include <condition_variable>
+#include <deque>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <stdexcept>
 
@@ -52,10 +55,31 @@ class ControlServerTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_file_in_the_place_of_the_socket_is_left_alone);
   CPPUNIT_TEST(impossible_places_are_errors);
   CPPUNIT_TEST(stopping_closes_clients_and_removes_the_socket);
+  CPPUNIT_TEST(an_answer_may_come_later_from_another_thread);
+  CPPUNIT_TEST(requests_after_one_that_waits_are_answered_in_order);
+  CPPUNIT_TEST(a_late_answer_is_replaced_and_dropped);
+  CPPUNIT_TEST(an_answer_nobody_can_give_any_more_is_an_error);
+  CPPUNIT_TEST(who_has_left_wants_no_answer);
+  CPPUNIT_TEST(a_slow_handler_that_fails_is_an_error_answer);
+  CPPUNIT_TEST(answers_after_the_end_of_the_server_do_no_harm);
   CPPUNIT_TEST_SUITE_END();
 
   std::optional<test::TemporaryFolder> folder_;
   std::unique_ptr<ControlServer> server_;
+
+  // Of the command "slow": what a test answers with, once somebody has asked.
+  std::mutex mutex_;
+  std::condition_variable asked_;
+  std::deque<ControlReply> replies_;  // under mutex_
+  std::chrono::milliseconds patience_ = 1h;
+
+  ControlReply next_reply() {
+    std::unique_lock lock(mutex_);
+    CPPUNIT_ASSERT_MESSAGE("nobody has asked", asked_.wait_for(lock, 20s, [this] { return !replies_.empty(); }));
+    ControlReply out = std::move(replies_.front());
+    replies_.pop_front();
+    return out;
+  }
 
   std::string path() const { return folder_->path("control.sock"); }
   void start(ControlOptions options = {}) {
@@ -65,6 +89,13 @@ class ControlServerTest : public CppUnit::TestFixture {
     server_->on("long", [](const json&) { return std::string(8u << 20, 'x'); });
     server_->on("bytes", [](const json&) { return std::string("a\xff\n"); });
     server_->on("fail", [](const json&) -> json { throw std::runtime_error("it is Monday"); });
+    server_->on_slow("slow", [this](const json& request, ControlReply reply) {
+      if (request.contains("bad")) throw std::runtime_error("no such thing");
+      const std::lock_guard lock(mutex_);
+      replies_.push_back(std::move(reply));
+      asked_.notify_all();
+      return ControlServer::Pending{patience_, [] { return json("too late"); }};
+    });
     const base::Status started = server_->start();
     CPPUNIT_ASSERT_MESSAGE(started.message(), started.ok());
   }
@@ -73,6 +104,7 @@ class ControlServerTest : public CppUnit::TestFixture {
   void setUp() override { folder_.emplace(); }
   void tearDown() override {
     server_.reset();
+    replies_.clear();
     folder_.reset();
   }
 
@@ -114,7 +146,7 @@ class ControlServerTest : public CppUnit::TestFixture {
 
   void unknown_commands_list_the_known_ones() {
     start();
-    CPPUNIT_ASSERT_EQUAL(std::string(R"({"error":"unknown command 'stats'; known: bytes, echo, fail, long, status"})"),
+    CPPUNIT_ASSERT_EQUAL(std::string(R"({"error":"unknown command 'stats'; known: bytes, echo, fail, long, slow, status"})"),
                          SocketPeer(path()).ask(R"({"command":"stats"})"));
   }
 
@@ -298,6 +330,90 @@ class ControlServerTest : public CppUnit::TestFixture {
   void start_again(const ControlOptions& options) {
     server_.reset();
     start(options);
+  }
+
+  void an_answer_may_come_later_from_another_thread() {
+    start();
+    SocketPeer peer(path());
+    CPPUNIT_ASSERT(peer.send("{\"command\":\"slow\"}\n"));
+    const ControlReply reply = next_reply();
+    CPPUNIT_ASSERT_EQUAL(kAnswer, SocketPeer(path()).ask(kStatus));
+    CPPUNIT_ASSERT(reply.wanted());
+    reply.answer([] { return json("first"); });
+    reply.answer([] { return json("second"); });
+    CPPUNIT_ASSERT_EQUAL(std::string(R"({"result":"first"})"), peer.line());
+    CPPUNIT_ASSERT_EQUAL(kAnswer, peer.ask(kStatus));
+    // What is made on the control thread may fail there.
+    CPPUNIT_ASSERT(peer.send("{\"command\":\"slow\"}\n"));
+    next_reply().answer([]() -> json { throw std::runtime_error("it is Monday"); });
+    CPPUNIT_ASSERT_EQUAL(std::string(R"({"error":"it is Monday"})"), peer.line());
+  }
+
+  void requests_after_one_that_waits_are_answered_in_order() {
+    start();
+    SocketPeer peer(path());
+    CPPUNIT_ASSERT(peer.send("{\"command\":\"slow\"}\n" + kStatus + "\n"));
+    peer.end_of_requests();
+    next_reply().answer([] { return json(1); });
+    CPPUNIT_ASSERT_EQUAL(std::string(R"({"result":1})"), peer.line());
+    CPPUNIT_ASSERT_EQUAL(kAnswer, peer.line());
+    CPPUNIT_ASSERT_EQUAL(std::string("closed"), peer.line());
+  }
+
+  void a_late_answer_is_replaced_and_dropped() {
+    patience_ = 1ms;
+    start();
+    SocketPeer peer(path());
+    CPPUNIT_ASSERT_EQUAL(std::string(R"({"result":"too late"})"), peer.ask("{\"command\":\"slow\"}"));
+    const ControlReply reply = next_reply();
+    CPPUNIT_ASSERT(!reply.wanted());
+    reply.answer([] { return json("at last"); });
+    CPPUNIT_ASSERT_EQUAL(kAnswer, peer.ask(kStatus));
+  }
+
+  void an_answer_nobody_can_give_any_more_is_an_error() {
+    start();
+    SocketPeer peer(path());
+    CPPUNIT_ASSERT(peer.send("{\"command\":\"slow\"}\n"));
+    next_reply();
+    CPPUNIT_ASSERT_EQUAL(std::string(R"({"error":"nobody is left who could answer; is the daemon stopping?"})"), peer.line());
+  }
+
+  void who_has_left_wants_no_answer() {
+    ControlOptions options;
+    options.max_clients = 1;
+    start(options);
+    {
+      SocketPeer peer(path());
+      CPPUNIT_ASSERT(peer.send("{\"command\":\"slow\"}\n"));
+    }
+    const ControlReply reply = next_reply();
+    // There is room again once the server has noticed.
+    for (const auto end = std::chrono::steady_clock::now() + 20s; reply.wanted();) {
+      CPPUNIT_ASSERT(std::chrono::steady_clock::now() < end);
+      SocketPeer(path()).ask(kStatus);
+    }
+    reply.answer([] { return json("who?"); });
+    CPPUNIT_ASSERT_EQUAL(kAnswer, SocketPeer(path()).ask(kStatus));
+  }
+
+  void a_slow_handler_that_fails_is_an_error_answer() {
+    start();
+    SocketPeer peer(path());
+    CPPUNIT_ASSERT_EQUAL(std::string(R"({"error":"slow failed: no such thing"})"),
+                         peer.ask(R"({"command":"slow","bad":1})"));
+    CPPUNIT_ASSERT_EQUAL(kAnswer, peer.ask(kStatus));
+  }
+
+  void answers_after_the_end_of_the_server_do_no_harm() {
+    start();
+    SocketPeer peer(path());
+    CPPUNIT_ASSERT(peer.send("{\"command\":\"slow\"}\n"));
+    const ControlReply reply = next_reply();
+    server_.reset();
+    CPPUNIT_ASSERT(!reply.wanted());
+    reply.answer([] { return json("hello?"); });
+    CPPUNIT_ASSERT_EQUAL(std::string("closed"), peer.line());
   }
 };
 

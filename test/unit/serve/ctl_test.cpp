@@ -21,6 +21,8 @@ namespace {
 using namespace std::chrono_literals;
 using nlohmann::json;
 
+const json kStatus = {{"command", "status"}};
+
 class CtlTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(CtlTest);
   CPPUNIT_TEST(arguments_stand_in_any_order);
@@ -62,13 +64,17 @@ class CtlTest : public CppUnit::TestFixture {
   }
 
   void wrong_arguments_say_what_is_allowed() {
-    CPPUNIT_ASSERT_EQUAL(std::string("a command is missing; commands: status"), parse_arguments({}).status().message());
-    CPPUNIT_ASSERT_EQUAL(std::string("unknown command 'stats'; commands: status"),
+    CPPUNIT_ASSERT_EQUAL(std::string("a command is missing; commands: status, services"), parse_arguments({}).status().message());
+    CPPUNIT_ASSERT_EQUAL(std::string("unknown command 'stats'; commands: status, services"),
                          parse_arguments({"stats"}).status().message());
     CPPUNIT_ASSERT_EQUAL(std::string("unexpected argument 'now' after status"),
                          parse_arguments({"status", "now"}).status().message());
     CPPUNIT_ASSERT_EQUAL(std::string("--output: 'xml' is not known; allowed: text, json"),
                          parse_arguments({"status", "-o", "xml"}).status().message());
+    CPPUNIT_ASSERT_EQUAL(std::string("--family: only the command services has it"),
+                         parse_arguments({"status", "--family", "4"}).status().message());
+    CPPUNIT_ASSERT_EQUAL(std::string("--told: only the command services has it"),
+                         parse_arguments({"status", "--told"}).status().message());
     CPPUNIT_ASSERT(!parse_arguments({"status", "--state=/s"}).ok());
     CPPUNIT_ASSERT(!parse_arguments({"status", "-o"}).ok());
     CPPUNIT_ASSERT(!parse_arguments({"status", "-x"}).ok());
@@ -85,7 +91,7 @@ class CtlTest : public CppUnit::TestFixture {
     serve::ControlServer server(folder_->path("control.sock"));
     server.on("status", [](const json&) { return json{{"mode", "iptables"}}; });
     CPPUNIT_ASSERT(server.start().ok());
-    const auto answer = ask(folder_->path(), "status");
+    const auto answer = ask(folder_->path(), kStatus);
     CPPUNIT_ASSERT_MESSAGE(answer.status().message(), answer.ok());
     CPPUNIT_ASSERT_EQUAL(std::string(R"({"mode":"iptables"})"), answer->dump());
   }
@@ -93,15 +99,15 @@ class CtlTest : public CppUnit::TestFixture {
   void no_daemon_is_a_clear_error() {
     CPPUNIT_ASSERT_EQUAL("sluiced is not running: there is no socket " + folder_->path("control.sock") +
                              " (is it another state directory? see --state-dir)",
-                         ask(folder_->path(), "status").status().message());
-    CPPUNIT_ASSERT(!ask("/" + std::string(200, 'x'), "status").ok());
+                         ask(folder_->path(), kStatus).status().message());
+    CPPUNIT_ASSERT(!ask("/" + std::string(200, 'x'), kStatus).ok());
   }
 
   void a_dead_daemon_is_a_clear_error() {
     test::bound_socket(folder_->path("control.sock")).reset();
     CPPUNIT_ASSERT_EQUAL("sluiced is not running: nobody answers at " + folder_->path("control.sock") +
                              ", which an earlier one left behind",
-                         ask(folder_->path(), "status").status().message());
+                         ask(folder_->path(), kStatus).status().message());
   }
 
   void what_the_daemon_refuses_is_passed_on() {
@@ -110,19 +116,19 @@ class CtlTest : public CppUnit::TestFixture {
     serve::ControlServer closed(folder_->path("control.sock"), options);
     CPPUNIT_ASSERT(closed.start().ok());
     CPPUNIT_ASSERT_EQUAL(std::string("sluiced says: only root may use the control socket"),
-                         ask(folder_->path(), "status").status().message());
+                         ask(folder_->path(), kStatus).status().message());
     closed.stop();
     serve::ControlServer old(folder_->path("control.sock"));
     CPPUNIT_ASSERT(old.start().ok());
     CPPUNIT_ASSERT_EQUAL(std::string("sluiced says: unknown command 'status'; known: "),
-                         ask(folder_->path(), "status").status().message());
+                         ask(folder_->path(), kStatus).status().message());
   }
 
   void a_daemon_that_does_not_answer_is_given_up() {
     const base::Fd mute = test::bound_socket(folder_->path("control.sock"));
     CPPUNIT_ASSERT_EQUAL(0, ::listen(mute.get(), 1));
     CPPUNIT_ASSERT_EQUAL(std::string("sluiced does not answer within 1 ms"),
-                         ask(folder_->path(), "status", 1ms).status().message());
+                         ask(folder_->path(), kStatus, 1ms).status().message());
   }
 
   void a_status_is_a_page() {

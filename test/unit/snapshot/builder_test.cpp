@@ -23,6 +23,7 @@ class BuilderTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(removed_service_is_removed);
   CPPUNIT_TEST(full_has_everything_sorted_and_shares_memory);
   CPPUNIT_TEST(generations_chain);
+  CPPUNIT_TEST(told_is_what_was_taken_and_no_more);
   CPPUNIT_TEST(changed_node_facts_make_a_delta);
   CPPUNIT_TEST(endpoint_that_moves_between_slices_changes_nothing);
   CPPUNIT_TEST_SUITE_END();
@@ -50,6 +51,19 @@ class BuilderTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("ns1/a:p80"), delta.service_ports[0]->key.to_string());
     CPPUNIT_ASSERT_EQUAL(std::size_t(2), delta.service_ports[0]->endpoints.size());
     CPPUNIT_ASSERT(builder_.delta(store_).empty());
+  }
+
+  void told_is_what_was_taken_and_no_more() {
+    add("a");
+    CPPUNIT_ASSERT(builder_.told().empty());
+    builder_.delta(store_);
+    add("b");
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), builder_.told().size());
+    CPPUNIT_ASSERT_EQUAL(std::string("ns1/a:p80"), builder_.told()[0]->key.to_string());
+    CPPUNIT_ASSERT(store_.has_dirty(Family::ipv4));  // looking takes nothing away
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), builder_.delta(store_).service_ports.size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t(2), builder_.told().size());
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(2), builder_.generation());
   }
 
   void there_and_back_again_is_empty() {  // case 82

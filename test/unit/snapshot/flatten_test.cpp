@@ -42,6 +42,7 @@ class FlattenTest : public CppUnit::TestFixture {
     facts.detector = DetectorKind::cidr;
     facts.detector_cidr = *base::IpPrefix::parse("10.0.0.0/8");
     facts.node_port_addresses = {*base::IpAddress::parse("192.168.0.2")};
+    facts.service_cidrs = {*base::IpPrefix::parse("172.30.0.0/16"), *base::IpPrefix::parse("172.31.0.0/17")};
     builder.set_node_facts(facts);
     const Transaction transaction = builder.full(store);
     const FlatTransaction flat(transaction);
@@ -54,6 +55,10 @@ class FlattenTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("192.168.0.2"), sdk::to_string(out.node->node_ip, abi::Family::kIpv4));
     CPPUNIT_ASSERT_EQUAL(std::string("10.0.0.0/8"), sdk::to_string(out.node->detector_cidr, abi::Family::kIpv4));
     CPPUNIT_ASSERT_EQUAL(std::size_t(1), std::size_t(out.node->node_port_addresses.count));
+
+    const auto service_cidrs = sdk::range<abi::Prefix>(out.node->service_cidrs);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(2), std::size_t(service_cidrs.size()));
+    CPPUNIT_ASSERT_EQUAL(std::string("172.31.0.0/17"), sdk::to_string(service_cidrs[1], abi::Family::kIpv4));
 
     const auto ports = sdk::range<abi::ServicePort>(out.service_ports);
     CPPUNIT_ASSERT_EQUAL(std::size_t(1), std::size_t(ports.size()));

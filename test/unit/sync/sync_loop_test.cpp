@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <deque>
 
+#include "sluice/abi/inspection.hpp"
 #include "sluice/sdk/error.hpp"
 #include "test/unit/plugin/captured_log.hpp"
 
@@ -28,8 +29,11 @@ struct Script {
   std::deque<std::string> calls;
   std::deque<abi::Code> apply_answers;   // kOk when empty
   std::deque<abi::Code> verify_answers;  // kOk when empty
+  std::deque<abi::Code> services_answers;  // kOk when empty
   abi::Code probe_answer = abi::Code::kOk;
   abi::Host* host = nullptr;
+  bool inspectable = true;
+  std::function<void()> during_apply;  // on the apply thread
   std::deque<std::string> left_out;  // why "shop/cart:http" is, in one apply after the other; nothing: it is not
 
   abi::Code answer(std::deque<abi::Code>& from, std::string call) {
@@ -53,14 +57,20 @@ struct Script {
 
 Script* g_script = nullptr;  // a factory is a plain function: no other way in
 
-class ScriptedBackend final : public abi::Backend {
+class ScriptedBackend final : public abi::Backend, public abi::Inspection {
  public:
+  abi::Code services(abi::StringView name, abi::StringSink* lines, abi::Error*) const noexcept override {
+    lines->add({"one", 3});
+    lines->add({"two\nthree", 9});
+    return g_script->answer(g_script->services_answers, "services " + std::string(name.data, name.size));
+  }
   abi::Code probe(abi::Error* error) noexcept override {
     std::snprintf(error->message, sizeof error->message, "the kernel lacks something");
     return g_script->probe_answer;
   }
   abi::Code apply(const abi::Transaction* t, abi::ApplyResult* result, abi::Error* error) noexcept override {
     result->kernel_writes = 7;
+    if (g_script->during_apply) g_script->during_apply();
     std::snprintf(error->message, sizeof error->message, "scripted");
     if (!g_script->left_out.empty()) {
       abi::Error why = sdk::empty_error();
@@ -83,7 +93,10 @@ class ScriptedBackend final : public abi::Backend {
   }
   abi::Code retire(const abi::Handover*, abi::Error*) noexcept override { return abi::Code::kOk; }
   abi::Code cleanup(abi::Error*) noexcept override { return abi::Code::kOk; }
-  const void* extension(abi::StringView) noexcept override { return nullptr; }
+  const void* extension(abi::StringView id) noexcept override {
+    const bool inspection = std::string_view(id.data, id.size) == abi::kInspection && g_script->inspectable;
+    return inspection ? static_cast<const abi::Inspection*>(this) : nullptr;
+  }
   void release() noexcept override { delete this; }
 };
 
@@ -116,6 +129,9 @@ class SyncLoopTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(nothing_is_reported_before_there_is_a_transaction);
   CPPUNIT_TEST(figures_count_what_status_counts);
   CPPUNIT_TEST(who_is_left_out_is_named_once_for_each_reason);
+  CPPUNIT_TEST(questions_are_asked_between_two_runs);
+  CPPUNIT_TEST(a_question_nobody_wants_answered_is_not_asked);
+  CPPUNIT_TEST(not_every_backend_can_be_asked);
   CPPUNIT_TEST_SUITE_END();
 
   base::SteadyClock clock_;
@@ -447,6 +463,56 @@ class SyncLoopTest : public CppUnit::TestFixture {
     const std::vector<std::string> wanted{"shop/cart:http left out: no room", "shop/cart:http left out: no address",
                                           "shop/cart:http left out: no address"};
     CPPUNIT_ASSERT(wanted == errors);
+  }
+
+  // What has become due meanwhile goes first, and the question asks for no sync.
+  void questions_are_asked_between_two_runs() {
+    std::promise<plugin::InspectionOutcome> first;
+    script_.during_apply = [&] {
+      script_.during_apply = nullptr;
+      for (const char* name : {"shop/cart", "shop/b"}) {
+        const bool is_first = name == std::string("shop/cart");
+        loop_->inspect({name, [] { return true; }, [&first, is_first](plugin::InspectionOutcome seen) {
+                          if (is_first) first.set_value(std::move(seen));
+                        }});
+      }
+      loop_->request();
+    };
+    CPPUNIT_ASSERT(start().ok());
+    CPPUNIT_ASSERT(loop_->inspectable());
+    loop_->request();
+    expect("full 1");
+    expect("delta 1-2");
+    expect("services shop/cart");
+    expect("services shop/b");
+    auto result = first.get_future();
+    CPPUNIT_ASSERT(result.wait_for(20s) == std::future_status::ready);
+    CPPUNIT_ASSERT((result.get().lines == std::vector<std::string>{"one", "two three"}));
+    loop_->stop();
+    CPPUNIT_ASSERT(script_.calls.empty());
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(2), loop_->status().generation);
+  }
+
+  void a_question_nobody_wants_answered_is_not_asked() {
+    CPPUNIT_ASSERT(start().ok());
+    std::atomic<bool> told{false};
+    loop_->inspect({"a", [] { return false; }, [&](plugin::InspectionOutcome) { told = true; }});
+    script_.services_answers = {abi::Code::kKernel};
+    std::promise<plugin::InspectionOutcome> answered;
+    loop_->inspect({"b", [] { return true; }, [&](plugin::InspectionOutcome seen) { answered.set_value(std::move(seen)); }});
+    expect("services b");
+    auto result = answered.get_future();
+    CPPUNIT_ASSERT(result.wait_for(20s) == std::future_status::ready);
+    const auto seen = result.get();
+    CPPUNIT_ASSERT(!seen.ok());
+    CPPUNIT_ASSERT(seen.lines.empty());
+    CPPUNIT_ASSERT(!told);
+  }
+
+  void not_every_backend_can_be_asked() {
+    script_.inspectable = false;
+    CPPUNIT_ASSERT(start().ok());
+    CPPUNIT_ASSERT(!loop_->inspectable());
   }
 };
 

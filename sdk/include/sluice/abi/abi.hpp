@@ -5,5 +5,6 @@
 #pragma once
 
 #include "sluice/abi/entry.hpp"
+#include "sluice/abi/inspection.hpp"
 #include "sluice/abi/preparation.hpp"
 #include "sluice/abi/relay.hpp"

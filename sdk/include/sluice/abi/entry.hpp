@@ -19,6 +19,7 @@ enum Feature : std::uint64_t {
   kFeatureAffinity = 1ull << 6,  // honours session affinity
   kFeatureNodePort = 1ull << 7,
   kFeatureDrain = 1ull << 8,     // retire() honours drain_seconds
+  kFeatureServiceCidrs = 1ull << 9,  // uses NodeFacts::service_cidrs; without it they are not watched. Since minor 5
 };
 
 // What a backend cannot live without on the side of the daemon. None is defined yet:

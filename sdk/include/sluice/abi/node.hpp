@@ -35,11 +35,14 @@ struct NodeFacts {
   StringView detector_interface;   // for the interface kinds
   ArrayView node_port_addresses;   // Address; concrete, sorted, without duplicates
   ArrayView local_addresses;       // Address; all non-loopback addresses of this family, sorted
+  // Since minor 5, with kFeatureServiceCidrs. Prefix; what cluster IPs are taken from
+  // (ServiceCIDR objects), sorted, none inside another; empty when not known.
+  ArrayView service_cidrs;
 };
-static_assert(sizeof(NodeFacts) == 144 && offsetof(NodeFacts, version) == 8 && offsetof(NodeFacts, name) == 16 &&
+static_assert(sizeof(NodeFacts) == 168 && offsetof(NodeFacts, version) == 8 && offsetof(NodeFacts, name) == 16 &&
               offsetof(NodeFacts, node_ip) == 32 && offsetof(NodeFacts, masquerade_mark) == 48 &&
               offsetof(NodeFacts, detector) == 52 && offsetof(NodeFacts, detector_cidr) == 56 &&
               offsetof(NodeFacts, detector_interface) == 80 && offsetof(NodeFacts, node_port_addresses) == 96 &&
-              offsetof(NodeFacts, local_addresses) == 120);
+              offsetof(NodeFacts, local_addresses) == 120 && offsetof(NodeFacts, service_cidrs) == 144);
 
 }  // namespace sluice::abi

@@ -1,0 +1,273 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/nftables/backend.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "plugins/nftables/claims.hpp"
+#include "plugins/nftables/inspection.hpp"
+#include "plugins/nftables/probe.hpp"
+#include "sluice/sdk/sdk.hpp"
+
+namespace sluice::nftables {
+namespace {
+
+PortId port_id(const abi::ServicePortKey& key) { return {sdk::service_port_name(key), key.protocol}; }
+
+void add_problem(std::map<std::string, std::string>& problems, const std::string& name, const std::string& why) {
+  std::string& all = problems[name];
+  all.append(all.empty() ? "" : "; ").append(why);
+}
+
+bool is_loopback(const abi::Address& address, abi::Family family) {
+  if (family == abi::Family::kIpv4) return address.bytes[0] == 127;
+  abi::Address loopback{};
+  loopback.bytes[15] = 1;
+  return address == loopback;
+}
+
+}  // namespace
+
+NftablesBackend::NftablesBackend(const abi::CreateArgs& args) : NftablesBackend(args, open_table(args.family)) {}
+
+NftablesBackend::NftablesBackend(const abi::CreateArgs& args, Table table)
+    : BackendBase(args),
+      settings_(read_settings(sdk::Options(args.options))),
+      model_({args.family, settings_.counters}),
+      traffic_(args.family),
+      metrics_(host(), args.family),
+      others_(host()),
+      table_(std::move(table)),
+      writer_(*table_.kernel, [this] { return host().now(); }) {}
+
+NftablesBackend::~NftablesBackend() { others_.stop(); }
+
+abi::Code NftablesBackend::do_probe(abi::Error*) {
+  probe_table(*table_.kernel, family(), settings_);
+  return abi::Code::kOk;
+}
+
+NftablesBackend::Facts NftablesBackend::read_facts(const abi::NodeFacts& node) const {
+  Facts facts;
+  facts.table.layout = layout_facts(family(), node, settings_.counters);
+  facts.table.affinity_clients = settings_.affinity_clients;
+  facts.node_ip = node.node_ip;
+  for (const abi::Address& address : sdk::range<abi::Address>(node.node_port_addresses)) {
+    if (!is_loopback(address, family())) facts.table.node_port_ips.push_back(address);
+  }
+  std::sort(facts.table.node_port_ips.begin(), facts.table.node_port_ips.end());
+  return facts;
+}
+
+void NftablesBackend::say_unusable_addresses(const abi::NodeFacts& node) {
+  for (const abi::Address& address : sdk::range<abi::Address>(node.node_port_addresses)) {
+    const std::string text = sdk::to_string(address, family());
+    if (!is_loopback(address, family()) || !unusable_.insert(text).second) continue;
+    log().error("node ports cannot be served on the loopback address " + text +
+                ": nftables mode does not lead connections to it to endpoints; it is left out");
+  }
+}
+
+abi::Code NftablesBackend::do_apply(const abi::Transaction& transaction, const abi::NodeFacts& node,
+                                    abi::ApplyResult& result, abi::Error* error) {
+  const bool full = transaction.kind == abi::TransactionKind::kFull;
+  Facts facts = read_facts(node);
+  if (!full) {
+    if (!valid_ || transaction.base_generation != generation_) {
+      return sdk::fail(error, abi::Code::kNeedFull, {}, "the delta builds on a generation that is not in the kernel");
+    }
+    if (!(facts.table.layout == facts_.table.layout && facts.node_ip == facts_.node_ip)) {
+      return sdk::fail(error, abi::Code::kNeedFull, {}, "facts about the node changed that everything depends on");
+    }
+  }
+  valid_ = false;
+  say_unusable_addresses(node);
+  std::swap(facts_, facts);
+  const std::uint64_t written = table_.kernel->figures().writes;
+  const std::chrono::nanoseconds waited = writer_.waited();
+  const auto note_cost = [&] {
+    result.kernel_writes = table_.kernel->figures().writes - written;
+    metrics_.kernel_time(writer_.waited() - waited);
+    metrics_.figures(table_.kernel->figures());
+  };
+  Problems problems;
+  try {
+    if (full) {
+      write_full(transaction, problems);
+    } else {
+      write_delta(transaction, facts.table, problems);
+    }
+  } catch (const sdk::Failure&) {
+    note_cost();
+    metrics_.sync_failed();
+    throw;
+  }
+  note_cost();
+  note_gained();
+  note_problems(transaction, problems, result);
+  report();
+  result.objects_owned = model_.elements() + facts_.table.node_port_ips.size() + model_.chains().size();
+  valid_ = true;
+  generation_ = transaction.generation;
+  return abi::Code::kOk;
+}
+
+void NftablesBackend::write_full(const abi::Transaction& transaction, Problems& problems) {
+  const std::uint64_t begin = host().now();
+  // Before anything is looked at, so that no change is missed.
+  table_.watch->start([this](const std::string& sentence) { others_.note(sentence); });
+  others_.begin();
+  table_.watch->rearm();
+  Listing seen = writer_.list();
+  model_.start_over(seen.exists && has_our_shape(facts_.table, seen) ? &seen : nullptr);
+  urgency_.clear();
+  no_local_.clear();
+  plan(transaction, problems);
+  model_.take_gained();
+  for (auto& [name, why] : writer_.write_all(facts_.table, model_, urgency_, seen)) {
+    add_problem(problems, name, why);
+  }
+  others_.rest_after(host().now() - begin);
+}
+
+void NftablesBackend::write_delta(const abi::Transaction& transaction, const TableFacts& before, Problems& problems) {
+  plan(transaction, problems);
+  for (auto& [name, why] : writer_.write_changes(before, facts_.table, model_, urgency_)) {
+    add_problem(problems, name, why);
+  }
+}
+
+void NftablesBackend::forget(const PortId& id) {
+  model_.remove(id);
+  urgency_.remove(id);
+  no_local_.remove(id);
+}
+
+void NftablesBackend::plan(const abi::Transaction& transaction, Problems& problems) {
+  traffic_.forget_owners();
+  for (const auto& key : sdk::range<abi::ServicePortKey>(transaction.removed)) forget(port_id(key));
+  for (const abi::ServicePort& port : sdk::range<abi::ServicePort>(transaction.service_ports)) {
+    const PortId id = port_id(port.key);
+    try {
+      ServicePlan made = plan_service(family(), facts_.node_ip, port);
+      for (const std::string& why : made.problems) add_problem(problems, id.first, why);
+      no_local_.put(id, port, made);
+      urgency_.put(id, made);
+      for (const Model::Conflict& conflict : model_.put(id, std::move(made))) {
+        add_problem(problems, conflict.loser,
+                    to_string(family(), conflict.key) + " belongs to Service port " + conflict.owner +
+                        "; give one of them another port or address");
+      }
+    } catch (const sdk::Failure& failure) {
+      add_problem(problems, id.first, failure.what());
+      forget(id);
+    }
+  }
+}
+
+// The daemon has them among those that are left out until they are named again.
+void NftablesBackend::note_gained() {
+  for (const PortId& id : model_.take_gained()) {
+    if (!failed_.contains(id.first)) continue;
+    host().request_resync(sdk::view(id.first + " has got an address and port that another Service had"));
+  }
+}
+
+// A full transaction has tried all of them, a delta those it names.
+void NftablesBackend::note_problems(const abi::Transaction& transaction, const Problems& problems,
+                                    abi::ApplyResult& result) {
+  for (const auto& [name, why] : problems) {
+    ++result.failed_services;
+    abi::Error reason = sdk::empty_error();
+    sdk::set_error(&reason, name, why);
+    host().object_failed(sdk::view(name), &reason);
+  }
+  const bool full = transaction.kind == abi::TransactionKind::kFull;
+  std::set<std::string> now;
+  if (!full) {
+    now = failed_;
+    for (const auto& key : sdk::range<abi::ServicePortKey>(transaction.removed)) now.erase(sdk::service_port_name(key));
+    for (const auto& port : sdk::range<abi::ServicePort>(transaction.service_ports)) {
+      now.erase(sdk::service_port_name(port.key));
+    }
+  }
+  for (const auto& [name, why] : problems) now.insert(name);
+  const bool others = !std::includes(failed_.begin(), failed_.end(), now.begin(), now.end());
+  if (full || others || now.size() != failed_.size()) retry_.set(!now.empty(), others, host().now());
+  failed_ = std::move(now);
+}
+
+void NftablesBackend::report() {
+  metrics_.holdings(model_.elements() + facts_.table.node_port_ips.size(), model_.chains().size(), no_local_);
+  metrics_.figures(table_.kernel->figures());
+}
+
+abi::Code NftablesBackend::do_verify(abi::Error* error) {
+  if (!valid_) return sdk::fail(error, abi::Code::kNeedFull, {}, "what is in the kernel is not known");
+  if (const auto damage = others_.noted()) {
+    valid_ = false;
+    return sdk::fail(error, abi::Code::kNeedFull, {}, *damage);
+  }
+  if (retry_.due(host().now())) {
+    host().request_resync(
+        sdk::view("service ports that could not be served are tried again: " + std::to_string(failed_.size())));
+  }
+  try {
+    if (!writer_.remove_unused(model_)) metrics_.cleanup_failed();
+  } catch (const sdk::Failure&) {
+    valid_ = false;
+    metrics_.cleanup_failed();
+    throw;
+  }
+  if (settings_.counters) metrics_.traffic(traffic_.take(table_.kernel->traffic(), model_));
+  report();
+  return abi::Code::kOk;
+}
+
+abi::Code NftablesBackend::do_claims(abi::StringSink& sink, abi::Error*) {
+  sink.add(sdk::view(table_claim(family())));
+  return abi::Code::kOk;
+}
+
+// Connections live on in conntrack: there is nothing to wait for.
+abi::Code NftablesBackend::do_retire(const abi::Handover& handover, abi::Error*) {
+  valid_ = false;
+  others_.stop();
+  if (!is_claimed(handover.claims, family())) remove_table();
+  return abi::Code::kOk;
+}
+
+abi::Code NftablesBackend::do_cleanup(abi::Error*) {
+  valid_ = false;
+  others_.stop();
+  remove_table();
+  return abi::Code::kOk;
+}
+
+void NftablesBackend::remove_table() {
+  try {
+    table_.kernel->delete_table();
+  } catch (const sdk::Failure& failure) {
+    if (failure.code() == abi::Code::kUnsupported) return;  // then there is none
+    metrics_.cleanup_failed();
+    throw;
+  }
+}
+
+const void* NftablesBackend::do_extension(std::string_view id) {
+  const abi::Inspection* const inspection = &inspected_;
+  return id == abi::kInspection ? inspection : nullptr;
+}
+
+abi::Code NftablesBackend::Inspected::services(abi::StringView name, abi::StringSink* lines,
+                                               abi::Error* error) const noexcept {
+  return sdk::guarded(error, [&] {
+    inspect(backend_.writer_.list(), backend_.model_, backend_.family(), sdk::text(name),
+            [&](const std::string& line) { lines->add(sdk::view(line)); });
+    return abi::Code::kOk;
+  });
+}
+
+}  // namespace sluice::nftables

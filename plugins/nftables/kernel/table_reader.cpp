@@ -1,0 +1,321 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/nftables/kernel/table_reader.hpp"
+
+#include <libnftnl/rule.h>
+#include <libnftnl/udata.h>
+#include <linux/netfilter.h>
+#include <linux/netfilter/nf_tables.h>
+#include <linux/netlink.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "plugins/common/netlink/error.hpp"
+#include "plugins/common/netlink/message.hpp"
+#include "plugins/nftables/kernel/attributes.hpp"
+#include "plugins/nftables/kernel/encoder.hpp"
+#include "sluice/sdk/error.hpp"
+
+namespace sluice::nftables {
+namespace {
+
+constexpr char kObject[] = "nf_tables";
+
+[[noreturn]] void senseless(const std::string& what) {
+  throw sdk::Failure(abi::Code::kKernel, kObject, "cannot read the table kube-proxy: the kernel tells a " + what +
+                                                      " that makes no sense; the table is to be looked at with nft list table");
+}
+
+netlink::Message question(abi::Family family, int message, std::uint16_t flags, std::string_view attributes) {
+  const std::string body = make_question_body(family, attributes);
+  return netlink::make_message(message_type(message), flags, body.data(), body.size());
+}
+
+std::string names(std::uint16_t type, std::string_view name, std::uint16_t second = 0, std::string_view second_name = {}) {
+  std::string attributes;
+  AttributeWriter put(attributes);
+  put.put_text(type, name);
+  if (!second_name.empty()) put.put_text(second, second_name);
+  return attributes;
+}
+
+// The comment in the userdata of an element, as nft writes it: type, length, text with its NUL.
+std::string_view element_comment(std::string_view userdata) {
+  while (userdata.size() >= 2) {
+    const auto type = static_cast<std::uint8_t>(userdata[0]);
+    const auto size = static_cast<std::uint8_t>(userdata[1]);
+    userdata.remove_prefix(2);
+    if (size > userdata.size()) break;
+    if (type == NFTNL_UDATA_SET_ELEM_COMMENT) return text_of(userdata.substr(0, size));
+    userdata.remove_prefix(size);
+  }
+  return {};
+}
+
+SetSpec read_set(std::string_view attributes) {
+  SetSpec set;
+  each_attribute(attributes, [&](std::uint16_t type, std::string_view value) {
+    switch (type) {
+      case NFTA_SET_NAME:
+        set.name = text_of(value);
+        break;
+      case NFTA_SET_FLAGS:
+        set.flags = be32_of(value);
+        break;
+      case NFTA_SET_KEY_TYPE:
+        set.key_type = be32_of(value);
+        break;
+      case NFTA_SET_KEY_LEN:
+        set.key_size = be32_of(value);
+        break;
+      case NFTA_SET_DATA_TYPE:
+        set.data_type = be32_of(value);
+        break;
+      case NFTA_SET_DATA_LEN:
+        set.data_size = be32_of(value);
+        break;
+      case NFTA_SET_DESC:
+        set.capacity = be32_of(find_attribute(value, NFTA_SET_DESC_SIZE));
+        break;
+      case NFTA_SET_TIMEOUT:
+        set.timeout_ms = be64_of(value);
+        break;
+      case NFTA_SET_USERDATA:
+        set.userdata = value;
+        break;
+      case NFTA_SET_EXPR:
+        set.counters = text_of(find_attribute(value, NFTA_EXPR_NAME)) == "counter";
+        break;
+      default:
+        break;
+    }
+  });
+  return set;
+}
+
+// libnftnl takes for granted that each expression has a name.
+bool has_names(std::string_view expressions) {
+  bool named = true;
+  const bool whole = each_attribute(expressions, [&](std::uint16_t, std::string_view expression) {
+    const std::string_view name = find_attribute(expression, NFTA_EXPR_NAME);
+    named = named && !name.empty() && name.back() == '\0';
+  });
+  return whole && named;
+}
+
+// Which Service an element of traffic counts for, and how much.
+bool read_count(std::string_view expression, TrafficCount& count) {
+  if (text_of(find_attribute(expression, NFTA_EXPR_NAME)) != "counter") return false;
+  const std::string_view data = find_attribute(expression, NFTA_EXPR_DATA);
+  count.bytes = be64_of(find_attribute(data, NFTA_COUNTER_BYTES));
+  count.packets = be64_of(find_attribute(data, NFTA_COUNTER_PACKETS));
+  return true;
+}
+
+}  // namespace
+
+bool same_shape(const SetSpec& a, const SetSpec& b) noexcept {
+  return a.flags == b.flags && a.key_type == b.key_type && a.key_size == b.key_size && a.data_type == b.data_type &&
+         a.data_size == b.data_size && a.counters == b.counters;
+}
+
+TableReader::TableReader(abi::Family family, netlink::OpenWire open, std::chrono::milliseconds patience)
+    : family_(family), socket_(std::move(open), kObject, patience) {}
+
+std::uint32_t TableReader::generation() {
+  std::uint32_t generation = 0;
+  const int error = socket_.request(question(family_, NFT_MSG_GETGEN, 0, {}), [&](nlmsghdr* answer) {
+    if (answer->nlmsg_type == message_type(NFT_MSG_NEWGEN)) {
+      generation = be32_of(find_attribute(attributes_of(answer), NFTA_GEN_ID));
+    }
+  });
+  if (error != 0) netlink::fail(error, kObject, "cannot ask nf_tables for its generation");
+  return generation;
+}
+
+template <class Begin, class Take>
+bool TableReader::dump(int message, std::string_view attributes, const Begin& begin, const Take& take) {
+  const std::uint8_t family = protocol_family(family_);
+  const int error = socket_.dump(question(family_, message, 0, attributes), begin, [&](nlmsghdr* answer) {
+    const std::string_view told = attributes_of(answer);
+    // All four kinds of answers begin with the name of their table, under the same number.
+    constexpr std::uint16_t kTable = NFTA_CHAIN_TABLE;
+    static_assert(kTable == std::uint16_t{NFTA_RULE_TABLE} && kTable == std::uint16_t{NFTA_SET_TABLE} &&
+                  kTable == std::uint16_t{NFTA_SET_ELEM_LIST_TABLE});
+    if (family_of(answer) == family && text_of(find_attribute(told, kTable)) == kTableName) take(answer, told);
+  });
+  if (error == ENOENT) return false;
+  if (error != 0) netlink::fail(error, kObject, "cannot read the table kube-proxy");
+  return true;
+}
+
+template <class Begin, class Take>
+bool TableReader::read_elements(const std::string& set, const Begin& begin, const Take& take) {
+  return dump(NFT_MSG_GETSETELEM, names(NFTA_SET_ELEM_LIST_TABLE, kTableName, NFTA_SET_ELEM_LIST_SET, set), begin,
+              [&](const nlmsghdr*, std::string_view told) {
+                if (text_of(find_attribute(told, NFTA_SET_ELEM_LIST_SET)) != set) return;
+                each_attribute(find_attribute(told, NFTA_SET_ELEM_LIST_ELEMENTS),
+                               [&](std::uint16_t, std::string_view element) { take(element); });
+              });
+}
+
+bool TableReader::read_table(Listing& listing, bool& dormant) {
+  listing.exists = false;
+  const int error =
+      socket_.request(question(family_, NFT_MSG_GETTABLE, 0, names(NFTA_TABLE_NAME, kTableName)), [&](nlmsghdr* answer) {
+        if (answer->nlmsg_type != message_type(NFT_MSG_NEWTABLE)) return;
+        listing.exists = true;
+        dormant = (be32_of(find_attribute(attributes_of(answer), NFTA_TABLE_FLAGS)) & NFT_TABLE_F_DORMANT) != 0;
+      });
+  if (error != 0 && error != ENOENT) netlink::fail(error, kObject, "cannot ask for the table kube-proxy");
+  return listing.exists;
+}
+
+bool TableReader::read_sets(Listing& listing) {
+  return dump(
+      NFT_MSG_GETSET, names(NFTA_SET_TABLE, kTableName), [&] { listing.sets.clear(); },
+      [&](const nlmsghdr*, std::string_view told) {
+        SetSpec set = read_set(told);
+        std::string name = set.name;
+        listing.sets.insert_or_assign(std::move(name), std::move(set));
+      });
+}
+
+bool TableReader::read_chains(Listing& listing, bool dormant) {
+  return dump(
+      NFT_MSG_GETCHAIN, names(NFTA_CHAIN_TABLE, kTableName), [&] { listing.chains.clear(); },
+      [&](const nlmsghdr*, std::string_view told) {
+        KnownChain chain;
+        const std::string_view hook = find_attribute(told, NFTA_CHAIN_HOOK);
+        chain.is_base = hook.data() != nullptr;
+        if (chain.is_base) {
+          chain.hook.hook = be32_of(find_attribute(hook, NFTA_HOOK_HOOKNUM));
+          chain.hook.priority = static_cast<std::int32_t>(be32_of(find_attribute(hook, NFTA_HOOK_PRIORITY)));
+          chain.hook.type = text_of(find_attribute(told, NFTA_CHAIN_TYPE));
+          // Ours always accept and are awake. What is not so has another shape.
+          if (be32_of(find_attribute(told, NFTA_CHAIN_POLICY)) != NF_ACCEPT) chain.hook.type += ", policy drop";
+          if (dormant) chain.hook.type += ", dormant";
+        }
+        listing.chains.insert_or_assign(std::string(text_of(find_attribute(told, NFTA_CHAIN_NAME))), std::move(chain));
+      });
+}
+
+bool TableReader::read_rules(Listing& listing) {
+  return dump(
+      NFT_MSG_GETRULE, names(NFTA_RULE_TABLE, kTableName),
+      [&] {
+        for (auto& [name, chain] : listing.chains) chain.rules.clear();
+      },
+      [&](const nlmsghdr* answer, std::string_view told) {
+        const auto chain = listing.chains.find(text_of(find_attribute(told, NFTA_RULE_CHAIN)));
+        if (chain == listing.chains.end()) return;
+        const std::unique_ptr<nftnl_rule, decltype(&nftnl_rule_free)> rule(nftnl_rule_alloc(), &nftnl_rule_free);
+        if (!rule) throw std::bad_alloc();
+        if (has_names(find_attribute(told, NFTA_RULE_EXPRESSIONS)) && nftnl_rule_nlmsg_parse(answer, rule.get()) == 0) {
+          chain->second.rules.push_back(read_rule(rule.get()));
+        } else {
+          // Of a newer program, with something libnftnl does not know: none of ours.
+          chain->second.rules.push_back(Rule{"unknown", {}, {}});
+        }
+      });
+}
+
+bool TableReader::read_dispatch(Listing& listing, bool firewall) {
+  const SetSpec wanted = firewall ? firewall_chains_spec(family_) : service_chains_spec(family_);
+  const auto set = listing.sets.find(wanted.name);
+  if (set == listing.sets.end() || !same_shape(set->second, wanted)) return true;
+  const std::size_t before = listing.dispatch.size();
+  return read_elements(
+      wanted.name, [&] { listing.dispatch.resize(before); },
+      [&](std::string_view element) {
+        const std::string_view key = find_attribute(find_attribute(element, NFTA_SET_ELEM_KEY), NFTA_DATA_VALUE);
+        const std::string_view verdict = find_attribute(find_attribute(element, NFTA_SET_ELEM_DATA), NFTA_DATA_VERDICT);
+        DispatchWrite write;
+        write.firewall = firewall;
+        if (key.size() != sizeof(write.number)) senseless("element of " + wanted.name);
+        std::memcpy(&write.number, key.data(), sizeof(write.number));
+        // Another verdict is one of nobody's: no chain has this name.
+        if (be32_of(find_attribute(verdict, NFTA_VERDICT_CODE)) == static_cast<std::uint32_t>(NFT_GOTO)) {
+          write.chain = text_of(find_attribute(verdict, NFTA_VERDICT_CHAIN));
+        }
+        listing.dispatch.push_back(std::move(write));
+      });
+}
+
+bool TableReader::read_records(Listing& listing, SetId id) {
+  const SetSpec wanted = set_spec(family_, id);
+  const auto set = listing.sets.find(wanted.name);
+  RecordTable& records = listing.records[index(id)];
+  if (set == listing.sets.end() || !same_shape(set->second, wanted)) {
+    records = RecordTable();
+    return true;
+  }
+  const bool there = read_elements(
+      wanted.name, [&] { records = RecordTable(wanted.key_size, wanted.data_size); },
+      [&](std::string_view element) {
+        std::string_view key, data, comment;
+        each_attribute(element, [&](std::uint16_t type, std::string_view value) {
+          if (type == NFTA_SET_ELEM_KEY) key = find_attribute(value, NFTA_DATA_VALUE);
+          if (type == NFTA_SET_ELEM_DATA) data = find_attribute(value, NFTA_DATA_VALUE);
+          if (type == NFTA_SET_ELEM_USERDATA) comment = element_comment(value);
+        });
+        if (key.size() != wanted.key_size || data.size() != wanted.data_size) senseless("element of " + wanted.name);
+        records.add(key.data(), data.data(), comment_hash(comment));
+      });
+  records.sort();
+  return there;
+}
+
+bool TableReader::read(Listing& listing) {
+  bool dormant = false;
+  if (!read_table(listing, dormant)) return true;
+  if (!read_sets(listing) || !read_chains(listing, dormant) || !read_rules(listing)) return false;
+  for (const bool firewall : {false, true}) {
+    if (!read_dispatch(listing, firewall)) return false;
+  }
+  for (std::size_t i = 0; i < kSetCount; ++i) {
+    if (!read_records(listing, static_cast<SetId>(i))) return false;
+  }
+  return true;
+}
+
+Listing TableReader::list() {
+  for (int attempt = 0; attempt < kTries; ++attempt) {
+    Listing listing;
+    listing.generation = generation();
+    if (read(listing) && generation() == listing.generation) return listing;
+  }
+  throw sdk::Failure(abi::Code::kRetry, kObject,
+                     "cannot read the table kube-proxy: tables of nf_tables were changed each of the " +
+                         std::to_string(kTries) + " times it was tried");
+}
+
+std::vector<TrafficCount> TableReader::traffic() {
+  std::vector<TrafficCount> counts;
+  for (const SetId id : {SetId::kServiceTraffic, SetId::kNodePortTraffic}) {
+    const SetSpec wanted = set_spec(family_, id);
+    const std::size_t before = counts.size();
+    read_elements(
+        wanted.name, [&] { counts.resize(before); },
+        [&](std::string_view element) {
+          const std::string_view bytes = find_attribute(find_attribute(element, NFTA_SET_ELEM_KEY), NFTA_DATA_VALUE);
+          TrafficCount count;
+          // One expression is told as such, several as a list.
+          bool counted = read_count(find_attribute(element, NFTA_SET_ELEM_EXPR), count);
+          each_attribute(find_attribute(element, NFTA_SET_ELEM_EXPRESSIONS),
+                         [&](std::uint16_t, std::string_view one) { counted = counted || read_count(one, count); });
+          if (!counted || bytes.size() != wanted.key_size) return;
+          Key key;
+          key.append(bytes.data(), bytes.size());
+          count.frontend = read_frontend(family_, key, id == SetId::kNodePortTraffic);
+          counts.push_back(count);
+        });
+  }
+  return counts;
+}
+
+}  // namespace sluice::nftables

@@ -1,0 +1,124 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/nftables/kernel/table_watch.hpp"
+
+#include <linux/netfilter/nfnetlink.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <span>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "plugins/common/netlink/error.hpp"
+
+namespace sluice::nftables {
+namespace {
+
+constexpr std::size_t kBuffer = 64 * 1024;  // notifications come in pages
+constexpr std::chrono::milliseconds kPause{1000};
+
+}  // namespace
+
+NetlinkWatch::NetlinkWatch(abi::Family family, netlink::OpenWire open, std::shared_ptr<OwnSender> own)
+    : open_(std::move(open)), own_(std::move(own)), reader_(family, *own_) {}
+
+NetlinkWatch::~NetlinkWatch() {
+  if (thread_.joinable()) {
+    ending_ = true;
+    wake();
+    thread_.join();
+  }
+  if (wire_) own_->listen(nullptr);
+  if (wake_ >= 0) ::close(wake_);
+}
+
+void NetlinkWatch::wake() noexcept {
+  const std::uint64_t one = 1;
+  while (::write(wake_, &one, sizeof(one)) < 0 && errno == EINTR) {
+  }
+}
+
+void NetlinkWatch::start(Changed changed) {
+  if (thread_.joinable()) return;
+  if (wake_ < 0) wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (wake_ < 0) netlink::fail(errno, "nf_tables", "cannot listen to changes of nf_tables: no eventfd");
+  if (!wire_) {
+    std::unique_ptr<netlink::Wire> wire = open_();
+    // Where the kernel cannot leave ours out, the reader does.
+    own_->listen(wire.get(), [this] {
+      missed_ = true;
+      wake();
+    });
+    wire_ = std::move(wire);
+  }
+  const int error = wire_->listen(NFNLGRP_NFTABLES, true);
+  if (error != 0) netlink::fail(error, "nf_tables", "cannot listen to changes of nf_tables");
+  changed_ = std::move(changed);
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    thread_ = std::thread([this] { run(); });
+  } catch (const std::system_error& caught) {
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    netlink::fail(caught.code().value(), "nf_tables", "cannot start a thread that listens to changes of nf_tables");
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void NetlinkWatch::run() {
+  using Clock = std::chrono::steady_clock;
+  std::vector<char> buffer(kBuffer);
+  bool works = true;
+  Clock::time_point first{};  // when the change that is not complete came
+  while (!ending_) {
+    pollfd wait[] = {{wake_, POLLIN, 0}, {works ? wire_->descriptor() : -1, POLLIN, 0}};
+    int patience = works ? -1 : static_cast<int>(kPause.count());
+    if (reader_.changed()) {
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(first + kWaitForName - Clock::now());
+      patience = static_cast<int>(std::max<long>(0, left.count()));
+    }
+    ::poll(wait, 2, patience);
+    if (ending_) return;
+    const bool before = reader_.changed();
+    std::uint64_t calls = 0;
+    if (::read(wake_, &calls, sizeof(calls)) > 0 && missed_.exchange(false)) reader_.missed();
+    works = drain(buffer);
+    if (!before && reader_.changed()) first = Clock::now();
+    if (reader_.complete() || (reader_.changed() && Clock::now() >= first + kWaitForName)) tell();
+  }
+}
+
+bool NetlinkWatch::drain(std::vector<char>& buffer) {
+  for (;;) {
+    const long size = wire_->receive(std::span<char>(buffer), std::chrono::milliseconds(0));
+    if (size == -EAGAIN) return true;
+    if (size == -EINTR) continue;
+    if (size > static_cast<long>(buffer.size())) {
+      reader_.lost();
+      buffer.resize(static_cast<std::size_t>(size));
+    } else if (size >= 0) {
+      reader_.read({buffer.data(), static_cast<std::size_t>(size)});
+    } else {
+      reader_.lost();
+      if (size != -ENOBUFS) return false;
+    }
+    // Somebody who writes without end is told of as well.
+    if (reader_.complete() || ending_) return true;
+  }
+}
+
+void NetlinkWatch::tell() {
+  if (!armed_.exchange(false)) return reader_.forget();
+  changed_(reader_.take());
+}
+
+}  // namespace sluice::nftables

@@ -1,0 +1,222 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/nftables/kernel/transaction.hpp"
+
+#include <linux/netlink.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include "plugins/common/netlink/error.hpp"
+#include "plugins/nftables/kernel/attributes.hpp"
+#include "sluice/sdk/error.hpp"
+
+namespace sluice::nftables {
+namespace {
+
+constexpr std::size_t kBuffer = 16 * 1024;  // an answer is some 100 bytes
+constexpr char kObject[] = "nf_tables";
+
+// What the kernel says when it could not finish for reasons that have gone by the time it says so.
+bool asks_for_another_try(int error) { return error == EAGAIN || error == EINTR || error == ERESTART; }
+
+[[noreturn]] void unknown(int error, const std::string& why) {
+  throw sdk::Failure(abi::Code::kRetry, kObject,
+                     "it is not known whether a transaction of nf_tables was carried out: " + why +
+                         "; the table is read again",
+                     error);
+}
+
+}  // namespace
+
+TransactionSocket::TransactionSocket(abi::Family family, netlink::OpenWire open, std::shared_ptr<OwnSender> sender,
+                                     std::chrono::milliseconds patience)
+    : family_(family), open_(std::move(open)), sender_(std::move(sender)), patience_(patience), buffer_(kBuffer) {}
+
+void TransactionSocket::close() noexcept { wire_.reset(); }
+
+std::vector<Refusal> TransactionSocket::run(const Batch& batch, const std::string& table, Fate fate) {
+  EncodeOptions options;
+  options.table = table;
+  options.with_end = fate == Fate::kCarriedOut;
+  Encoded encoded;
+  const Answers answers = ask(batch, options, encoded);
+  if (answers.whole == 0) return answers.refused.empty() ? std::vector<Refusal>() : name(batch, table, encoded, answers);
+  if (netlink::code_of(answers.whole) != abi::Code::kKernel) {
+    netlink::fail(answers.whole, kObject, "the kernel does not take a transaction of nf_tables");
+  }
+  return {{0, answers.whole, "the transaction as a whole"}};
+}
+
+TransactionSocket::Answers TransactionSocket::ask(const Batch& batch, EncodeOptions options, Encoded& encoded) {
+  Answers answers;
+  for (int attempt = 0; attempt < kTries; ++attempt) {
+    options.sequence = sequence_ + 1;
+    encoded = encode(family_, batch, options);
+    sequence_ = encoded.last() + 1;
+    answers = exchange(encoded);
+    if (!asks_for_another_try(answers.whole)) break;
+  }
+  return answers;
+}
+
+// What the kernel does for a batch is done when send() returns, so all answers are there then, unless there was no room for them.
+// The last message is always answered (Encoder::run), so silence is never taken for success.
+TransactionSocket::Answers TransactionSocket::exchange(const Encoded& encoded) {
+  if (!wire_) {
+    wire_ = open_();
+    sender_->opened(wire_->port());
+  }
+  int error = wire_->make_room(encoded.bytes.size());
+  if (error == 0) error = wire_->send(encoded.bytes);
+  if (error != 0) {
+    close();
+    if (error == EMSGSIZE) {
+      throw sdk::Failure(abi::Code::kKernel, kObject,
+                         "a transaction of " + std::to_string(encoded.bytes.size()) +
+                             " bytes does not fit into one message to nf_tables; it needs the capability CAP_NET_ADMIN in the user "
+                             "namespace of its network namespace, or a higher net.core.wmem_max",
+                         error);
+    }
+    netlink::fail(error, kObject, "cannot send a transaction of " + std::to_string(encoded.bytes.size()) + " bytes to nf_tables");
+  }
+  bytes_ += encoded.bytes.size();
+
+  Answers answers;
+  bool lost = false;  // some answers; what was there before them can still be read
+  for (;;) {
+    const long size = wire_->receive(std::span<char>(buffer_), lost ? std::chrono::milliseconds(0) : patience_);
+    if (size == -EINTR) continue;
+    if (size == -ENOBUFS && !lost) {
+      lost = true;
+      continue;
+    }
+    int why = EPROTO;
+    std::string words = "an answer of " + std::to_string(size) + " bytes was cut off";
+    if (size >= 0 && size <= static_cast<long>(buffer_.size())) {
+      const Read got = read({buffer_.data(), static_cast<std::size_t>(size)}, encoded, answers);
+      if (got == Read::kMore) continue;
+      if (got == Read::kAll && !lost) return answers;
+    } else if (size < 0) {
+      why = size == -EAGAIN ? ETIMEDOUT : static_cast<int>(-size);
+      words = size == -EAGAIN ? "no answer came within " + std::to_string(patience_.count()) + " ms"
+                              : netlink::error_text(why);
+    }
+    close();  // late answers are nobody's
+    // One refusal is enough to know that nothing was carried out.
+    if (!answers.refused.empty() || answers.whole != 0) return answers;
+    if (lost) unknown(ENOBUFS, "answers were lost, " + netlink::error_text(ENOBUFS));
+    unknown(why, words);
+  }
+}
+
+TransactionSocket::Read TransactionSocket::read(std::string_view datagram, const Encoded& encoded, Answers& answers) {
+  while (datagram.size() >= sizeof(nlmsghdr)) {
+    const auto* const message = reinterpret_cast<const nlmsghdr*>(datagram.data());
+    if (message->nlmsg_len < sizeof(nlmsghdr) || message->nlmsg_len > datagram.size()) return Read::kBroken;
+    if (take(message, encoded, answers)) return Read::kAll;
+    datagram.remove_prefix(std::min<std::size_t>(NLMSG_ALIGN(message->nlmsg_len), datagram.size()));
+  }
+  return datagram.empty() ? Read::kMore : Read::kBroken;
+}
+
+// True: it was the last one.
+bool TransactionSocket::take(const nlmsghdr* message, const Encoded& encoded, Answers& answers) {
+  if (message->nlmsg_type != NLMSG_ERROR || message->nlmsg_pid != wire_->port()) return false;
+  const std::uint32_t part = message->nlmsg_seq - encoded.first;
+  const bool whole = message->nlmsg_seq == encoded.first - 1;
+  if (!whole && part >= encoded.parts.size()) return false;
+  nlmsgerr body{};
+  int error = EPROTO;
+  if (message->nlmsg_len >= NLMSG_LENGTH(sizeof(body))) {
+    std::memcpy(&body, reinterpret_cast<const char*>(message) + NLMSG_HDRLEN, sizeof(body));
+    if (body.error <= 0 && body.error != INT_MIN) error = -body.error;
+  }
+  if (whole) {
+    // Says something of all of it, such as that there was no memory. What was refused before it does not matter any more.
+    if (error == 0) return false;
+    answers.whole = error;
+    return true;
+  }
+  const bool last = part + 1 == encoded.parts.size();
+  if (error == 0) return last;
+  std::uint32_t offset = 0;
+  if ((message->nlmsg_flags & NLM_F_ACK_TLVS) != 0) {
+    std::size_t skip = NLMSG_HDRLEN + sizeof(body);
+    if ((message->nlmsg_flags & NLM_F_CAPPED) == 0) skip += NLMSG_ALIGN(body.msg.nlmsg_len) - sizeof(nlmsghdr);
+    if (skip < message->nlmsg_len) {
+      const std::string_view words(reinterpret_cast<const char*>(message) + skip, message->nlmsg_len - skip);
+      const std::string_view value = find_attribute(words, NLMSGERR_ATTR_OFFS);
+      if (value.size() == sizeof(offset)) std::memcpy(&offset, value.data(), sizeof(offset));
+    }
+  }
+  answers.refused.push_back({part, error, offset});
+  return last;
+}
+
+// The kernel stops at the first element it refuses in a message full of them, and kernels before 5.19 do not say which one that
+// is. So it is asked again, with a message for each of them, in a batch that has no end and thus leaves nothing.
+std::vector<Refusal> TransactionSocket::name(const Batch& batch, const std::string& table, const Encoded& encoded,
+                                             const Answers& answers) {
+  std::vector<bool> alone(encoded.order.size(), false);
+  std::size_t count = 0;
+  for (const Answer& answer : answers.refused) {
+    const Encoded::Part& part = encoded.parts[answer.part];
+    if (part.kind != Encoded::Kind::kElements || part.count == 1 || count + part.count > kMostAlone) continue;
+    count += part.count;
+    std::fill_n(alone.begin() + part.index, part.count, true);
+  }
+  std::vector<std::pair<std::uint32_t, int>> elements;  // position in `order`, errno
+  if (count != 0) {
+    EncodeOptions options;
+    options.table = table;
+    options.with_end = false;
+    options.alone = &alone;
+    Encoded again;
+    Answers more;
+    try {
+      more = ask(batch, options, again);
+    } catch (const sdk::Failure&) {
+      // What is known already is enough.
+    }
+    for (const Answer& answer : more.refused) {
+      const Encoded::Part& part = again.parts[answer.part];
+      if (part.kind == Encoded::Kind::kElements && part.count == 1 && alone[part.index]) {
+        elements.emplace_back(part.index, answer.error);
+      }
+    }
+  }
+
+  std::vector<Refusal> refusals;
+  const auto refuse = [&](std::uint32_t position, int error) {
+    Encoded::Part single{Encoded::Kind::kElements, position, 1, 0};
+    refusals.push_back({batch.elements[encoded.order[position]].owner, error, describe(family_, batch, encoded, single)});
+  };
+  for (const Answer& answer : answers.refused) {
+    const Encoded::Part& part = encoded.parts[answer.part];
+    if (part.kind != Encoded::Kind::kElements) {
+      refusals.push_back({0, answer.error, describe(family_, batch, encoded, part)});
+      continue;
+    }
+    const std::size_t before = refusals.size();
+    for (const auto& [position, error] : elements) {
+      if (position >= part.index && position < part.index + part.count) refuse(position, error);
+    }
+    if (refusals.size() != before) continue;
+    std::size_t position = part.index;
+    if (part.count > 1) position = encoded.element_at(part, answer.offset);
+    if (position < part.index + part.count) {
+      refuse(static_cast<std::uint32_t>(position), answer.error);
+    } else {
+      refusals.push_back({0, answer.error, "one of " + describe(family_, batch, encoded, part)});
+    }
+  }
+  return refusals;
+}
+
+}  // namespace sluice::nftables

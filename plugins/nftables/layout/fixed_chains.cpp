@@ -1,0 +1,174 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The chains of every node (BEH 7.2).
+
+#include <linux/netfilter.h>
+
+#include <utility>
+
+#include "plugins/nftables/layout/pieces.hpp"
+
+namespace sluice::nftables {
+namespace {
+
+constexpr std::int32_t kBeforeTranslation = -110;
+constexpr std::int32_t kDestinationNat = -100;
+constexpr std::int32_t kFilter = 0;
+constexpr std::int32_t kSourceNat = 100;
+
+using Kind = Field::Kind;
+
+class Builder {
+ public:
+  explicit Builder(const LayoutFacts& facts) : facts_(facts) {}
+
+  std::vector<ChainSpec> make();
+
+ private:
+  RuleBuilder rule() const { return RuleBuilder(facts_.family); }
+  ChainSpec& chain(const char* name) {
+    chains_.emplace_back();
+    chains_.back().name = name;
+    return chains_.back();
+  }
+  std::vector<Rule>& base(const char* name, const char* type, std::uint32_t hook, std::int32_t priority) {
+    ChainSpec& spec = chain(name);
+    spec.is_base = true;
+    spec.hook = {type, hook, priority};
+    return spec.rules;
+  }
+  Rule jump(const char* chain) const { return rule().jump(chain).make(); }
+  Rule jump_if_new(const char* chain) const { return rule().is_new().jump(chain).make(); }
+  RuleBuilder to_node_ports(bool arrived) const;
+  Rule reset_priority() const { return rule().is_new().is_translated().reset_priority().make(kResetComment); }
+
+  void add_services();
+  void add_checks();
+  void add_masquerading();
+  void add_counting();
+  void add_base_chains();
+
+  static constexpr const char* kResetComment = "it was used to choose an endpoint";
+
+  const LayoutFacts& facts_;
+  std::vector<ChainSpec> chains_;
+};
+
+// `arrived`: in the input hook, where all packets are for this node.
+RuleBuilder Builder::to_node_ports(bool arrived) const {
+  RuleBuilder built(facts_.family);
+  if (facts_.node_ports_match_all) {
+    if (!arrived) built.to_this_node();
+    built.to_no_loopback();
+  } else {
+    built.in({{Kind::kDestination}}, "nodeport-ips");
+  }
+  return built;
+}
+
+void Builder::add_services() {
+  auto& rules = chain("services").rules;
+  if (facts_.masquerade_all) {
+    rules.push_back(rule()
+                        .in({{Kind::kDestination}}, "cluster-ips")
+                        .set_mark(facts_.masquerade_mark)
+                        .make("masquerade all clusterIP traffic"));
+  } else if (knows_not_local(facts_)) {
+    RuleBuilder outside(facts_.family);
+    outside.in({{Kind::kDestination}}, "cluster-ips");
+    match_local(outside, facts_, true).set_mark(facts_.masquerade_mark);
+    rules.push_back(outside.make("masquerade clusterIP traffic from outside cluster"));
+  }
+  rules.push_back(rule().priority_from(kFrontendFields, "service-ips").dispatch("service-chains").make());
+  rules.push_back(
+      to_node_ports(false).priority_from(kNodePortFields, "service-nodeports").dispatch("service-chains").make());
+}
+
+void Builder::add_checks() {
+  chain("service-endpoints-check").rules = {
+      rule().in(kFrontendFields, "no-local-endpoint-services").drop().make(),
+      rule().in(kFrontendFields, "no-endpoint-services").reject().make(),
+  };
+  chain("nodeport-endpoints-check").rules = {
+      to_node_ports(true).in(kNodePortFields, "no-local-endpoint-nodeports").drop().make(),
+      to_node_ports(true).in(kNodePortFields, "no-endpoint-nodeports").reject().make(),
+  };
+  chain("firewall-check").rules = {
+      rule().priority_from(kFrontendFields, "firewall-ips").dispatch("firewall-chains").make(),
+  };
+  auto& cluster_ips = chain("cluster-ips-check").rules;
+  cluster_ips.push_back(
+      rule().in({{Kind::kDestination}}, "cluster-ips").reject().make("Reject traffic to invalid ports of ClusterIPs"));
+  for (const auto& cidr : facts_.service_cidrs) {
+    cluster_ips.push_back(rule().to(cidr).drop().make("Drop traffic to unallocated ClusterIPs"));
+  }
+}
+
+void Builder::add_masquerading() {
+  chain("masquerading").rules = {
+      rule().is_marked(facts_.masquerade_mark).flip_mark(facts_.masquerade_mark).masquerade().make(),
+      rule()
+          .is_translated()
+          .in({{Kind::kSource}, {Kind::kDestination}, {Kind::kProtocol}, {Kind::kPort}}, "hairpin-connections")
+          .masquerade()
+          .make(),
+  };
+}
+
+// nft knows the type of the original port only where the protocol is known: hence a rule for each. What a flow was sent
+// to is an address of a Service first of all, as in `services`.
+void Builder::add_counting() {
+  auto& rules = chain("count-traffic").rules;
+  for (const auto protocol : {abi::Protocol::kTcp, abi::Protocol::kUdp, abi::Protocol::kSctp}) {
+    rules.push_back(rule()
+                        .is_protocol(protocol)
+                        .in({{Kind::kOriginalDestination}, {Kind::kProtocol}, {Kind::kOriginalPort}}, "service-traffic")
+                        .back()
+                        .make());
+    rules.push_back(
+        rule().is_protocol(protocol).in({{Kind::kProtocol}, {Kind::kOriginalPort}}, "nodeport-traffic").back().make());
+  }
+}
+
+void Builder::add_base_chains() {
+  base("filter-prerouting-pre-dnat", "filter", NF_INET_PRE_ROUTING,
+       kBeforeTranslation) = {jump_if_new("firewall-check")};
+  base("filter-output-pre-dnat", "filter", NF_INET_LOCAL_OUT, kBeforeTranslation) = {jump_if_new("firewall-check")};
+
+  auto& input = base("filter-input", "filter", NF_INET_LOCAL_IN, kFilter);
+  input = {jump_if_new("nodeport-endpoints-check"), jump_if_new("service-endpoints-check")};
+  auto& forward = base("filter-forward", "filter", NF_INET_FORWARD, kFilter);
+  forward = {jump_if_new("service-endpoints-check"), jump_if_new("cluster-ips-check"), reset_priority()};
+  auto& output = base("filter-output", "filter", NF_INET_LOCAL_OUT, kFilter);
+  output = {jump_if_new("service-endpoints-check"), jump_if_new("cluster-ips-check"), reset_priority()};
+
+  base("nat-prerouting", "nat", NF_INET_PRE_ROUTING, kDestinationNat) = {jump("services")};
+  base("nat-output", "nat", NF_INET_LOCAL_OUT, kDestinationNat) = {jump("services")};
+  base("nat-postrouting", "nat", NF_INET_POST_ROUTING, kSourceNat) = {jump("masquerading")};
+}
+
+std::vector<ChainSpec> Builder::make() {
+  add_services();
+  add_checks();
+  add_masquerading();
+  if (facts_.counters) add_counting();
+  add_base_chains();
+  if (facts_.counters) {
+    // Every packet once: what goes out through lo comes in again.
+    for (auto& spec : chains_) {
+      if (spec.name == "filter-forward" || spec.name == "filter-output") {
+        spec.rules.push_back(rule().is_translated().jump("count-traffic").make());
+      } else if (spec.name == "filter-input") {
+        spec.rules.push_back(rule().through("lo", false, true).is_translated().jump("count-traffic").make());
+      }
+    }
+  }
+  return std::move(chains_);
+}
+
+}  // namespace
+
+std::vector<ChainSpec> fixed_chains(const LayoutFacts& facts) { return Builder(facts).make(); }
+
+}  // namespace sluice::nftables

@@ -1,0 +1,97 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/nftables/model/affinity.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace sluice::nftables {
+namespace {
+
+std::uint32_t number_of(std::uint32_t id) { return id >> 16; }
+
+}  // namespace
+
+bool AffinityIds::is_free(std::uint32_t id) const {
+  if ((id & ~kAffinityIdMask) != 0 || id == 0) return false;
+  return number_of(id) >= taken_.size() || !taken_[number_of(id)];
+}
+
+void AffinityIds::take(std::uint32_t id) {
+  if (taken_.size() <= number_of(id)) taken_.resize(number_of(id) + 1);
+  taken_[number_of(id)] = true;
+  ++used_;
+}
+
+std::uint32_t AffinityIds::take_new() {
+  for (std::uint32_t tries = 0;; ++tries) {
+    last_ = last_ % kMaxAffinityNumber + 1;
+    const bool avoided = last_ < avoided_.size() && avoided_[last_] && tries < kMaxAffinityNumber;
+    if (!avoided && is_free(last_ << 16)) break;
+  }
+  take(last_ << 16);
+  return last_ << 16;
+}
+
+void AffinityIds::give_back(std::uint32_t id) {
+  taken_[number_of(id)] = false;
+  --used_;
+}
+
+void AffinityIds::avoid(const std::vector<std::uint32_t>& ids) {
+  avoided_.clear();
+  for (const std::uint32_t id : ids) {
+    if (avoided_.size() <= number_of(id)) avoided_.resize(number_of(id) + 1);
+    avoided_[number_of(id)] = true;
+    last_ = std::max(last_, number_of(id));
+  }
+}
+
+void AffinityTokens::restore(const std::vector<Entry>& seen) {
+  entries_.clear();
+  std::vector<bool> taken(kMaxAffinityNumber + 1);
+  for (const Entry& entry : seen) {
+    if (entry.number == 0 || taken[entry.number]) continue;
+    taken[entry.number] = true;
+    last_ = std::max(last_, entry.number);
+    entries_.push_back(entry);
+  }
+  const auto before = [](const Entry& a, const Entry& b) { return a.endpoint < b.endpoint; };
+  std::stable_sort(entries_.begin(), entries_.end(), before);
+  const auto same = [](const Entry& a, const Entry& b) { return a.endpoint == b.endpoint; };
+  entries_.erase(std::unique(entries_.begin(), entries_.end(), same), entries_.end());
+}
+
+void AffinityTokens::assign(const std::vector<EndpointAddress>& endpoints) {
+  std::vector<Entry> next;
+  next.reserve(endpoints.size());
+  std::size_t known = 0;
+  bool any_new = false;
+  for (const EndpointAddress& endpoint : endpoints) {
+    while (known < entries_.size() && entries_[known].endpoint < endpoint) ++known;
+    const bool stays = known < entries_.size() && entries_[known].endpoint == endpoint;
+    any_new = any_new || !stays;
+    next.push_back({endpoint, stays ? entries_[known].number : std::uint16_t{0}});
+  }
+  if (any_new) {
+    std::vector<bool> taken(kMaxAffinityNumber + 1);
+    for (const Entry& entry : next) taken[entry.number] = true;
+    for (Entry& entry : next) {
+      if (entry.number != 0) continue;
+      do {
+        last_ = static_cast<std::uint16_t>(last_ % kMaxAffinityNumber + 1);
+      } while (taken[last_]);
+      taken[last_] = true;
+      entry.number = last_;
+    }
+  }
+  entries_ = std::move(next);
+}
+
+std::uint16_t AffinityTokens::number(const EndpointAddress& endpoint) const {
+  const auto before = [](const Entry& entry, const EndpointAddress& wanted) { return entry.endpoint < wanted; };
+  return std::lower_bound(entries_.begin(), entries_.end(), endpoint, before)->number;
+}
+
+}  // namespace sluice::nftables

@@ -1,0 +1,73 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/nftables/model/describe.hpp"
+
+#include <algorithm>
+
+#include "sluice/sdk/address.hpp"
+
+namespace sluice::nftables {
+namespace {
+
+// In the order of addresses: slots mean nothing to people.
+std::string list_text(abi::Family family, const EndpointAddress* list, std::uint32_t length) {
+  std::vector<EndpointAddress> sorted(list, list + length);
+  std::sort(sorted.begin(), sorted.end());
+  std::string text;
+  for (const EndpointAddress& endpoint : sorted) {
+    if (!text.empty()) text += ", ";
+    text += to_string(family, endpoint);
+  }
+  return text;
+}
+
+std::string refusal_text(FrontendPlan::Without without) {
+  return without == FrontendPlan::Without::kDropped ? "dropped, as no endpoint is on this node"
+                                                    : "rejected, as there are no endpoints";
+}
+
+std::string served_text(abi::Family family, const ServiceState& state, const FrontendState& frontend) {
+  using Kind = Treatment::Kind;
+  const Treatment treatment = state.treatment(frontend);
+  const std::string cluster = list_text(family, state.cluster_list(), treatment.cluster);
+  const std::string local = list_text(family, state.local_list(), treatment.local);
+  switch (frontend.kind) {
+    case Kind::kCluster: return "-> " + cluster;
+    case Kind::kExternal: return "-> " + cluster + " (masqueraded)";
+    case Kind::kLocal: return "-> " + local + " (policy Local)";
+    case Kind::kExternalLocal: break;
+  }
+  std::string text = treatment.local != 0 ? "-> " + local + " (policy Local)" : refusal_text(frontend.without);
+  if (treatment.cluster != 0 && cluster != local) text += "; from this node and its pods -> " + cluster;
+  return text;
+}
+
+std::string frontend_text(abi::Family family, const ServiceState& state, const FrontendState& frontend) {
+  std::string text = frontend.treated ? served_text(family, state, frontend) : refusal_text(frontend.without);
+  if (frontend.treated && state.affinity_seconds != 0) {
+    text += "; clients keep their endpoint for " + std::to_string(state.affinity_seconds) + " s";
+  }
+  if (frontend.firewalled && state.allowed) {
+    std::string ranges;
+    for (const abi::Prefix& range : *state.allowed) {
+      ranges += (ranges.empty() ? "" : ", ") + sdk::to_string(range, family);
+    }
+    text += "; only for clients in " + ranges;
+  }
+  return text;
+}
+
+}  // namespace
+
+void describe_service(abi::Family family, const ServiceState& state,
+                      const std::function<std::string(const FrontendState&)>& owner_of,
+                      const std::function<void(const std::string&)>& line) {
+  for (const FrontendState& frontend : state.frontends) {
+    const std::string text =
+        frontend.owned ? frontend_text(family, state, frontend) : "not served here: " + owner_of(frontend) + " has it";
+    line(state.name + " " + to_string(family, state.key(frontend)) + " " + text);
+  }
+}
+
+}  // namespace sluice::nftables

@@ -1,0 +1,54 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/nftables/refusal_text.hpp"
+
+#include <cerrno>
+
+#include "plugins/common/netfilter/damage.hpp"
+#include "plugins/common/netlink/error.hpp"
+
+namespace sluice::nftables {
+namespace {
+
+const char* meaning(int error) noexcept {
+  switch (error) {
+    case ENFILE:
+      return "; the set is full";
+    case ENOSPC:
+      return "; there is no room left";
+    case EBUSY:
+      return "; it is in use";
+    case ENOENT:
+      return "; something it refers to is not there, or the kernel lacks a module";
+    case EEXIST:
+      return "; it is there already, with another value";
+    case EOPNOTSUPP:
+      return "; this kernel cannot do that";
+    case EPERM:
+    case EACCES:
+      return "; run it with the capability CAP_NET_ADMIN";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+std::string refusal_text(const Refusal& refusal) {
+  return "the kernel refuses " + refusal.what + ": " + netlink::error_text(refusal.error) + meaning(refusal.error);
+}
+
+std::string refusal_text(const std::vector<Refusal>& refusals) {
+  netfilter::Damage all;
+  for (const Refusal& refusal : refusals) {
+    all.add([&] { return refusal_text(refusal); });
+  }
+  return all.describe();
+}
+
+bool tells_of_others(const Refusal& refusal) noexcept {
+  return refusal.error == ENOENT || refusal.error == EEXIST || refusal.error == EBUSY;
+}
+
+}  // namespace sluice::nftables

@@ -1,0 +1,53 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/nftables/settings.hpp"
+
+#include <array>
+#include <string_view>
+
+#include "plugins/common/settings/values.hpp"
+
+namespace sluice::nftables {
+namespace {
+
+using settings::kNotAllowed;
+using settings::kTaken;
+using settings::Problem;
+
+// The kernel makes a table for all of them with the map, up to 16 bytes each; a client that comes takes some 130 more.
+constexpr std::uint64_t kFewestClients = 1024;
+constexpr std::uint64_t kMostClients = 1048576;
+
+using Row = settings::Row<Settings>;
+
+Problem affinity_clients(std::string_view value, Settings& to) {
+  const auto read = settings::parse_count(value);
+  if (!read || *read < kFewestClients || *read > kMostClients) return kNotAllowed;
+  to.affinity_clients = static_cast<std::uint32_t>(*read);
+  return kTaken;
+}
+
+Problem counters(std::string_view value, Settings& to) {
+  if (value != "true" && value != "false") return kNotAllowed;
+  to.counters = value == "true";
+  return kTaken;
+}
+
+// Sorted by key. Everything about a key but what the documentation says in prose.
+constexpr std::array kRows{
+    Row{{"affinityClients", false, "262144", "a number from 1024 to 1048576"}, affinity_clients},
+    Row{{"counters", false, "false", "true or false"}, counters},
+};
+
+}  // namespace
+
+std::vector<SettingKey> setting_keys() { return settings::keys_of(kRows); }
+
+Settings read_settings(const sdk::Options& options) {
+  Settings read;
+  settings::read(options, kRows, "nftables", read);
+  return read;
+}
+
+}  // namespace sluice::nftables

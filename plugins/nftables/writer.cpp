@@ -1,0 +1,227 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/nftables/writer.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "plugins/common/netlink/error.hpp"
+#include "plugins/nftables/refusal_text.hpp"
+#include "sluice/sdk/error.hpp"
+
+namespace sluice::nftables {
+namespace {
+
+// So often one transaction is tried, with fewer service ports each time; and the whole, when others interfere.
+constexpr int kTries = 8;
+constexpr int kRounds = 5;
+// A change of that many elements is compared with the kernel instead, which splits it.
+constexpr std::size_t kHugeChange = 5 * Writer::kChunk;
+// Old kernels give up what a rule refers to somewhat later.
+constexpr std::uint64_t kRestOfChains = 1'000'000'000;
+
+[[noreturn]] void fail(const std::vector<Refusal>& refusals) {
+  const int error = refusals.front().error;
+  const abi::Code code = netlink::code_of(error);
+  throw sdk::Failure(code, std::string("table ") + kTableName, refusal_text(refusals), error);
+}
+
+[[noreturn]] void fail_changed(const std::vector<Refusal>& refusals) {
+  throw sdk::Failure(abi::Code::kNeedFull, std::string("table ") + kTableName,
+                     "somebody else has changed the table: " + refusal_text(refusals), refusals.front().error);
+}
+
+bool is_nobodys(const Refusal& refusal) noexcept { return refusal.owner == 0; }
+
+void remove_named(Model& model, const std::string& name) {
+  for (const abi::Protocol protocol : {abi::Protocol::kTcp, abi::Protocol::kUdp, abi::Protocol::kSctp}) {
+    model.remove({name, protocol});
+  }
+}
+
+void add_addresses(const TableFacts& before, const TableFacts& facts, Batch& batch) {
+  const auto add = [&](const std::vector<abi::Address>& from, const std::vector<abi::Address>& but, bool remove) {
+    for (const abi::Address& address : from) {
+      if (std::binary_search(but.begin(), but.end(), address)) continue;
+      const Key key = address_key(facts.layout.family, address);
+      batch.elements.push_back({{SetId::kNodePortIps, key, {}}, remove, 0, {}});
+    }
+  };
+  add(before.node_port_ips, facts.node_port_ips, true);
+  add(facts.node_port_ips, before.node_port_ips, false);
+}
+
+}  // namespace
+
+Listing Writer::list() {
+  const std::uint64_t begin = now_();
+  Listing seen = kernel_.list();
+  waited_ += std::chrono::nanoseconds(now_() - begin);
+  return seen;
+}
+
+std::vector<Refusal> Writer::commit(const Batch& batch) {
+  const std::uint64_t begin = now_();
+  std::vector<Refusal> refusals = kernel_.commit(batch);
+  waited_ += std::chrono::nanoseconds(now_() - begin);
+  return refusals;
+}
+
+void Writer::leave_out(const std::vector<Refusal>& refusals, const Batch& batch, Model& model, Refused& refused) {
+  for (const Refusal& refusal : refusals) {
+    const std::string& name = batch.owners.at(refusal.owner);
+    if (refused.emplace(name, refusal_text(refusal)).second) remove_named(model, name);
+  }
+}
+
+Writer::Sent Writer::send(Batch batch, Model& model, Refused& refused) {
+  for (int tries = 0; !batch.empty(); ++tries) {
+    const std::vector<Refusal> refusals = commit(batch);
+    if (refusals.empty()) return tries == 0 ? Sent::kDone : Sent::kLeftOut;
+    last_ = refusals;
+    if (std::any_of(refusals.begin(), refusals.end(), tells_of_others)) return Sent::kInterfered;
+    if (tries == kTries || std::any_of(refusals.begin(), refusals.end(), is_nobodys)) fail(refusals);
+    leave_out(refusals, batch, model, refused);
+    std::erase_if(batch.elements,
+                  [&](const ElementWrite& one) { return one.owner != 0 && refused.contains(batch.owners[one.owner]); });
+  }
+  return Sent::kLeftOut;
+}
+
+bool Writer::write_once(const TableFacts& facts, Model& model, const Urgency& urgency, Listing& seen,
+                        Refused& refused) {
+  model.take_changes();
+  // As if it were done: after a failure everything is compared again, whatever the model believes.
+  model.wrote(std::vector<SharedChain>(model.chains()));
+  Difference difference(facts, model, seen);
+  bool done = true;
+  Batch batch;
+  const auto flush = [&] {
+    if (batch.empty()) return true;
+    const Sent sent = send(std::exchange(batch, Batch()), model, refused);
+    if (sent != Sent::kDone) done = false;
+    return sent != Sent::kInterfered;
+  };
+  difference.add_frame(batch);
+  for (const PortId& id : urgency.in_order(model.ids())) {
+    if (!refused.contains(id.first)) difference.add(id, batch);
+    if (batch.elements.size() >= kChunk && !difference.replaces() && !flush()) return false;
+  }
+  while (difference.remove_elements(batch, kChunk)) {
+    if (!flush()) return false;
+  }
+  if (!flush()) return false;
+  leftovers_ = {now_(), difference.unknown_dispatch(), difference.unknown_chains(), {}};
+  return done;
+}
+
+Writer::Refused Writer::write_all(const TableFacts& facts, Model& model, const Urgency& urgency, Listing& seen) {
+  Refused refused;
+  for (int round = 0; !write_once(facts, model, urgency, seen, refused); ++round) {
+    if (round == kRounds) fail(last_);
+    seen = list();
+  }
+  note_users(model);
+  return refused;
+}
+
+Writer::Refused Writer::write_changes(const TableFacts& before, const TableFacts& facts, Model& model,
+                                      const Urgency& urgency) {
+  Changes changes = model.take_changes();
+  if (changes.elements.size() > kHugeChange) {
+    Listing seen = list();
+    return write_all(facts, model, urgency, seen);
+  }
+  Batch batch;
+  for (const SharedChain& chain : changes.chains) {
+    const bool there = take_leftover(chain.name);
+    batch.chains.push_back({chain_spec(facts.layout, chain), !there});
+    batch.dispatch.push_back({chain.firewall, chain.number, chain.name, false});
+  }
+  batch.elements = std::move(changes.elements);
+  batch.owners = std::move(changes.owners);
+  add_addresses(before, facts, batch);
+  if (!batch.empty()) {
+    model.wrote(changes.chains);
+    const std::vector<Refusal> refusals = commit(batch);
+    if (std::any_of(refusals.begin(), refusals.end(), tells_of_others)) fail_changed(refusals);
+    if (std::any_of(refusals.begin(), refusals.end(), is_nobodys)) fail(refusals);
+    if (!refusals.empty()) {
+      Refused refused;
+      leave_out(refusals, batch, model, refused);
+      Listing seen = list();
+      refused.merge(write_all(facts, model, urgency, seen));
+      return refused;
+    }
+  }
+  note_users(model);
+  return {};
+}
+
+void Writer::note_users(const Model& model) {
+  std::map<std::string, std::uint64_t> unused;
+  for (const SharedChain& chain : model.chains()) {
+    if (chain.users != 0) continue;
+    const auto known = unused_.find(chain.name);
+    unused.emplace(chain.name, known != unused_.end() ? known->second : now_());
+  }
+  unused_ = std::move(unused);
+}
+
+bool Writer::take_leftover(const std::string& chain) {
+  return std::erase(leftovers_.full, chain) + std::erase(leftovers_.empty, chain) != 0;
+}
+
+void Writer::empty_leftovers() {
+  Batch batch;
+  batch.dispatch = leftovers_.dispatch;
+  for (const std::string& name : leftovers_.full) {
+    ChainWrite emptied;
+    emptied.spec.name = name;
+    batch.chains.push_back(std::move(emptied));
+  }
+  const std::vector<Refusal> refusals = commit(batch);
+  if (!refusals.empty()) fail_changed(refusals);
+  leftovers_.dispatch.clear();
+  leftovers_.empty.insert(leftovers_.empty.end(), leftovers_.full.begin(), leftovers_.full.end());
+  leftovers_.full.clear();
+}
+
+bool Writer::remove_unused(Model& model) {
+  note_users(model);
+  const std::uint64_t now = now_();
+  Batch batch;
+  std::vector<SharedChain> going;
+  for (const SharedChain& chain : model.chains()) {
+    const auto since = unused_.find(chain.name);
+    if (since == unused_.end() || now - since->second < kRestOfChains) continue;
+    batch.dispatch.push_back({chain.firewall, chain.number, chain.name, true});
+    batch.remove_chains.push_back(chain.name);
+    going.push_back(chain);
+  }
+  const bool rested = now - leftovers_.since >= kRestOfChains;
+  if (rested) {
+    batch.remove_chains.insert(batch.remove_chains.end(), leftovers_.empty.begin(), leftovers_.empty.end());
+  }
+  if (!batch.empty()) {
+    const std::vector<Refusal> refusals = commit(batch);
+    const auto is_used = [](const Refusal& one) { return one.error == EBUSY; };
+    if (std::any_of(refusals.begin(), refusals.end(), is_used)) {
+      unused_.clear();
+      leftovers_.since = now;
+      return false;
+    }
+    if (!refusals.empty()) fail_changed(refusals);
+    model.removed(going);
+    if (rested) leftovers_.empty.clear();
+  }
+  if (rested && !(leftovers_.dispatch.empty() && leftovers_.full.empty())) {
+    empty_leftovers();
+    leftovers_.since = now;
+  }
+  return true;
+}
+
+}  // namespace sluice::nftables

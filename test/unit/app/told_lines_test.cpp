@@ -1,0 +1,137 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/app/told_lines.hpp"
+
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+
+namespace sluice::app {
+namespace {
+
+using store::FrontendKind;
+using store::ServicePort;
+
+class ToldLinesTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(ToldLinesTest);
+  CPPUNIT_TEST(one_line_for_each_frontend);
+  CPPUNIT_TEST(policies_choose_the_endpoints);
+  CPPUNIT_TEST(without_endpoints);
+  CPPUNIT_TEST(affinity_and_source_ranges);
+  CPPUNIT_TEST(names_choose_and_sort);
+  CPPUNIT_TEST(ipv6_has_brackets);
+  CPPUNIT_TEST_SUITE_END();
+
+  static base::IpAddress ip(const char* text) { return base::IpAddress::parse(text).value(); }
+  static ServicePort port(const std::string& name = "cart", const char* port_name = "http") {
+    ServicePort out;
+    out.key = {{base::Symbol("shop"), name}, base::Symbol(port_name), model::Protocol::tcp};
+    return out;
+  }
+  static store::Endpoint endpoint(const char* address, bool in_cluster, bool in_local) {
+    store::Endpoint out;
+    out.address = ip(address).bytes();
+    out.port = 8080;
+    out.in_cluster = in_cluster;
+    out.in_local = in_local;
+    return out;
+  }
+  static std::string lines(const std::vector<ServicePort>& ports, const std::string& name = "") {
+    std::vector<snapshot::ServicePortPtr> shared;
+    for (const auto& one : ports) shared.push_back(std::make_shared<const ServicePort>(one));
+    std::string out;
+    for (const auto& line : told_lines(shared, name)) out += line + "\n";
+    return out;
+  }
+
+ public:
+  void one_line_for_each_frontend() {
+    ServicePort p = port();
+    p.frontends = {{FrontendKind::cluster_ip, ip("172.30.0.41"), 80},
+                   {FrontendKind::external_ip, ip("192.0.2.1"), 80},
+                   {FrontendKind::node_port, {}, 30080}};
+    p.endpoints = {endpoint("10.1.0.1", true, true), endpoint("10.1.0.2", true, false),
+                   endpoint("10.1.0.3", false, false)};
+    CPPUNIT_ASSERT_EQUAL(std::string("shop/cart:http 172.30.0.41:80/tcp -> 10.1.0.1:8080, 10.1.0.2:8080\n"
+                                     "shop/cart:http 192.0.2.1:80/tcp masqueraded -> 10.1.0.1:8080, 10.1.0.2:8080\n"
+                                     "shop/cart:http :30080/tcp masqueraded -> 10.1.0.1:8080, 10.1.0.2:8080\n"),
+                         lines({p}));
+  }
+
+  void policies_choose_the_endpoints() {
+    ServicePort p = port();
+    p.frontends = {{FrontendKind::cluster_ip, ip("172.30.0.41"), 80}, {FrontendKind::node_port, {}, 30080}};
+    p.endpoints = {endpoint("10.1.0.1", true, true), endpoint("10.1.0.2", true, false)};
+    p.external_local = true;
+    CPPUNIT_ASSERT_EQUAL(std::string("shop/cart:http 172.30.0.41:80/tcp -> 10.1.0.1:8080, 10.1.0.2:8080\n"
+                                     "shop/cart:http :30080/tcp -> 10.1.0.1:8080; from this node -> "
+                                     "10.1.0.1:8080, 10.1.0.2:8080\n"),
+                         lines({p}));
+    p.internal_local = true;
+    p.external_local = false;
+    CPPUNIT_ASSERT_EQUAL(std::string("shop/cart:http 172.30.0.41:80/tcp -> 10.1.0.1:8080\n"
+                                     "shop/cart:http :30080/tcp masqueraded -> 10.1.0.1:8080, 10.1.0.2:8080\n"),
+                         lines({p}));
+  }
+
+  void without_endpoints() {
+    ServicePort p = port();
+    p.frontends = {{FrontendKind::cluster_ip, ip("172.30.0.41"), 80}};
+    const std::string begin = "shop/cart:http 172.30.0.41:80/tcp ";
+    CPPUNIT_ASSERT_EQUAL(begin + "-> rejected, no endpoints\n", lines({p}));
+    p.internal_local = true;
+    CPPUNIT_ASSERT_EQUAL(begin + "-> rejected, no endpoints\n", lines({p}));
+    p.has_any_endpoint = true;
+    CPPUNIT_ASSERT_EQUAL(begin + "-> dropped, no endpoints on this node\n", lines({p}));
+    p.internal_local = false;
+    p.external_local = true;
+    p.frontends = {{FrontendKind::node_port, {}, 30080}};
+    p.endpoints = {endpoint("10.1.0.2", true, false)};
+    CPPUNIT_ASSERT_EQUAL(std::string("shop/cart:http :30080/tcp from this node -> 10.1.0.2:8080; else dropped, no "
+                                     "endpoints on this node\n"),
+                         lines({p}));
+  }
+
+  void affinity_and_source_ranges() {
+    ServicePort p = port("cart", "");
+    p.key.protocol = model::Protocol::udp;
+    p.affinity_seconds = 10800;
+    p.source_ranges = {base::IpPrefix::parse("10.0.0.0/8").value(), base::IpPrefix::parse("192.0.2.0/24").value()};
+    p.frontends = {{FrontendKind::cluster_ip, ip("172.30.0.41"), 53},
+                   {FrontendKind::load_balancer, ip("192.0.2.9"), 53}};
+    p.endpoints = {endpoint("10.1.0.1", true, true)};
+    CPPUNIT_ASSERT_EQUAL(std::string("shop/cart 172.30.0.41:53/udp sticky for 10800 s -> 10.1.0.1:8080\n"
+                                     "shop/cart 192.0.2.9:53/udp sticky for 10800 s masqueraded -> 10.1.0.1:8080; only "
+                                     "for 10.0.0.0/8, 192.0.2.0/24\n"),
+                         lines({p}));
+  }
+
+  void names_choose_and_sort() {
+    std::vector<ServicePort> ports{port("b"), port("a", "y"), port("a", "x"), port("aa", "x")};
+    for (auto& p : ports) p.frontends = {{FrontendKind::node_port, {}, 1}};
+    const std::string tail = " :1/tcp -> rejected, no endpoints\n";
+    CPPUNIT_ASSERT_EQUAL("shop/a:x" + tail + "shop/a:y" + tail + "shop/aa:x" + tail + "shop/b:http" + tail,
+                         lines(ports));
+    CPPUNIT_ASSERT_EQUAL("shop/a:x" + tail + "shop/a:y" + tail, lines(ports, "shop/a"));
+    CPPUNIT_ASSERT_EQUAL("shop/a:y" + tail, lines(ports, "shop/a:y"));
+    CPPUNIT_ASSERT_EQUAL(std::string(), lines(ports, "shop/a:z"));
+    // As text: a colon is after all digits.
+    std::vector<ServicePort> numbered{port("a1", "x"), port("a10", "x")};
+    for (auto& p : numbered) p.frontends = {{FrontendKind::node_port, {}, 1}};
+    CPPUNIT_ASSERT_EQUAL("shop/a10:x" + tail + "shop/a1:x" + tail, lines(numbered));
+  }
+
+  void ipv6_has_brackets() {
+    ServicePort p = port();
+    p.family = base::Family::ipv6;
+    p.frontends = {{FrontendKind::cluster_ip, ip("fd00::1"), 80}};
+    p.endpoints = {endpoint("fd01::1", true, true)};
+    CPPUNIT_ASSERT_EQUAL(std::string("shop/cart:http [fd00::1]:80/tcp -> [fd01::1]:8080\n"), lines({p}));
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(ToldLinesTest);
+
+}  // namespace
+}  // namespace sluice::app

@@ -1,0 +1,294 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "test/unit/nftables/fake_table.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+namespace sluice::test {
+namespace {
+
+using namespace nftables;
+
+constexpr SetId kAllSets[] = {SetId::kClusterIps,
+                              SetId::kNodePortIps,
+                              SetId::kHairpin,
+                              SetId::kServiceIps,
+                              SetId::kServiceNodePorts,
+                              SetId::kEndpoints,
+                              SetId::kNodePortEndpoints,
+                              SetId::kNoEndpointServices,
+                              SetId::kNoEndpointNodePorts,
+                              SetId::kNoLocalServices,
+                              SetId::kNoLocalNodePorts,
+                              SetId::kFirewallIps,
+                              SetId::kAffinityServices,
+                              SetId::kAffinityNodePorts,
+                              SetId::kAffinitySlots,
+                              SetId::kAffinityEndpoints,
+                              SetId::kAffinityLocalEndpoints,
+                              SetId::kServiceTraffic,
+                              SetId::kNodePortTraffic};
+
+// Chains that a rule jumps or goes to: "… goto -> NAME ]".
+std::vector<std::string> targets(const Rule& rule) {
+  std::vector<std::string> found;
+  constexpr std::string_view kArrow = "-> ";
+  for (std::size_t at = rule.text.find(kArrow); at != std::string::npos; at = rule.text.find(kArrow, at + 1)) {
+    const std::size_t begin = at + kArrow.size();
+    found.push_back(rule.text.substr(begin, rule.text.find_first_of(" ]\n", begin) - begin));
+  }
+  return found;
+}
+
+std::string hex(const std::uint8_t* bytes, std::size_t size) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (std::size_t i = 0; i < size; ++i) text.append({kDigits[bytes[i] >> 4], kDigits[bytes[i] & 15]});
+  return text;
+}
+
+class Kernel final : public TableKernel {
+ public:
+  explicit Kernel(FakeTable& table) : table_(table) {}
+  Listing list() override { return table_.list(); }
+  std::vector<Refusal> commit(const Batch& batch) override { return table_.commit(batch); }
+  std::vector<Refusal> rehearse(const Batch& batch) override {
+    FakeTable::State kept = std::exchange(table_.state, {});
+    const KernelFigures figures = table_.figures;
+    const std::size_t count = table_.batches.size();
+    auto refusals = table_.commit(batch);
+    table_.state = std::move(kept);
+    table_.figures = figures;
+    table_.batches.resize(count);
+    ++table_.rehearsals;
+    return refusals;
+  }
+  std::vector<TrafficCount> traffic() override {
+    std::vector<TrafficCount> all;
+    for (const auto& [key, count] : table_.counts) all.push_back(count);
+    return all;
+  }
+  bool delete_table() override {
+    if (table_.fail_next) throw *std::exchange(table_.fail_next, std::nullopt);
+    const bool existed = table_.state.exists;
+    table_.state = {};
+    return existed;
+  }
+  const KernelFigures& figures() const noexcept override { return table_.figures; }
+
+ private:
+  FakeTable& table_;
+};
+
+class Watch final : public TableWatch {
+ public:
+  explicit Watch(FakeTable& table) : table_(table) {}
+  ~Watch() override { table_.changed = nullptr; }
+  void start(Changed changed) override {
+    if (!table_.changed) table_.changed = std::move(changed);
+  }
+  void rearm() override { table_.armed = true; }
+
+ private:
+  FakeTable& table_;
+};
+
+}  // namespace
+
+// One batch on a copy.
+class FakeTable::Work {
+ public:
+  Work(FakeTable& table, const Batch& batch) : table_(table), batch_(batch), to_(table.state) {}
+
+  std::vector<Refusal> run() {
+    if (batch_.delete_table) {
+      check(to_.exists, 0, ENOENT, "the removal of the table");
+      to_ = {};
+    }
+    if (batch_.create_table) {
+      check(!to_.exists, 0, EEXIST, "the table");
+      to_.exists = true;
+    }
+    if (!to_.exists) check(false, 0, ENOENT, "the table");
+    for (const SetSpec& spec : batch_.create_sets) {
+      check(to_.sets.emplace(spec.name, spec).second, 0, EEXIST, "set " + spec.name);
+    }
+    for (const ChainWrite& chain : batch_.chains) write(chain);
+    for (const DispatchWrite& one : batch_.dispatch) write(one);
+    for (const bool remove : {true, false}) {
+      for (const ElementWrite& one : batch_.elements) {
+        if (one.remove == remove) write(one);
+      }
+    }
+    for (const std::string& name : batch_.remove_chains) {
+      if (const auto found = to_.chains.find(name); found != to_.chains.end()) found->second.rules.clear();
+    }
+    for (const std::string& name : batch_.remove_chains) remove(name);
+    return std::move(refusals_);
+  }
+  State& result() { return to_; }
+
+ private:
+  bool check(bool good, Owner owner, int error, const std::string& what) {
+    if (table_.refuse_other && owner == 0) {
+      if (const int told = table_.refuse_other(what)) {
+        good = false;
+        error = told;
+      }
+    }
+    if (!good) refusals_.push_back({owner, error, what});
+    return good;
+  }
+
+  void write(const ChainWrite& chain) {
+    const std::string& name = chain.spec.name;
+    const auto known = to_.chains.find(name);
+    const bool there = known != to_.chains.end();
+    if (!check(there != chain.create, 0, there ? EEXIST : ENOENT, "chain " + name)) return;
+    Chain& made = to_.chains[name];
+    if (chain.create) {
+      made.is_base = chain.spec.is_base;
+      made.hook = chain.spec.hook;
+    }
+    made.rules.clear();
+    for (const Rule& rule : chain.spec.rules) {
+      const std::string what = "rule " + std::to_string(made.rules.size() + 1) + " of chain " + name;
+      made.rules.push_back(rule);
+      const std::vector<std::string> all = targets(rule);
+      const auto is_there = [&](const std::string& target) { return to_.chains.contains(target); };
+      check(std::all_of(all.begin(), all.end(), is_there), 0, ENOENT, what);
+    }
+  }
+
+  void write(const DispatchWrite& one) {
+    const std::string what = "element " + std::to_string(one.number) + " (" + one.chain + ")";
+    const auto known = to_.dispatch.find({one.firewall, one.number});
+    if (one.remove) {
+      if (check(known != to_.dispatch.end(), 0, ENOENT, what)) to_.dispatch.erase(known);
+    } else if (check(to_.chains.contains(one.chain), 0, ENOENT, what) &&
+               check(known == to_.dispatch.end() || known->second == one.chain, 0, EEXIST, what)) {
+      to_.dispatch[{one.firewall, one.number}] = one.chain;
+    }
+  }
+
+  void write(const ElementWrite& one) {
+    const std::string name = set_spec(table_.family_, one.record.set).name;
+    const std::string what = "element of " + name;
+    if (!check(to_.sets.contains(name), one.owner, ENOENT, what)) return;
+    if (const int error = table_.refuse ? table_.refuse(one) : 0; !check(error == 0, one.owner, error, what)) return;
+    auto& held = to_.elements[one.record.set];
+    const auto known = held.find(one.record.key);
+    if (one.remove) {
+      if (check(known != held.end(), one.owner, ENOENT, what)) held.erase(known);
+    } else if (check(known == held.end() || known->second.data == one.record.data, one.owner, EEXIST, what)) {
+      held.emplace(one.record.key, Element{one.record.data, one.comment});
+    }
+  }
+
+  void remove(const std::string& name) {
+    const std::string what = "the removal of chain " + name;
+    if (!check(to_.chains.contains(name), 0, ENOENT, what)) return;
+    bool used = false;
+    for (const auto& [number, chain] : to_.dispatch) used = used || chain == name;
+    for (const auto& [other, chain] : to_.chains) {
+      for (const Rule& rule : chain.rules) {
+        for (const std::string& target : targets(rule)) used = used || target == name;
+      }
+    }
+    if (check(!used, 0, EBUSY, what)) to_.chains.erase(name);
+  }
+
+  FakeTable& table_;
+  const Batch& batch_;
+  State to_;
+  std::vector<Refusal> refusals_;
+};
+
+Table FakeTable::open() {
+  armed = false;
+  return {std::make_unique<Kernel>(*this), std::make_unique<Watch>(*this)};
+}
+
+std::vector<Refusal> FakeTable::commit(const Batch& batch) {
+  if (before) before(batch);
+  const std::optional<sdk::Failure> failure = std::exchange(fail_next, std::nullopt);
+  if (failure && !lose_next) throw *failure;
+  if (batch.empty()) return {};
+  Work work(*this, batch);
+  std::vector<Refusal> refusals = work.run();
+  if (!refusals.empty()) {
+    ++figures.refused;
+    return refusals;
+  }
+  state = std::move(work.result());
+  ++figures.commits;
+  figures.writes += batch.elements.size() + batch.dispatch.size() + batch.create_sets.size() +
+                    batch.remove_chains.size() + (batch.create_table ? 1 : 0) + (batch.delete_table ? 1 : 0);
+  for (const ChainWrite& chain : batch.chains) figures.writes += 1 + chain.spec.rules.size();
+  batches.push_back(batch);
+  if (failure) {
+    lose_next = false;
+    throw *failure;
+  }
+  return {};
+}
+
+Listing FakeTable::list() {
+  if (before_list) before_list();
+  ++figures.listings;
+  Listing seen;
+  seen.exists = state.exists;
+  for (const auto& [name, spec] : state.sets) seen.sets.emplace(name, spec);
+  for (const auto& [name, chain] : state.chains)
+    seen.chains.emplace(name, KnownChain{chain.is_base, chain.hook, chain.rules});
+  for (const auto& [number, chain] : state.dispatch)
+    seen.dispatch.push_back({number.first, number.second, chain, false});
+  for (const SetId set : kAllSets) {
+    const SetSpec spec = set_spec(family_, set);
+    RecordTable& records = seen.records[index(set)];
+    records = RecordTable(spec.key_size, spec.data_size);
+    for (const auto& [key, element] : state.elements[set]) {
+      records.add(key.data(), element.data.data(), comment_hash(element.comment));
+    }
+    records.sort();
+  }
+  return seen;
+}
+
+void FakeTable::tell(const std::string& sentence) {
+  if (std::exchange(armed, false) && changed) changed(sentence);
+}
+
+std::string FakeTable::text() const {
+  std::string text;
+  for (const auto& [name, spec] : state.sets) text += "set " + name + " " + std::to_string(spec.capacity) + "\n";
+  for (const auto& [name, chain] : state.chains) {
+    text += "chain " + name + "\n";
+    for (const Rule& rule : chain.rules) text += rule.text + "\n";
+  }
+  for (const auto& [number, chain] : state.dispatch) {
+    text += (number.first ? "firewall " : "class ") + std::to_string(number.second) + " " + chain + "\n";
+  }
+  for (const auto& [set, held] : state.elements) {
+    for (const auto& [key, element] : held) {
+      text += set_spec(family_, set).name + " " + hex(key.data(), key.size()) + " " +
+              hex(element.data.data(), element.data.size()) + " " + element.comment + "\n";
+    }
+  }
+  return text;
+}
+
+std::vector<std::string> FakeTable::frontends(SetId set) const {
+  std::vector<std::string> found;
+  const auto held = state.elements.find(set);
+  if (held == state.elements.end()) return found;
+  const bool node_port = set == SetId::kServiceNodePorts || set == SetId::kNodePortEndpoints;
+  for (const auto& [key, element] : held->second) {
+    found.push_back(to_string(family_, read_frontend(family_, key, node_port)));
+  }
+  return found;
+}
+
+}  // namespace sluice::test

@@ -1,0 +1,269 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/nftables/layout/layout.hpp"
+
+#include <cppunit/extensions/HelperMacros.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "plugins/nftables/layout/set_spec.hpp"
+#include "sluice/sdk/address.hpp"
+#include "sluice/sdk/error.hpp"
+#include "sluice/sdk/views.hpp"
+
+namespace sluice::nftables {
+namespace {
+
+using Kind = Treatment::Kind;
+
+LayoutFacts facts(abi::LocalDetectorKind detector = abi::LocalDetectorKind::kNone) {
+  LayoutFacts made;
+  made.masquerade_mark = 0x4000;
+  made.detector = detector;
+  made.detector_interface = "cni0";
+  made.detector_cidr.address.bytes[0] = 10;
+  made.detector_cidr.length = 8;
+  return made;
+}
+
+const ChainSpec& find(const std::vector<ChainSpec>& chains, const std::string& name) {
+  for (const auto& chain : chains) {
+    if (chain.name == name) return chain;
+  }
+  CPPUNIT_FAIL("no chain " + name);
+}
+
+bool has(const ChainSpec& chain, const std::string& text) {
+  for (const auto& rule : chain.rules) {
+    if (rule.text.find(text) != std::string::npos) return true;
+  }
+  return false;
+}
+
+// Every word after `before` in the rules of a chain.
+std::vector<std::string> words_after(const ChainSpec& chain, const std::string& before) {
+  std::vector<std::string> words;
+  for (const auto& rule : chain.rules) {
+    for (auto at = rule.text.find(before); at != std::string::npos; at = rule.text.find(before, at)) {
+      at += before.size();
+      words.push_back(rule.text.substr(at, rule.text.find_first_of(" \n", at) - at));
+    }
+  }
+  return words;
+}
+
+class LayoutTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(LayoutTest);
+  CPPUNIT_TEST(names_say_the_treatment);
+  CPPUNIT_TEST(shared_chains_are_told_by_their_names);
+  CPPUNIT_TEST(each_chain_refers_to_earlier_ones_only);
+  CPPUNIT_TEST(rules_look_into_sets_there_are);
+  CPPUNIT_TEST(external_local_without_a_detector);
+  CPPUNIT_TEST(external_local_without_local_endpoints);
+  CPPUNIT_TEST(external_local_in_its_order);
+  CPPUNIT_TEST(a_list_without_endpoints_is_no_rule);
+  CPPUNIT_TEST(where_every_pod_is_local_nobody_is_not);
+  CPPUNIT_TEST(masquerade_all_needs_no_detector);
+  CPPUNIT_TEST(node_ports_by_address);
+  CPPUNIT_TEST(each_service_cidr_has_a_rule);
+  CPPUNIT_TEST(counting_only_where_asked_for);
+  CPPUNIT_TEST(firewalls_are_named_by_their_lists);
+  CPPUNIT_TEST(facts_of_a_node);
+  CPPUNIT_TEST(no_interface_of_strange_characters);
+  CPPUNIT_TEST_SUITE_END();
+
+  static std::vector<Treatment> treatments() {
+    std::vector<Treatment> all;
+    for (const bool node_port : {false, true}) {
+      for (const std::uint32_t seconds : {0u, 1u, 86400u}) {
+        all.push_back({Kind::kCluster, node_port, 250, 0, seconds});
+        all.push_back({Kind::kLocal, node_port, 0, 1, seconds});
+        all.push_back({Kind::kExternal, node_port, 3, 0, seconds});
+        all.push_back({Kind::kExternalLocal, node_port, 3, 1, seconds});
+        all.push_back({Kind::kExternalLocal, node_port, 3, 0, seconds});
+      }
+    }
+    return all;
+  }
+
+  void names_say_the_treatment() {
+    CPPUNIT_ASSERT_EQUAL(std::string("endpoints-3"), chain_name({Kind::kCluster, false, 3, 0, 0}));
+    CPPUNIT_ASSERT_EQUAL(std::string("local-endpoints-1"), chain_name({Kind::kLocal, false, 0, 1, 0}));
+    CPPUNIT_ASSERT_EQUAL(std::string("nodeport-external-local-3-1"), chain_name({Kind::kExternalLocal, true, 3, 1, 0}));
+    CPPUNIT_ASSERT_EQUAL(std::string("sticky-10800-external-3"), chain_name({Kind::kExternal, false, 3, 0, 10800}));
+    CPPUNIT_ASSERT_EQUAL(std::string("nodeport-sticky-1-endpoints-2"), chain_name({Kind::kCluster, true, 2, 0, 1}));
+    std::set<std::string> names;
+    for (const auto& treatment : treatments()) CPPUNIT_ASSERT(names.insert(chain_name(treatment)).second);
+  }
+  void shared_chains_are_told_by_their_names() {
+    for (const auto& treatment : treatments())
+      CPPUNIT_ASSERT_MESSAGE(chain_name(treatment), is_shared_chain(chain_name(treatment)));
+    CPPUNIT_ASSERT(is_shared_chain(firewall_chain_name({})));
+    LayoutFacts all = facts();
+    all.counters = true;
+    for (const auto& chain : fixed_chains(all)) CPPUNIT_ASSERT_MESSAGE(chain.name, !is_shared_chain(chain.name));
+    for (const std::string name :
+         {"", "endpoints-", "endpoints-03", "endpoints-3-1", "endpoints-x", "external-local-3", "external-local-3-",
+          "local-endpoints", "sticky-endpoints-3", "sticky-10-", "sticky-10-firewall-AAAAAAAAAAAAAAAA", "nodeport-",
+          "nodeport-nodeport-endpoints-3", "firewall-AAAAAAAAAAAAAAA", "firewall-AAAAAAAAAAAAAAA1",
+          "firewall-AAAAAAAAAAAAAAAAA", "service-ULMVA6XW-ns1/svc1/tcp/p80", "endpoints-99999999999"}) {
+      CPPUNIT_ASSERT_MESSAGE(name, !is_shared_chain(name));
+    }
+  }
+  void each_chain_refers_to_earlier_ones_only() {
+    LayoutFacts all = facts(abi::LocalDetectorKind::kCidr);
+    all.counters = true;
+    std::set<std::string> before;
+    bool base = false;
+    for (const auto& chain : fixed_chains(all)) {
+      for (const auto& to : words_after(chain, "-> ")) CPPUNIT_ASSERT_MESSAGE(to, before.count(to) == 1);
+      CPPUNIT_ASSERT_MESSAGE(chain.name, before.insert(chain.name).second);
+      CPPUNIT_ASSERT_MESSAGE(chain.name, chain.is_base || !base);
+      base = chain.is_base;
+    }
+    for (const auto& treatment : treatments()) {
+      std::set<std::string> there;
+      for (const auto& on : depends_on(treatment)) {
+        there.insert(chain_name(on));
+        CPPUNIT_ASSERT(depends_on(on).empty());
+      }
+      const auto to = words_after(treatment_chain(all, treatment), "-> ");
+      CPPUNIT_ASSERT(std::set<std::string>(to.begin(), to.end()) == there);
+    }
+  }
+  void rules_look_into_sets_there_are() {
+    for (const bool counters : {false, true}) {
+      LayoutFacts all = facts(abi::LocalDetectorKind::kCidr);
+      all.counters = counters;
+      std::set<std::string> names;
+      for (const auto& spec : all_sets(all.family, counters, 100)) names.insert(spec.name);
+      std::set<std::string> used;
+      auto chains = fixed_chains(all);
+      all.node_ports_match_all = true;
+      for (const auto& chain : fixed_chains(all)) chains.push_back(chain);
+      for (const auto& treatment : treatments()) chains.push_back(treatment_chain(all, treatment));
+      for (const auto& chain : chains) {
+        for (const auto& rule : chain.rules) {
+          ChainSpec one;
+          one.rules = {rule};
+          for (const auto& name : words_after(one, " set ")) {
+            if (name == "mark" || name == "priority") continue;  // meta set ...
+            CPPUNIT_ASSERT_MESSAGE(name, names.count(name) == 1);
+            used.insert(name);
+          }
+        }
+      }
+      CPPUNIT_ASSERT_EQUAL(names.size(), used.size());
+    }
+  }
+  void external_local_without_a_detector() {
+    const ChainSpec chain = treatment_chain(facts(), {Kind::kExternalLocal, false, 3, 1, 0});
+    CPPUNIT_ASSERT_EQUAL(std::size_t{3}, chain.rules.size());
+    CPPUNIT_ASSERT_EQUAL(std::string("masquerade local traffic"), chain.rules[0].comment);
+  }
+  void external_local_without_local_endpoints() {
+    const ChainSpec chain =
+        treatment_chain(facts(abi::LocalDetectorKind::kBridgeInterface), {Kind::kExternalLocal, false, 3, 0, 0});
+    CPPUNIT_ASSERT_EQUAL(std::size_t{3}, chain.rules.size());
+    CPPUNIT_ASSERT(!has(chain, "local-endpoints"));
+  }
+  void external_local_in_its_order() {
+    const ChainSpec chain =
+        treatment_chain(facts(abi::LocalDetectorKind::kInterfacePrefix), {Kind::kExternalLocal, true, 3, 2, 60});
+    CPPUNIT_ASSERT_EQUAL(std::size_t{4}, chain.rules.size());
+    CPPUNIT_ASSERT_EQUAL(std::string("short-circuit pod traffic"), chain.rules[0].comment);
+    CPPUNIT_ASSERT_EQUAL(std::string("masquerade local traffic"), chain.rules[1].comment);
+    CPPUNIT_ASSERT_EQUAL(std::string("short-circuit local traffic"), chain.rules[2].comment);
+    CPPUNIT_ASSERT(chain.rules[3].text.find("nodeport-sticky-60-local-endpoints-2") != std::string::npos);
+  }
+  void a_list_without_endpoints_is_no_rule() {
+    CPPUNIT_ASSERT(treatment_chain(facts(), {Kind::kCluster, false, 0, 0, 0}).rules.empty());
+    CPPUNIT_ASSERT(treatment_chain(facts(), {Kind::kLocal, false, 0, 0, 60}).rules.empty());
+    CPPUNIT_ASSERT(depends_on({Kind::kExternal, false, 0, 0, 0}).empty());
+  }
+  void where_every_pod_is_local_nobody_is_not() {
+    LayoutFacts everywhere = facts(abi::LocalDetectorKind::kCidr);
+    everywhere.detector_cidr = {};
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, find(fixed_chains(everywhere), "services").rules.size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{4},
+                         treatment_chain(everywhere, {Kind::kExternalLocal, false, 3, 1, 0}).rules.size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{3},
+                         find(fixed_chains(facts(abi::LocalDetectorKind::kCidr)), "services").rules.size());
+  }
+  void masquerade_all_needs_no_detector() {
+    LayoutFacts all = facts();
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, find(fixed_chains(all), "services").rules.size());
+    all.masquerade_all = true;
+    const auto chains = fixed_chains(all);
+    CPPUNIT_ASSERT_EQUAL(std::string("masquerade all clusterIP traffic"), find(chains, "services").rules[0].comment);
+  }
+  void node_ports_by_address() {
+    LayoutFacts by_address = facts();
+    CPPUNIT_ASSERT(has(find(fixed_chains(by_address), "services"), "set nodeport-ips"));
+    CPPUNIT_ASSERT(has(find(fixed_chains(by_address), "nodeport-endpoints-check"), "set nodeport-ips"));
+    by_address.node_ports_match_all = true;
+    CPPUNIT_ASSERT(has(find(fixed_chains(by_address), "services"), "fib daddr type"));
+    CPPUNIT_ASSERT(!has(find(fixed_chains(by_address), "services"), "set nodeport-ips"));
+  }
+  void each_service_cidr_has_a_rule() {
+    LayoutFacts ranges = facts();
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, find(fixed_chains(ranges), "cluster-ips-check").rules.size());
+    ranges.service_cidrs = {ranges.detector_cidr, ranges.detector_cidr};
+    CPPUNIT_ASSERT_EQUAL(std::size_t{3}, find(fixed_chains(ranges), "cluster-ips-check").rules.size());
+  }
+  void counting_only_where_asked_for() {
+    LayoutFacts counting = facts();
+    for (const auto& chain : fixed_chains(counting)) CPPUNIT_ASSERT(!has(chain, "traffic"));
+    counting.counters = true;
+    std::size_t jumps = 0;
+    for (const auto& chain : fixed_chains(counting)) jumps += has(chain, "jump -> count-traffic");
+    CPPUNIT_ASSERT_EQUAL(std::size_t{3}, jumps);
+  }
+  void firewalls_are_named_by_their_lists() {
+    const abi::Prefix ten = facts().detector_cidr;
+    abi::Prefix other = ten;
+    other.length = 9;
+    CPPUNIT_ASSERT(firewall_chain_name({ten}) == firewall_chain_name({ten}));
+    CPPUNIT_ASSERT(firewall_chain_name({ten}) != firewall_chain_name({other}));
+    CPPUNIT_ASSERT(firewall_chain_name({ten}) != firewall_chain_name({ten, other}));
+    const ChainSpec chain = firewall_chain(facts(), {ten, other});
+    CPPUNIT_ASSERT_EQUAL(firewall_chain_name({ten, other}), chain.name);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{3}, chain.rules.size());
+    CPPUNIT_ASSERT(chain.rules[2].text.find("drop") != std::string::npos);
+  }
+  void facts_of_a_node() {
+    abi::NodeFacts node{};
+    node.masquerade_mark = 0x4000;
+    node.flags = abi::kMasqueradeAll | abi::kNodePortsMatchAll;
+    node.detector = abi::LocalDetectorKind::kBridgeInterface;
+    node.detector_interface = sdk::view("cni0");
+    const abi::Prefix range = facts().detector_cidr;
+    node.service_cidrs = sdk::array(&range, 1);
+    const LayoutFacts read = layout_facts(abi::Family::kIpv4, node, true);
+    CPPUNIT_ASSERT(read.masquerade_all && read.node_ports_match_all && read.counters);
+    CPPUNIT_ASSERT_EQUAL(0x4000u, read.masquerade_mark);
+    CPPUNIT_ASSERT_EQUAL(std::string("cni0"), read.detector_interface);
+    CPPUNIT_ASSERT(read.service_cidrs.size() == 1 && sdk::equal(read.service_cidrs[0], range));
+    CPPUNIT_ASSERT(read == layout_facts(abi::Family::kIpv4, node, true));
+    CPPUNIT_ASSERT(!(read == layout_facts(abi::Family::kIpv4, node, false)));
+    node.service_cidrs = {};
+    CPPUNIT_ASSERT(!(read == layout_facts(abi::Family::kIpv4, node, true)));
+  }
+  void no_interface_of_strange_characters() {
+    abi::NodeFacts node{};
+    node.detector = abi::LocalDetectorKind::kInterfacePrefix;
+    for (const char* name : {"", "a b", "veth*", "a\"b", "sixteen-letters-"}) {
+      node.detector_interface = sdk::view(name);
+      CPPUNIT_ASSERT_THROW(layout_facts(abi::Family::kIpv4, node, false), sdk::Failure);
+    }
+    node.detector = abi::LocalDetectorKind::kCidr;  // then it does not matter
+    layout_facts(abi::Family::kIpv4, node, false);
+  }
+};
+CPPUNIT_TEST_SUITE_REGISTRATION(LayoutTest);
+
+}  // namespace
+}  // namespace sluice::nftables

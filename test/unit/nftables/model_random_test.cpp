@@ -1,0 +1,339 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Random histories of service ports: after each step the elements mean what the service ports ask for (BEH 3.3), and a new model
+// that reads them finds nothing to write.
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "sluice/sdk/service.hpp"
+#include "test/unit/nftables/model_rig.hpp"
+#include "test/unit/nftables/random_services.hpp"
+
+namespace sluice::test {
+namespace {
+
+using namespace nftables;
+
+// Who has which frontend, and who else wants it: first come first served, then by name.
+class Oracle {
+ public:
+  explicit Oracle(abi::Family family) : family_(family) {}
+
+  void put(const ServiceSpec& spec) {
+    const PortId id = ModelRig::id(spec);
+    specs_[id] = spec;
+    std::vector<Key> now;
+    World world(family_);
+    const abi::ServicePort port = world.service(spec);
+    for (const abi::Frontend& frontend : sdk::frontends(port)) {
+      now.push_back(frontend_key(family_, frontend_of(port, frontend)));
+    }
+    settle(id, now);
+  }
+  void remove(const ServiceSpec& spec) {
+    specs_.erase(ModelRig::id(spec));
+    settle(ModelRig::id(spec), {});
+  }
+
+  // Of those that want a frontend, whoever the table says.
+  void adopt(const ModelRig& rig) {
+    for (auto& [key, owner] : owners_) {
+      for (const auto& [place, value] : rig.table.elements) {
+        if (!(place.second == key) || value.comment.empty()) continue;
+        for (const PortId& id : wants_.at(key)) {
+          if (id.first == value.comment) owner = id;
+        }
+      }
+    }
+  }
+
+  // What is wrong with the table, first of all.
+  std::string check(const ModelRig& rig) const {
+    const TableModel reading = rig.reading();
+    for (const std::string& fault : reading.faults()) return fault;
+    std::map<Key, bool> known;
+    for (const auto& [id, spec] : specs_) {
+      World world(family_);
+      const abi::ServicePort port = world.service(spec);
+      std::map<Key, bool> mine;
+      for (const abi::Frontend& frontend : sdk::frontends(port)) {
+        const FrontendKey key = frontend_of(port, frontend);
+        const Key bytes = frontend_key(family_, key);
+        if (frontend.kind == abi::FrontendKind::kClusterIp && !reading.has_cluster_ip(frontend.address)) {
+          return id.first + ": its address is not in cluster-ips";
+        }
+        if (owners_.at(bytes) != id || !mine.emplace(bytes, true).second) continue;
+        known[bytes] = true;
+        const std::string where = id.first + " " + nftables::to_string(family_, key);
+        for (const Client client : {Client::kOutside, Client::kPod, Client::kNode}) {
+          const Outcome wanted = wanted_outcome(port, client, frontend);
+          const Outcome got = reading.ask(client, key);
+          if (!(wanted == got)) {
+            return where + ": " + test::to_string(family_, got) + " instead of " + test::to_string(family_, wanted);
+          }
+        }
+        if (reading.firewall(key) != wanted_firewall(family_, port, rig_node_ip(family_), frontend)) {
+          return where + ": another firewall";
+        }
+      }
+      for (const abi::Endpoint& endpoint : sdk::endpoints(port)) {
+        const bool reachable = sdk::has(endpoint, abi::kEndpointInCluster) || sdk::has(endpoint, abi::kEndpointInLocal);
+        if (reachable && sdk::has(endpoint, abi::kEndpointOnThisNode) &&
+            !reading.is_hairpin({endpoint.address, endpoint.port}, id.second)) {
+          return id.first + ": a hairpin is missing";
+        }
+      }
+    }
+    return check_rest(rig, known);
+  }
+
+ private:
+  void settle(const PortId& id, const std::vector<Key>& now) {
+    for (const Key& key : now) {
+      wants_[key].push_back(id);
+      owners_.emplace(key, id);
+    }
+    for (auto& [key, ids] : wants_) {
+      if (std::find(now.begin(), now.end(), key) == now.end()) std::erase(ids, id);
+      std::sort(ids.begin(), ids.end());
+      ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+      const auto owner = owners_.find(key);
+      if (owner == owners_.end() || std::find(ids.begin(), ids.end(), owner->second) != ids.end()) continue;
+      owners_.erase(owner);
+      if (!ids.empty()) owners_.emplace(key, ids.front());
+    }
+  }
+
+  // Nothing of frontends nobody has, and as many shared elements as there have to be.
+  std::string check_rest(const ModelRig& rig, const std::map<Key, bool>& known) const {
+    std::size_t shared = 0;
+    for (const auto& [place, value] : rig.table.elements) {
+      switch (place.first) {
+        case SetId::kClusterIps:
+        case SetId::kHairpin:
+          ++shared;
+          break;
+        case SetId::kServiceIps:
+        case SetId::kServiceNodePorts:
+        case SetId::kNoEndpointServices:
+        case SetId::kNoEndpointNodePorts:
+        case SetId::kNoLocalServices:
+        case SetId::kNoLocalNodePorts:
+        case SetId::kFirewallIps:
+        case SetId::kServiceTraffic:
+        case SetId::kNodePortTraffic:
+          if (known.count(place.second) == 0) return "an element of a frontend nobody has";
+          break;
+        default:
+          break;
+      }
+    }
+    std::map<StrictTable::Place, bool> wanted;
+    for (const auto& [id, spec] : specs_) {
+      World world(family_);
+      const abi::ServicePort port = world.service(spec);
+      for (const abi::Frontend& frontend : sdk::frontends(port)) {
+        if (frontend.kind != abi::FrontendKind::kClusterIp) continue;
+        wanted[{SetId::kClusterIps, address_key(family_, frontend.address)}] = true;
+      }
+      for (const abi::Endpoint& endpoint : sdk::endpoints(port)) {
+        const bool reachable = sdk::has(endpoint, abi::kEndpointInCluster) || sdk::has(endpoint, abi::kEndpointInLocal);
+        if (!reachable || !sdk::has(endpoint, abi::kEndpointOnThisNode)) continue;
+        wanted[{SetId::kHairpin, hairpin_key(family_, {endpoint.address, endpoint.port}, id.second)}] = true;
+      }
+    }
+    return shared == wanted.size() ? "" : "shared elements nobody wants";
+  }
+
+  abi::Family family_;
+  std::map<PortId, ServiceSpec> specs_;
+  std::map<Key, PortId> owners_;
+  std::map<Key, std::vector<PortId>> wants_;
+};
+
+class NftablesModelRandomTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(NftablesModelRandomTest);
+  CPPUNIT_TEST(histories_of_ipv4);
+  CPPUNIT_TEST(histories_of_ipv6);
+  CPPUNIT_TEST(in_one_step_it_means_the_same);
+  CPPUNIT_TEST(a_restart_writes_nothing);
+  CPPUNIT_TEST(damage_is_put_right_and_the_rest_left_alone);
+  CPPUNIT_TEST_SUITE_END();
+
+  // One history; calls after(rig, services) now and then.
+  template <class After>
+  void history(abi::Family family, std::uint64_t seed, unsigned steps, bool counters, After&& after) {
+    RandomServices random(family, seed);
+    ModelRig rig(family, counters);
+    Oracle oracle(family);
+    Services services;
+    for (unsigned step = 0; step < steps; ++step) {
+      for (unsigned changes = 1 + random.pick(4); changes > 0; --changes) {
+        const unsigned number = random.pick(RandomServices::kMost);
+        const std::string name = RandomServices::name(number);
+        const auto known = services.find(name);
+        if (known != services.end() && random.chance(20)) {
+          rig.remove(known->second);
+          oracle.remove(known->second);
+          services.erase(known);
+          continue;
+        }
+        ServiceSpec spec = known != services.end() ? known->second : random.make(number);
+        if (known != services.end()) {
+          if (random.chance(50)) {
+            random.nudge(spec);
+          } else {
+            spec = random.make(number);
+          }
+        }
+        services[name] = spec;
+        rig.put(spec);
+        oracle.put(spec);
+      }
+      rig.sync();
+      const std::string where = "seed " + std::to_string(seed) + ", step " + std::to_string(step) + ": ";
+      const std::string wrong = oracle.check(rig);
+      CPPUNIT_ASSERT_MESSAGE(where + wrong, wrong.empty());
+      CPPUNIT_ASSERT_MESSAGE(where + "the table is not what the model wants", rig.wanted() == rig.table.elements);
+      CPPUNIT_ASSERT_EQUAL_MESSAGE(where, rig.table.elements.size(), rig.model.elements());
+      if (step % 3 == 0) look_after(rig);
+      after(rig, services, oracle, where);
+    }
+  }
+
+  // Chains nobody uses any more go, those that go to others first.
+  static void look_after(ModelRig& rig) {
+    for (;;) {
+      std::vector<SharedChain> unused;
+      for (const SharedChain& chain : rig.model.chains()) {
+        if (chain.users == 0) unused.push_back(chain);
+      }
+      if (unused.empty()) return;
+      rig.table.remove_chains(unused);
+      rig.model.removed(unused);
+    }
+  }
+
+  static std::size_t restart(ModelRig& again, const ModelRig& rig, const Services& services, std::mt19937_64& random) {
+    again.table = rig.table;
+    const Listing listing = again.table.listing(rig.family);
+    again.model.start_over(&listing);
+    std::vector<ServiceSpec> specs = list_of(services);
+    std::shuffle(specs.begin(), specs.end(), random);
+    for (const ServiceSpec& spec : specs) again.put(spec);
+    return again.load();
+  }
+
+  void histories_of_ipv4() {
+    for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+      history(abi::Family::kIpv4, seed, 50, seed % 2 == 0, [](auto&&...) {});
+    }
+  }
+
+  void histories_of_ipv6() {
+    for (std::uint64_t seed = 1; seed <= 15; ++seed) {
+      history(abi::Family::kIpv6, seed, 50, seed % 2 == 0, [](auto&&...) {});
+    }
+  }
+
+  void in_one_step_it_means_the_same() {
+    for (std::uint64_t seed = 300; seed < 310; ++seed) {
+      history(abi::Family::kIpv4, seed, 20, false,
+              [&](const ModelRig& rig, const Services& services, const Oracle& oracle, const std::string& where) {
+                ModelRig fresh(rig.family);
+                fresh.model.start_over(nullptr);
+                for (const auto& [name, spec] : services) fresh.put(spec);
+                fresh.load();
+                Oracle other = oracle;
+                other.adopt(fresh);
+                CPPUNIT_ASSERT_EQUAL_MESSAGE(where, std::string(), other.check(fresh));
+              });
+    }
+  }
+
+  void a_restart_writes_nothing() {
+    std::mt19937_64 random(7);
+    for (std::uint64_t seed = 100; seed < 115; ++seed) {
+      history(abi::Family::kIpv4, seed, 30, false,
+              [&](const ModelRig& rig, const Services& services, const Oracle& oracle, const std::string& where) {
+                ModelRig again(rig.family);
+                CPPUNIT_ASSERT_EQUAL_MESSAGE(where, std::size_t{0}, restart(again, rig, services, random));
+                CPPUNIT_ASSERT_MESSAGE(where, again.wanted() == rig.wanted());
+                CPPUNIT_ASSERT_EQUAL_MESSAGE(where, std::string(), oracle.check(again));
+                // And goes on as if nothing had been.
+                for (const auto& [name, spec] : services) again.remove(spec);
+                again.sync();
+                CPPUNIT_ASSERT_MESSAGE(where, again.table.elements.empty());
+                CPPUNIT_ASSERT_EQUAL_MESSAGE(where, std::size_t{0}, again.model.elements());
+              });
+    }
+  }
+
+  // Some elements are lost, others changed or exchanged.
+  static std::size_t damage(StrictTable& table, std::mt19937_64& random) {
+    std::size_t damaged = 0;
+    std::vector<StrictTable::Place> places;
+    for (const auto& [place, value] : table.elements) places.push_back(place);
+    for (std::size_t i = 0; i < 4 && !places.empty(); ++i) {
+      const StrictTable::Place place = places[random() % places.size()];
+      const StrictTable::Place other = places[random() % places.size()];
+      if (table.elements.count(place) == 0) continue;
+      ++damaged;
+      if (random() % 3 == 0) {
+        table.elements.erase(place);
+      } else if (random() % 2 == 0 && other.first == place.first && table.elements.count(other) != 0) {
+        std::swap(table.elements[place], table.elements[other]);
+        ++damaged;
+      } else if (other.first == place.first && table.elements.count(other) != 0) {
+        table.elements[place] = table.elements[other];
+      } else if (!table.elements[place].data.empty()) {
+        Data data = table.elements[place].data;
+        std::uint8_t bytes[20] = {};
+        std::copy(data.data(), data.data() + data.size(), bytes);
+        bytes[random() % 4] ^= static_cast<std::uint8_t>(1 + random() % 255);
+        table.elements[place].data = Data();
+        table.elements[place].data.append(bytes, data.size());
+      }
+    }
+    return damaged;
+  }
+
+  // One wrong number may take all numbers of one service port with it, and never more.
+  void damage_is_put_right_and_the_rest_left_alone() {
+    std::mt19937_64 random(8);
+    for (std::uint64_t seed = 200; seed < 215; ++seed) {
+      history(abi::Family::kIpv4, seed, 30, false,
+              [&](const ModelRig& rig, const Services& services, const Oracle& oracle, const std::string& where) {
+                ModelRig harmed(rig.family);
+                harmed.table = rig.table;
+                const std::size_t damaged = damage(harmed.table, random);
+                ModelRig again(rig.family);
+                const std::size_t writes = restart(again, harmed, services, random);
+                std::size_t most = 0;
+                for (const PortId& id : rig.model.ids()) {
+                  std::size_t elements = 0;
+                  rig.model.walk(id, [&](const Record&, std::string_view) { ++elements; });
+                  most = std::max(most, elements);
+                }
+                CPPUNIT_ASSERT_MESSAGE(where + std::to_string(writes) + " writes after " + std::to_string(damaged),
+                                       writes <= damaged * 2 * most * 2);
+                Oracle other = oracle;
+                other.adopt(again);
+                CPPUNIT_ASSERT_EQUAL_MESSAGE(where, std::string(), other.check(again));
+              });
+    }
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(NftablesModelRandomTest);
+
+}  // namespace
+}  // namespace sluice::test

@@ -1,0 +1,190 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "test/unit/nftables/random_subject.hpp"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+#include "sluice/sdk/error.hpp"
+#include "sluice/sdk/views.hpp"
+
+namespace sluice::test {
+
+namespace {
+
+constexpr auto kPatience = std::chrono::seconds(20);
+constexpr auto kPause = std::chrono::microseconds(200);
+
+void must(bool good, const char* what) {
+  if (!good) throw std::runtime_error(std::string(what) + ": " + std::strerror(errno));
+}
+
+}  // namespace
+
+Namespace::Namespace() {
+  must(::unshare(CLONE_NEWNET) == 0, "a new network namespace");
+  descriptor_ = ::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+  must(descriptor_ >= 0, "/proc/thread-self/ns/net");
+}
+
+Namespace::~Namespace() { ::close(descriptor_); }
+
+void Namespace::enter() const { must(::setns(descriptor_, CLONE_NEWNET) == 0, "enter a network namespace"); }
+
+void RandomHost::log(abi::Severity severity, abi::StringView text) noexcept {
+  if (severity == abi::Severity::kDebug || severity == abi::Severity::kInfo) return;
+  const std::lock_guard lock(mutex_);
+  said_ += std::string(sdk::text(text)) + "\n";
+}
+
+std::uint64_t RandomHost::now() noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto now = std::chrono::steady_clock::now().time_since_epoch() + passed_;
+  return static_cast<std::uint64_t>(std::chrono::nanoseconds(now).count());
+}
+
+void RandomHost::request_resync(abi::StringView) noexcept {
+  const std::lock_guard lock(mutex_);
+  ++resyncs_;
+}
+
+void RandomHost::object_failed(abi::StringView object, const abi::Error*) noexcept {
+  const std::lock_guard lock(mutex_);
+  failed_.emplace(sdk::text(object));
+}
+
+void RandomHost::pass(std::chrono::nanoseconds time) {
+  const std::lock_guard lock(mutex_);
+  passed_ += time;
+}
+
+void RandomHost::forget() {
+  const std::lock_guard lock(mutex_);
+  failed_.clear();
+  said_.clear();
+  resyncs_ = 0;
+}
+
+unsigned RandomHost::resyncs() {
+  const std::lock_guard lock(mutex_);
+  return resyncs_;
+}
+
+bool RandomHost::has_failed(const std::string& printed_name) {
+  const std::lock_guard lock(mutex_);
+  return failed_.count(printed_name) != 0;
+}
+
+std::string RandomHost::said() {
+  const std::lock_guard lock(mutex_);
+  return said_;
+}
+
+// That of this namespace, but for one commit.
+class Subject::Kernel final : public nftables::TableKernel {
+ public:
+  Kernel(std::unique_ptr<TableKernel> real, Subject& subject) : real_(std::move(real)), subject_(subject) {}
+
+  nftables::Listing list() override { return real_->list(); }
+  std::vector<nftables::Refusal> rehearse(const nftables::Batch& batch) override { return real_->rehearse(batch); }
+  std::vector<nftables::TrafficCount> traffic() override { return real_->traffic(); }
+  bool delete_table() override { return real_->delete_table(); }
+  const nftables::KernelFigures& figures() const noexcept override { return real_->figures(); }
+
+  std::vector<nftables::Refusal> commit(const nftables::Batch& batch) override {
+    const auto somebodys = std::find_if(batch.elements.begin(), batch.elements.end(),
+                                        [](const auto& write) { return write.owner != 0 && !write.remove; });
+    if (subject_.next_commit == Trouble::kNone || somebodys == batch.elements.end()) return real_->commit(batch);
+    switch (std::exchange(subject_.next_commit, Trouble::kNone)) {
+      case Trouble::kRefuse: {
+        // A key that is too short: the kernel says EINVAL.
+        nftables::Batch worse = batch;
+        nftables::ElementWrite bad;
+        const std::uint32_t word = 1;
+        bad.record.set = nftables::SetId::kServiceIps;
+        bad.record.key.append(&word, sizeof(word));
+        bad.record.data.append(&word, sizeof(word));
+        bad.owner = somebodys->owner;
+        worse.elements.push_back(bad);
+        subject_.refused_ = batch.owners[bad.owner];
+        return real_->commit(worse);
+      }
+      case Trouble::kLostAfter:
+        real_->commit(batch);
+        [[fallthrough]];
+      default:
+        throw sdk::Failure(abi::Code::kRetry, {}, "it is not known what became of a transaction", 0);
+    }
+  }
+
+ private:
+  std::unique_ptr<TableKernel> real_;
+  Subject& subject_;
+};
+
+Subject::Subject(abi::Family family) : family_(family) { restart(); }
+
+Subject::~Subject() { backend_->release(); }
+
+void Subject::restart() {
+  if (backend_ != nullptr) backend_->release();
+  abi::CreateArgs args{};
+  args.struct_size = sizeof(args);
+  args.family = family_;
+  args.host = &host;
+  nftables::Table table = nftables::open_table(family_);
+  table.kernel = std::make_unique<Kernel>(std::move(table.kernel), *this);
+  backend_ = new nftables::NftablesBackend(args, std::move(table));
+}
+
+abi::Code Subject::apply(const abi::Transaction& transaction) {
+  result_ = {};
+  result_.struct_size = sizeof(result_);
+  error_ = {};
+  error_.struct_size = sizeof(error_);
+  host.forget();
+  return backend_->apply(&transaction, &result_, &error_);
+}
+
+abi::Code Subject::full(const std::vector<ServiceSpec>& services, const NodeSpec& node) {
+  World world(family_);
+  return apply(world.full(services, ++generation_, node));
+}
+
+abi::Code Subject::delta(const std::vector<ServiceSpec>& changed, const std::vector<ServiceSpec>& removed,
+                         const NodeSpec& node) {
+  World world(family_);
+  return apply(world.delta(changed, removed, ++generation_, node));
+}
+
+abi::Code Subject::verify() {
+  error_ = {};
+  error_.struct_size = sizeof(error_);
+  return backend_->verify(&error_);
+}
+
+bool Subject::notices() {
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while (host.resyncs() == 0 && verify() != abi::Code::kNeedFull) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(kPause);
+  }
+  return true;
+}
+
+bool Subject::is_well() { return verify() == abi::Code::kOk; }
+
+std::string Subject::said() { return std::string(error_.object) + " " + error_.message + "\n" + host.said(); }
+
+std::string Subject::take_refused() { return std::exchange(refused_, {}); }
+
+}  // namespace sluice::test
