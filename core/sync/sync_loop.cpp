@@ -138,7 +138,9 @@ void SyncLoop::run(MakeBackend make, std::promise<base::Status> ready) {
 
 void SyncLoop::handle(Message& message) {
   if (auto* full = std::get_if<RequestFull>(&message)) {
-    base::log_info("sync", backend_->name() + ": sending everything again: " + full->reason);
+    // Is it damage, looking says so, and it counts as a repair.
+    if (!need_full_) verify();
+    if (!need_full_) base::log_info("sync", backend_->name() + ": sending everything again: " + full->reason);
     need_full_ = true;
   } else if (auto* unwell = std::get_if<Unwell>(&message)) {
     const std::lock_guard lock(mutex_);

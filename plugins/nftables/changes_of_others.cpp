@@ -3,6 +3,7 @@
 
 #include "plugins/nftables/changes_of_others.hpp"
 
+#include <algorithm>
 #include <chrono>
 
 #include "sluice/sdk/views.hpp"
@@ -12,6 +13,8 @@ namespace {
 
 // At most a twentieth of one processor, however often others change our table.
 constexpr std::uint64_t kRest = 20;
+// But damage does not stay longer than this.
+constexpr std::uint64_t kLongestRest = 60'000'000'000;
 
 }  // namespace
 
@@ -37,7 +40,7 @@ void ChangesOfOthers::begin() {
 
 void ChangesOfOthers::rest_after(std::uint64_t time) {
   const std::lock_guard lock(mutex_);
-  next_ = host_.now() + kRest * time;
+  next_ = host_.now() + std::min(kRest * time, kLongestRest);
 }
 
 std::optional<std::string> ChangesOfOthers::noted() {

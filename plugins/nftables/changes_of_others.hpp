@@ -24,7 +24,7 @@ class ChangesOfOthers {
   void note(const std::string& sentence);
   // [apply thread] The table is about to be compared: what was noted is seen to.
   void begin();
-  // [apply thread] It has been compared, which took `time` nanoseconds: rest twenty times as long.
+  // [apply thread] It has been compared, which took `time` nanoseconds: rest twenty times as long, a minute at the most.
   void rest_after(std::uint64_t time);
   // [apply thread] What has been noted and not seen to.
   std::optional<std::string> noted();

@@ -11,7 +11,7 @@
 
 namespace sluice::nftables {
 
-// "the kernel refuses element 172.30.0.41:80/tcp of service-ips: Too many open files in system (ENFILE); the set is
+// "the kernel refuses element 172.30.0.41:80/tcp of service-treatments: Too many open files in system (ENFILE); the set is
 // full".
 std::string refusal_text(const Refusal& refusal);
 // The first few of them, and how many more there are.

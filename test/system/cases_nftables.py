@@ -126,7 +126,7 @@ def endpoints_change(t):
         service.set_endpoints([ready(E2), ready(E4, node_name="node-2"), ready(E3)])
         wait_lists(t, front, E2, E4, E3)
         time.sleep(0.3)
-        about, others = written(writes.lines(), "endpoints", "nodeport-endpoints", "service-ips", "service-nodeports")
+        about, others = written(writes.lines(), "endpoints", "nodeport-endpoints", "service-treatments", "nodeport-treatments")
     t.require(not others, f"besides elements of lists and classes: {others[:3]}")
     t.require(len(about) == 4 + 2 * 4, f"{len(about)} elements, not 12: {about[:4]}")
     t.expect(EXT, [service.vip(), service.node()], masqueraded(E2, E3, E4))
@@ -179,10 +179,10 @@ def endpoints_lost(t):
     began = time.monotonic()
     with WriteWatch(t.topology) as writes:
         service.set_endpoints([])
-        t.wait_until(lambda: nftables.frontend(front) in nftables.read(t).elements("no-endpoint-services"), "it has no endpoints")
+        t.wait_until(lambda: nftables.frontend(front) in nftables.read(t).elements("rejected-services"), "it has no endpoints")
         table = nftables.read(t)
-        t.require(nftables.frontend(front) not in table.elements("service-ips"), "it is in service-ips as well")
-        t.require(nftables.node_port(service) in table.elements("no-endpoint-nodeports"), "its node port is not among those without")
+        t.require(nftables.frontend(front) not in table.elements("service-treatments"), "it is in service-treatments as well")
+        t.require(nftables.node_port(service) in table.elements("rejected-nodeports"), "its node port is not among those without")
         t.wait_until(lambda: chain not in nftables.read(t).chains, f"{chain} is removed")
         gone = time.monotonic() - began
         lines = writes.lines()
@@ -230,7 +230,7 @@ def stale_after_restart(t):
     nftables.nft(t, f"""add chain {ipx} kube-proxy endpoints-77
 add rule {ipx} kube-proxy endpoints-77 drop
 add chain {ipx} kube-proxy nodeport-endpoints-77
-add element {ipx} kube-proxy no-endpoint-services {{ {unknown} . tcp . 80 }}
+add element {ipx} kube-proxy rejected-services {{ {unknown} . tcp . 80 }}
 add element {ipx} kube-proxy cluster-ips {{ {unknown} }}
 """)
     t.bench.start_daemon()
@@ -277,7 +277,7 @@ def listing_loads_again(t):
     kinds = of_every_kind(t)
     table = nftables.read(t)
     for one in kinds[:5]:
-        said = table.comments["service-ips"].get(nftables.frontend(one.cluster()), "")
+        said = table.comments["service-treatments"].get(nftables.frontend(one.cluster()), "")
         t.require(f"{one.namespace}/{one.name}:p80" in said, f"the comment of {one.cluster().ip} is '{said}'")
     done, text, again = nftables.loads_again(t)
     t.require(done.returncode == 0, f"it does not load: {done.stderr[:300]}")
@@ -354,7 +354,7 @@ def no_counters(t):
 # Beside and after others.
 
 
-def kube_proxys(t, services):
+def kube_proxys(t, services, write=kube_proxy_table.text):
     """What a kube-proxy has for them, and for others that are gone."""
     pods = tuple(pod.ip(t.family) for pod in (E1, E2))
     base = "172.30.250." if t.family == V4 else "fd00:172:30::fa:"
@@ -366,7 +366,7 @@ def kube_proxys(t, services):
             f"gone/svc-{at}/tcp/p80", f"{base}{at}", 80, pods if at % 3 else (), node_port=32000 + at,
             external=f"{external}{at}" if at % 2 else "", ranges=(CLIENTS[t.family],) if at % 4 == 1 and at % 3 else (),
             sticky=at % 5 == 0))
-    return kube_proxy_table.text(t.family, ports)
+    return write(t.family, ports)
 
 
 @own_daemon(None, "a start on the live table of a kube-proxy: it is replaced in one transaction, no connect of clients that come up to 200 times "
@@ -399,6 +399,29 @@ def takes_over(t):
     changed = foreign.difference(theirs, foreign.picture(t.topology))
     t.require(not changed, f"foreign rules changed: {changed}")
     t.expect(EXT, [services[1].vip(), services[2].node()], masqueraded(E1, E2))
+
+
+@own_daemon(None, "a kube-proxy takes the table over again as it is, in one transaction: no connect fails, and it is served by it",
+            families=FAMILIES, **ONLY)
+def handed_back(t):
+    services = [t.service(BOTH, type="LoadBalancer", external=True) for _ in range(3)]
+    of_every_kind(t)
+    t.settle()
+    t.bench.daemon.stop()
+    hammers = [(t.hammer(POD, services[0].cluster()), "a pod"), (t.hammer(EXT, services[1].vip()), "outside"),
+               (t.hammer(EXT, services[2].node()), "a node port")]
+    done = nftables.nft(t, kube_proxys(t, services, kube_proxy_table.taking_over), check=False)
+    t.require(done.returncode == 0, f"kube-proxy's transaction over our table: {done.stderr[:300]}")
+    time.sleep(1)
+    for hammer, who in hammers:
+        t.require_unbroken(hammer, f"{who}, while kube-proxy took over")
+    jumps = [line for line in nftables.lines(t) if "vmap @service-ips" in line]
+    t.require(jumps, "chain services is not kube-proxy's")
+    t.expect(EXT, [services[1].vip(), services[2].node()], masqueraded(E1, E2))
+    t.bench.start_daemon()
+    t.settle()
+    t.expect(EXT, [services[1].vip(), services[2].node()], masqueraded(E1, E2))
+    t.require(not [line for line in nftables.lines(t) if "service-ips" in line], "of kube-proxy's table is left")
 
 
 @own_daemon(None, "a start after mode iptables, whose rules are in force: no connect fails, they are gone once the table stands, kubelet's "

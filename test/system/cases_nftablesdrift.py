@@ -119,16 +119,16 @@ def elements_damaged(t):
                 f"add element {ours(t)} endpoints {{ {here} . 1 : 10.99.9.9 . 80 }}")
 
     def other_class(kinds):
-        wrong = classed(number(kinds, "service-ips", 1))
-        return (f"delete element {ours(t)} service-ips {{ {front(kinds)} }}; "
-                f"add element {ours(t)} service-ips {{ {front(kinds)} : {wrong} }}")
+        wrong = classed(number(kinds, "service-treatments", 1))
+        return (f"delete element {ours(t)} service-treatments {{ {front(kinds)} }}; "
+                f"add element {ours(t)} service-treatments {{ {front(kinds)} : {wrong} }}")
 
-    repaired(t, lambda kinds: f"delete element {ours(t)} service-ips {{ {front(kinds)} }}",
+    repaired(t, lambda kinds: f"delete element {ours(t)} service-treatments {{ {front(kinds)} }}",
              lambda kinds: f"delete element {ours(t)} endpoints {{ {front(kinds)} . 0 }}", exchange, other_class,
-             lambda kinds: f"add element {ours(t)} no-endpoint-services {{ {front(kinds)} }}",
+             lambda kinds: f"add element {ours(t)} rejected-services {{ {front(kinds)} }}",
              f"add element {ours(t)} cluster-ips {{ 172.30.99.99 }}", f"flush set {ours(t)} hairpin-connections",
              f"flush map {ours(t)} endpoints", f"flush map {ours(t)} affinity-services", f"flush map {ours(t)} affinity-slots",
-             f"flush map {ours(t)} affinity-endpoints", f"flush map {ours(t)} firewall-ips", f"flush map {ours(t)} service-chains")
+             f"flush map {ours(t)} affinity-endpoints", f"flush map {ours(t)} firewalled-services", f"flush map {ours(t)} service-chains")
 
 
 @case(None, "others change tables of their own all the time: nothing is written, nothing is repaired, and the daemon hardly notices",

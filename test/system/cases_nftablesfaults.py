@@ -90,7 +90,7 @@ def reading(t):
     for fault, skip in READING:
         before, repairs = len(complaints(t)), count_repairs(t)
         faulty.arrange("nftables", fault, skip)
-        nftables.nft(t, f"delete element {ours(t)} service-ips {{ {nftables.frontend(service.cluster())} }}")
+        nftables.nft(t, f"delete element {ours(t)} service-treatments {{ {nftables.frontend(service.cluster())} }}")
         t.wait_until(faulty.hit, f"{fault} was met", seconds=PATIENCE)
         converges(t, wanted, fault)
         t.wait_until(lambda repairs=repairs: count_repairs(t) > repairs, "it is counted as a repair")
@@ -99,7 +99,7 @@ def reading(t):
     # Nobody knows what it would have said: all is looked at.
     before = len(complaints(t))
     faulty.arrange("notices", "receive:ENOBUFS", 0)
-    nftables.nft(t, f"delete element {ours(t)} service-ips {{ {nftables.frontend(service.cluster())} }}")
+    nftables.nft(t, f"delete element {ours(t)} service-treatments {{ {nftables.frontend(service.cluster())} }}")
     t.wait_until(faulty.hit, "a notice was lost", seconds=PATIENCE)
     converges(t, wanted, "a lost notice")
     told_of(t, before, "a lost notice", "lost")

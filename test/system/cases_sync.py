@@ -155,7 +155,7 @@ def empty_cluster(t):
     if t.nftables:
         t.wait_until(lambda: (table := nftables.read(t)) and {"services", "masquerading", "nat-output"} <= set(table.chains),
                      "the chains that need no Service")
-        t.require(not nftables.read(t).elements("service-ips"), "there are elements of Services")
+        t.require(not nftables.read(t).elements("service-treatments"), "there are elements of Services")
         fixed = ()
     for wanted in fixed:
         t.wait_until(lambda wanted=wanted: any(line.startswith(wanted) for line in t.saved()), f"a line {wanted}")

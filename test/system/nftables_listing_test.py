@@ -90,18 +90,18 @@ firewall 1 {A}/{H} {P}.0/{D}
 add cluster-ips {S}
 add nodeport-ips {A}
 add hairpin-connections {E} {E} tcp 8080
-add service-ips {S} tcp 80 : 1 # ns1/svc1:p80
-add service-ips {S} udp 53 : 6 # ns1/svc1:dns
-add service-nodeports tcp 30001 : 8 # ns1/svc1:p80
+add service-treatments {S} tcp 80 : 1 # ns1/svc1:p80
+add service-treatments {S} udp 53 : 6 # ns1/svc1:dns
+add nodeport-treatments tcp 30001 : 8 # ns1/svc1:p80
 add endpoints {S} tcp 80 0 : {E} 8080
 add endpoints {S} tcp 80 1 : {F} 8080
 add endpoints {S} tcp 80 65536 : {F} 8080
 add nodeport-endpoints tcp 30001 0 : {E} 8080
-add no-endpoint-services {S} udp 54 # ns1/svc2:dns
-add no-endpoint-nodeports sctp 30002 # ns1/svc2:dns
-add no-local-endpoint-services {S} tcp 81 # ns1/svc3
-add no-local-endpoint-nodeports tcp 30003 # ns1/svc3
-add firewall-ips {A} tcp 80 : 1 # ns1/svc1:p80
+add rejected-services {S} udp 54 # ns1/svc2:dns
+add rejected-nodeports sctp 30002 # ns1/svc2:dns
+add dropped-services {S} tcp 81 # ns1/svc3
+add dropped-nodeports tcp 30003 # ns1/svc3
+add firewalled-services {A} tcp 80 : 1 # ns1/svc1:p80
 add affinity-services {S} udp 53 : 0x10000
 add affinity-nodeports tcp 30004 : 0x10000
 add affinity-slots 0x10000 0 : 0x10001
@@ -288,7 +288,7 @@ def data_plane(family):
     def service(last, number, protocols=("udp", "tcp"), slots=names, local=(), port=80):
         address = vip % last
         for protocol in protocols:
-            lines.append(f"add service-ips {address} {protocol} {port} : {number} # ns/s{last}")
+            lines.append(f"add service-treatments {address} {protocol} {port} : {number} # ns/s{last}")
             lines.append(f"add service-traffic {address} {protocol} {port}")
             lines.extend(f"add endpoints {address} {protocol} {port} {i} : {pods[name]} 8080" for i, name in enumerate(slots))
             lines.extend(f"add endpoints {address} {protocol} {port} {65536 + i} : {pods[name]} 8080" for i, name in enumerate(local))
@@ -298,13 +298,13 @@ def data_plane(family):
     policy = service(2, 3, local=["p6"])
     nobody = service(3, 5)
     blocked = service(4, 6)
-    lines += [f"add cluster-ips {balanced}", f"add no-endpoint-services {vip % 5} udp 80", f"add no-endpoint-services {vip % 5} tcp 80",
-              f"add no-local-endpoint-services {nobody} udp 80", f"add firewall-ips {blocked} udp 80 : 1",
-              "add service-nodeports udp 30001 : 2", "add no-endpoint-nodeports udp 30002", "add no-local-endpoint-nodeports udp 30003"]
+    lines += [f"add cluster-ips {balanced}", f"add rejected-services {vip % 5} udp 80", f"add rejected-services {vip % 5} tcp 80",
+              f"add dropped-services {nobody} udp 80", f"add firewalled-services {blocked} udp 80 : 1",
+              "add nodeport-treatments udp 30001 : 2", "add rejected-nodeports udp 30002", "add dropped-nodeports udp 30003"]
     lines += [f"add nodeport-endpoints udp 30001 {i} : {pods[name]} 8080" for i, name in enumerate(names)]
     lines += [f"add hairpin-connections {pods[name]} {pods[name]} {protocol} 8080" for name in names for protocol in ("udp", "tcp")]
     sticky = vip % 6
-    lines += [f"add service-ips {sticky} udp 80 : 4", f"add affinity-services {sticky} udp 80 : 0x30000"]
+    lines += [f"add service-treatments {sticky} udp 80 : 4", f"add affinity-services {sticky} udp 80 : 0x30000"]
     lines += [f"add affinity-slots 0x30000 {i} : {0x30001 + i}" for i in range(3)]
     lines += [f"add affinity-endpoints udp {0x30001 + i} : {pods[name]} 8080" for i, name in enumerate(names)]
     description = "\n".join(lines) + "\n"

@@ -333,7 +333,7 @@ class Load {
     batch.begin(NFT_MSG_NEWTABLE, NLM_F_CREATE);
     batch.text(NFTA_TABLE_NAME, kTable);
     set(batch, "cluster-ips", 4, 0, 0);
-    set(batch, "service-ips", sizeof(FrontendBytes), 4, 0);
+    set(batch, "service-treatments", sizeof(FrontendBytes), 4, 0);
     set(batch, "endpoints", sizeof(SlotBytes), sizeof(EndpointBytes), 0);
     set(batch, "service-chains", 4, 16, NFT_DATA_VERDICT);
     chain(batch, chain_.c_str(), nullptr);
@@ -349,7 +349,7 @@ class Load {
     {
       Rule rule(batch, "services");
       rule.frontend();
-      rule.lookup("service-ips", NFT_REG32_00);
+      rule.lookup("service-treatments", NFT_REG32_00);
       rule.priority(true);
       rule.priority(false);
       rule.lookup("service-chains", NFT_REG_VERDICT);
@@ -386,7 +386,7 @@ class Load {
       for (unsigned i = begin; i < end; ++i) cluster.add(address(100, i), nullptr, 0);
     }
     {
-      Elements frontends(batch, "service-ips");
+      Elements frontends(batch, "service-treatments");
       const std::uint32_t number = 1;
       for (unsigned i = begin; i < end; ++i)
         frontends.add(FrontendBytes{address(100, i)}, &number, sizeof(number),

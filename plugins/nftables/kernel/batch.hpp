@@ -59,7 +59,7 @@ struct Batch {
 struct Refusal {
   Owner owner = 0;
   int error = 0;      // errno
-  std::string what;   // "element 172.30.0.41:80/tcp of service-ips", "rule 2 of chain services"
+  std::string what;   // "element 172.30.0.41:80/tcp of service-treatments", "rule 2 of chain services"
 };
 
 }  // namespace sluice::nftables

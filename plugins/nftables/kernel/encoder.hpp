@@ -57,7 +57,7 @@ Encoded encode(abi::Family family, const Batch& batch, const EncodeOptions& opti
 
 // "rule 2 of chain services", "set endpoints". Of elements: "180 elements of endpoints", or the only one there is.
 std::string describe(abi::Family family, const Batch& batch, const Encoded& encoded, const Encoded::Part& part);
-// "element 172.30.0.41:80/tcp of service-ips".
+// "element 172.30.0.41:80/tcp of service-treatments".
 std::string describe(abi::Family family, const Record& record);
 std::string set_name(abi::Family family, SetId id);
 

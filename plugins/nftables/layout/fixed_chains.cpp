@@ -80,22 +80,22 @@ void Builder::add_services() {
     match_local(outside, facts_, true).set_mark(facts_.masquerade_mark);
     rules.push_back(outside.make("masquerade clusterIP traffic from outside cluster"));
   }
-  rules.push_back(rule().priority_from(kFrontendFields, "service-ips").dispatch("service-chains").make());
+  rules.push_back(rule().priority_from(kFrontendFields, "service-treatments").dispatch("service-chains").make());
   rules.push_back(
-      to_node_ports(false).priority_from(kNodePortFields, "service-nodeports").dispatch("service-chains").make());
+      to_node_ports(false).priority_from(kNodePortFields, "nodeport-treatments").dispatch("service-chains").make());
 }
 
 void Builder::add_checks() {
   chain("service-endpoints-check").rules = {
-      rule().in(kFrontendFields, "no-local-endpoint-services").drop().make(),
-      rule().in(kFrontendFields, "no-endpoint-services").reject().make(),
+      rule().in(kFrontendFields, "dropped-services").drop().make(),
+      rule().in(kFrontendFields, "rejected-services").reject().make(),
   };
   chain("nodeport-endpoints-check").rules = {
-      to_node_ports(true).in(kNodePortFields, "no-local-endpoint-nodeports").drop().make(),
-      to_node_ports(true).in(kNodePortFields, "no-endpoint-nodeports").reject().make(),
+      to_node_ports(true).in(kNodePortFields, "dropped-nodeports").drop().make(),
+      to_node_ports(true).in(kNodePortFields, "rejected-nodeports").reject().make(),
   };
   chain("firewall-check").rules = {
-      rule().priority_from(kFrontendFields, "firewall-ips").dispatch("firewall-chains").make(),
+      rule().priority_from(kFrontendFields, "firewalled-services").dispatch("firewall-chains").make(),
   };
   auto& cluster_ips = chain("cluster-ips-check").rules;
   cluster_ips.push_back(

@@ -135,9 +135,9 @@ SetSpec set_spec(abi::Family family, SetId id) {
       return make(family, "hairpin-connections", {P::kAddress, P::kAddress, P::kProtocol, P::kPort}, {},
                   "service hairpin connections");
     case SetId::kServiceIps:
-      return make(family, "service-ips", kFrontend, kNumber, "ClusterIP, ExternalIP and LoadBalancer IP traffic");
+      return make(family, "service-treatments", kFrontend, kNumber, "ClusterIP, ExternalIP and LoadBalancer IP traffic");
     case SetId::kServiceNodePorts:
-      return make(family, "service-nodeports", kNodePort, kNumber, "NodePort traffic");
+      return make(family, "nodeport-treatments", kNodePort, kNumber, "NodePort traffic");
     case SetId::kEndpoints:
       return make(family, "endpoints", {P::kAddress, P::kProtocol, P::kPort, P::kSlot}, kEndpoint,
                   "endpoints by slot; those on this node from 65536");
@@ -145,17 +145,17 @@ SetSpec set_spec(abi::Family family, SetId id) {
       return make(family, "nodeport-endpoints", {P::kProtocol, P::kPort, P::kSlot}, kEndpoint,
                   "endpoints of NodePorts by slot; those on this node from 65536");
     case SetId::kNoEndpointServices:
-      return make(family, "no-endpoint-services", kFrontend, {}, "services with no endpoints: rejected");
+      return make(family, "rejected-services", kFrontend, {}, "services with no endpoints: rejected");
     case SetId::kNoEndpointNodePorts:
-      return make(family, "no-endpoint-nodeports", kNodePort, {}, "service nodeports with no endpoints: rejected");
+      return make(family, "rejected-nodeports", kNodePort, {}, "service nodeports with no endpoints: rejected");
     case SetId::kNoLocalServices:
-      return make(family, "no-local-endpoint-services", kFrontend, {},
+      return make(family, "dropped-services", kFrontend, {},
                   "services with no endpoints on this node: dropped");
     case SetId::kNoLocalNodePorts:
-      return make(family, "no-local-endpoint-nodeports", kNodePort, {},
+      return make(family, "dropped-nodeports", kNodePort, {},
                   "service nodeports with no endpoints on this node: dropped");
     case SetId::kFirewallIps:
-      return make(family, "firewall-ips", kFrontend, kNumber,
+      return make(family, "firewalled-services", kFrontend, kNumber,
                   "destinations that are subject to LoadBalancerSourceRanges");
     case SetId::kAffinityServices:
       return make(family, "affinity-services", kFrontend, kNumber, "services with session affinity");

@@ -83,6 +83,28 @@ def text(family, ports):
 """
 
 
+def taking_over(family, ports):
+    """The same as a kube-proxy writes it over a table that is there: base chains made anew, all others emptied, in one
+    transaction (BEH 7.4). It removes nothing it does not know."""
+    whole = text(family, ports)
+    ip = "ip" if family == a.V4 else "ip6"
+    lines = []
+    for line in whole.splitlines():
+        words = line.split()
+        if words[:1] != ["chain"]:
+            continue
+        if words[3:4] == ["type"]:
+            declared = line[line.index("type"):line.index(";") + 1]
+            lines.append(f"add chain {ip} kube-proxy {words[1]} {{ {declared} }}")
+            lines.append(f"delete chain {ip} kube-proxy {words[1]}")
+    for line in whole.splitlines():
+        words = line.split()
+        if words[:1] == ["chain"] and words[3:4] != ["type"]:
+            lines.append(f"add chain {ip} kube-proxy {words[1]}")
+            lines.append(f"flush chain {ip} kube-proxy {words[1]}")
+    return f"add table {ip} kube-proxy\n" + "\n".join(lines) + "\n" + whole
+
+
 def _add(one, family, ip, addr, fill, objects):
     key = f"{one.protocol} . {one.port}"
     if f"{one.ip}" not in fill["cluster-ips"]:

@@ -15,8 +15,8 @@ TABLE = "kube-proxy"
 IPX = {a.V4: "ip", a.V6: "ip6"}
 LOCAL_SLOTS = 65536
 # Sets whose elements mean what they say; those of the others are numbers.
-PLAIN = ("cluster-ips", "nodeport-ips", "hairpin-connections", "no-endpoint-services", "no-endpoint-nodeports",
-         "no-local-endpoint-services", "no-local-endpoint-nodeports", "service-traffic", "nodeport-traffic")
+PLAIN = ("cluster-ips", "nodeport-ips", "hairpin-connections", "rejected-services", "rejected-nodeports",
+         "dropped-services", "dropped-nodeports", "service-traffic", "nodeport-traffic")
 FILLED_BY_THE_KERNEL = ("affinity", "service-traffic", "nodeport-traffic")
 
 
@@ -131,7 +131,7 @@ def _of_token(table, key, token):
 def is_dense(table):
     """A sentence for every frontend whose slots have a hole or a wrong number of them for its chain; none: all is well."""
     wrong = []
-    for name, where in (("service-ips", "endpoints"), ("service-nodeports", "nodeport-endpoints")):
+    for name, where in (("service-treatments", "endpoints"), ("nodeport-treatments", "nodeport-endpoints")):
         for key, number in table.elements(name).items():
             chain = chain_of(table, number)
             slots = _slots(table, where, key)
@@ -155,16 +155,16 @@ def meaning(t, family=None):
         return ["there is no table"]
     found = [f"set {name} has {key}{_comment(table, name, key)}" for name in PLAIN for key in table.elements(name)]
     used = set()
-    for name, at_node in (("service-ips", False), ("service-nodeports", True)):
+    for name, at_node in (("service-treatments", False), ("nodeport-treatments", True)):
         for key, number in table.elements(name).items():
             chain = chain_of(table, number)
             used.add(chain)
             cluster, local = lists(table, key, at_node)
             found.append(f"{name} {key} goes to {chain}: {', '.join(cluster)} | {', '.join(local)}{_comment(table, name, key)}")
-    for key, number in table.elements("firewall-ips").items():
+    for key, number in table.elements("firewalled-services").items():
         chain = str(table.elements("firewall-chains").get(number)).removeprefix("goto ")
         used.add(chain)
-        found.append(f"firewall-ips {key} goes to {chain}")
+        found.append(f"firewalled-services {key} goes to {chain}")
     for name in table.sets:
         found.append(f"there is {name}")
     for name, rules in table.chains.items():

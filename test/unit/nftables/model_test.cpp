@@ -25,7 +25,7 @@ std::string joined(const std::vector<std::string>& lines) {
   return text;
 }
 
-// "- endpoints", "+ service-ips (ns1/svc1:p80)", sorted.
+// "- endpoints", "+ service-treatments (ns1/svc1:p80)", sorted.
 std::string text_of(const Changes& changes) {
   std::vector<std::string> lines;
   for (const ElementWrite& element : changes.elements) {
@@ -83,9 +83,9 @@ class NftablesModelTest : public CppUnit::TestFixture {
     spec.external_local = true;
     rig.put(spec);
     const Changes changes = rig.sync();
-    equal("+ cluster-ips\n+ endpoints\n+ endpoints\n+ endpoints\n+ endpoints\n+ endpoints\n+ firewall-ips (ns1/a:p80)\n"
+    equal("+ cluster-ips\n+ endpoints\n+ endpoints\n+ endpoints\n+ endpoints\n+ endpoints\n+ firewalled-services (ns1/a:p80)\n"
           "+ hairpin-connections\n+ nodeport-endpoints\n+ nodeport-endpoints\n+ nodeport-endpoints\n"
-          "+ service-ips (ns1/a:p80)\n+ service-ips (ns1/a:p80)\n+ service-nodeports (ns1/a:p80)\n",
+          "+ nodeport-treatments (ns1/a:p80)\n+ service-treatments (ns1/a:p80)\n+ service-treatments (ns1/a:p80)\n",
           text_of(changes));
     CPPUNIT_ASSERT_EQUAL(std::size_t{14}, rig.model.elements());
     std::vector<std::string> chains;
@@ -114,7 +114,7 @@ class NftablesModelTest : public CppUnit::TestFixture {
     equal("+ endpoints\n- endpoints\n", text_of(rig.sync()));
     spec.endpoints.erase(spec.endpoints.begin() + 7);
     rig.put(spec);
-    equal("+ endpoints\n+ service-ips (ns1/a:p80)\n- endpoints\n- endpoints\n- service-ips\n",
+    equal("+ endpoints\n+ service-treatments (ns1/a:p80)\n- endpoints\n- endpoints\n- service-treatments\n",
           text_of(rig.sync()));
     rig.put(spec);
     CPPUNIT_ASSERT(rig.sync().empty());
@@ -176,7 +176,7 @@ class NftablesModelTest : public CppUnit::TestFixture {
     rig.put(https);
     rig.sync();
     rig.remove(service("a", 1));
-    equal("- endpoints\n- endpoints\n- service-ips\n", text_of(rig.sync()));
+    equal("- endpoints\n- endpoints\n- service-treatments\n", text_of(rig.sync()));
     CPPUNIT_ASSERT(rig.reading().has_cluster_ip({{172, 30, 0, 1}}));
     rig.remove(https);
     rig.sync();

@@ -187,7 +187,7 @@ class NetlinkTableTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, refusals.size());
     CPPUNIT_ASSERT_EQUAL(Owner{5}, refusals[0].owner);
     CPPUNIT_ASSERT_EQUAL(Owner{1500}, refusals[1].owner);
-    CPPUNIT_ASSERT_EQUAL(std::string("element 172.0.5.220:80/tcp of service-ips"), refusals[1].what);
+    CPPUNIT_ASSERT_EQUAL(std::string("element 172.0.5.220:80/tcp of service-treatments"), refusals[1].what);
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, table_->figures().commits);
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{1}, table_->figures().refused);
   }
@@ -208,7 +208,7 @@ class NetlinkTableTest : public CppUnit::TestFixture {
     line_->offset = 0;
     refusals = table_->commit(batch);
     CPPUNIT_ASSERT(refusals.size() == 1 && refusals[0].owner == 0);
-    CPPUNIT_ASSERT_EQUAL(std::string("one of 100 elements of service-ips"), refusals[0].what);
+    CPPUNIT_ASSERT_EQUAL(std::string("one of 100 elements of service-treatments"), refusals[0].what);
   }
 
   void repeats_listings_of_two_generations() {

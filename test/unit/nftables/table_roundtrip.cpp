@@ -375,8 +375,8 @@ class Checks {
     std::vector<Refusal> refusals = table_.kernel->commit(batch);
     const std::string one = to_string(family_, frontend(1100)), other = to_string(family_, frontend(1600));
     check(refusals.size() == 2 && refusals[0].owner == 2 && refusals[0].error == EEXIST &&
-              refusals[0].what == "element " + one + " of service-ips" && refusals[1].owner == 3 &&
-              refusals[1].what == "element " + other + " of service-ips",
+              refusals[0].what == "element " + one + " of service-treatments" && refusals[1].owner == 3 &&
+              refusals[1].what == "element " + other + " of service-treatments",
           "each element that is refused is named, in a transaction of 700", words(refusals));
     check(table_.kernel->list().records[index(SetId::kServiceIps)].size() == 3, "of which nothing was carried out");
 
@@ -466,14 +466,14 @@ class Checks {
   void reads_shapes_of_others() {
     nft({"delete", "table", ip_, kTableName});
     const std::string address = family_ == Family::kIpv6 ? "ipv6_addr" : "ipv4_addr";
-    const Run load = nft({"-f", "-"}, "table " + ip_ + " kube-proxy {\n map service-ips { type " + address +
+    const Run load = nft({"-f", "-"}, "table " + ip_ + " kube-proxy {\n map service-treatments { type " + address +
                                           " . inet_proto . inet_service : verdict; }\n" +
                                           " set cluster-ips { type " + address + "; elements = { " +
                                           (family_ == Family::kIpv6 ? "fd00::7" : "10.0.0.7") + " } }\n chain foreign {\n" +
                                           "  type filter hook input priority 5; policy drop;\n  counter accept comment \"x\"\n }\n}\n");
     check(load.status == 0, "a table of somebody else is loaded", load.output);
     Listing listing = table_.kernel->list();
-    check(listing.exists && listing.sets["service-ips"].data_type == NFT_DATA_VERDICT &&
+    check(listing.exists && listing.sets["service-treatments"].data_type == NFT_DATA_VERDICT &&
               listing.records[index(SetId::kServiceIps)].size() == 0 && listing.records[index(SetId::kClusterIps)].size() == 1,
           "a map of another shape is told, its elements are not");
     check(listing.chains["foreign"].is_base && listing.chains["foreign"].hook.priority == 5 &&

@@ -112,7 +112,7 @@ class TableWatchTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(reader.complete());
     CPPUNIT_ASSERT_EQUAL(std::string("table ip kube-proxy: chain services was removed by nft (pid 123)"), reader.take());
     CPPUNIT_ASSERT(!reader.changed());
-    reader.read(element_gone("endpoints") + element_gone("endpoints") + element_gone("service-ips") + generation(kSomebody));
+    reader.read(element_gone("endpoints") + element_gone("endpoints") + element_gone("service-treatments") + generation(kSomebody));
     CPPUNIT_ASSERT_EQUAL(
         std::string("table ip kube-proxy: an element of endpoints was removed, with 2 more changes, by nft (pid 123)"),
         reader.take());

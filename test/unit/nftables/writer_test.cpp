@@ -154,9 +154,9 @@ class NftablesWriterTest : public CppUnit::TestFixture {
     const std::string good = rig.table.text();
     auto& state = rig.table.state;
     const std::vector<std::function<void()>> changes{
-        [&] { state.sets.at("service-ips").data_size = 16; },
+        [&] { state.sets.at("service-treatments").data_size = 16; },
         [&] { state.sets.at("affinity").capacity = 7; },
-        [&] { state.sets["mine"] = state.sets.at("service-ips"); },
+        [&] { state.sets["mine"] = state.sets.at("service-treatments"); },
         [&] { state.chains.at("nat-prerouting").hook.priority = 5; },
         [&] { state.chains["service-ULMVA6XW-ns1/svc1/tcp/p80"]; },
     };
@@ -331,7 +331,7 @@ class NftablesWriterTest : public CppUnit::TestFixture {
     const std::vector<ServiceSpec> services = many_services(3, 2);
     ok(rig, rig.full(services));
     rig.pass(1);
-    rig.table.tell("nft (pid 7) has changed set service-ips");
+    rig.table.tell("nft (pid 7) has changed set service-treatments");
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.host.resyncs.size());
     CPPUNIT_ASSERT(has(rig.host.resyncs[0], "nft (pid 7)"));
     CPPUNIT_ASSERT(rig.verify() == abi::Code::kNeedFull);

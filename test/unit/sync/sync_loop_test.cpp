@@ -113,6 +113,7 @@ class SyncLoopTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(need_full_is_answered_at_once);
   CPPUNIT_TEST(empty_delta_never_reaches_the_backend);
   CPPUNIT_TEST(damage_found_by_verify_is_repaired);
+  CPPUNIT_TEST(damage_the_plugin_tells_of_is_a_repair_once);
   CPPUNIT_TEST(a_look_after_a_failure_is_no_repair);
   CPPUNIT_TEST(damage_is_looked_for_often_enough);
   CPPUNIT_TEST(changes_without_end_do_not_keep_verify_away);
@@ -236,6 +237,7 @@ class SyncLoopTest : public CppUnit::TestFixture {
     nothing_new_ = true;
     loop_->request();
     loop_->request_full("proof that the loop went on");
+    expect("verify");
     expect("full 1");
   }
 
@@ -248,6 +250,21 @@ class SyncLoopTest : public CppUnit::TestFixture {
     expect("verify");
     expect("verify");
     expect("full 2");
+    loop_->stop();
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), loop_->status().repairs);
+  }
+
+  void damage_the_plugin_tells_of_is_a_repair_once() {
+    script_.verify_answers = {abi::Code::kNeedFull, abi::Code::kOk};
+    CPPUNIT_ASSERT(start().ok());
+    loop_->request();
+    expect("full 1");
+    loop_->request_full("somebody has changed the table");
+    expect("verify");
+    expect("full 2");
+    loop_->request_full("one that was left out is tried again");
+    expect("verify");
+    expect("full 3");
     loop_->stop();
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), loop_->status().repairs);
   }
@@ -295,6 +312,7 @@ class SyncLoopTest : public CppUnit::TestFixture {
     loop_->request();
     expect("full 1");
     script_.host->request_resync({"flushed", 7});
+    expect("verify");
     expect("full 2");
   }
 
@@ -452,6 +470,7 @@ class SyncLoopTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(start().ok());
     for (int i = 1; i <= 5; ++i) {
       script_.host->request_resync({"again", 5});
+      if (i > 1) expect("verify");
       expect("full " + std::to_string(i));
     }
     loop_->stop();
