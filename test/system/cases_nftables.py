@@ -415,13 +415,12 @@ def handed_back(t):
     time.sleep(1)
     for hammer, who in hammers:
         t.require_unbroken(hammer, f"{who}, while kube-proxy took over")
-    jumps = [line for line in nftables.lines(t) if "vmap @service-ips" in line]
-    t.require(jumps, "chain services is not kube-proxy's")
+    t.require("service-ips" in nftables.read(t).sets, "there is no map of kube-proxy's")
     t.expect(EXT, [services[1].vip(), services[2].node()], masqueraded(E1, E2))
     t.bench.start_daemon()
     t.settle()
     t.expect(EXT, [services[1].vip(), services[2].node()], masqueraded(E1, E2))
-    t.require(not [line for line in nftables.lines(t) if "service-ips" in line], "of kube-proxy's table is left")
+    t.require("service-ips" not in nftables.read(t).sets, "of kube-proxy's table is left")
 
 
 @own_daemon(None, "a start after mode iptables, whose rules are in force: no connect fails, they are gone once the table stands, kubelet's "
