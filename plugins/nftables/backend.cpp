@@ -4,6 +4,7 @@
 #include "plugins/nftables/backend.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "plugins/nftables/claims.hpp"
@@ -40,12 +41,15 @@ NftablesBackend::NftablesBackend(const abi::CreateArgs& args, Table table)
       metrics_(host(), args.family),
       others_(host()),
       table_(std::move(table)),
-      writer_(*table_.kernel, [this] { return host().now(); }) {}
+      writer_(*table_.kernel, [this] { return host().now(); }),
+      early_(*table_.kernel) {}
 
 NftablesBackend::~NftablesBackend() { others_.stop(); }
 
 abi::Code NftablesBackend::do_probe(abi::Error*) {
+  early_.forget();
   probe_table(*table_.kernel, family(), settings_);
+  early_.start();
   return abi::Code::kOk;
 }
 
@@ -72,6 +76,7 @@ void NftablesBackend::say_unusable_addresses(const abi::NodeFacts& node) {
 
 abi::Code NftablesBackend::do_apply(const abi::Transaction& transaction, const abi::NodeFacts& node,
                                     abi::ApplyResult& result, abi::Error* error) {
+  early_.wait();
   const bool full = transaction.kind == abi::TransactionKind::kFull;
   Facts facts = read_facts(node);
   if (!full) {
@@ -120,7 +125,8 @@ void NftablesBackend::write_full(const abi::Transaction& transaction, Problems& 
   table_.watch->start([this](const std::string& sentence) { others_.note(sentence); });
   others_.begin();
   table_.watch->rearm();
-  Listing seen = writer_.list();
+  std::optional<Listing> early = early_.take();
+  Listing seen = early ? std::move(*early) : writer_.list();
   model_.start_over(seen.exists && has_our_shape(facts_.table, seen) ? &seen : nullptr);
   urgency_.clear();
   no_local_.clear();
@@ -247,6 +253,7 @@ abi::Code NftablesBackend::do_cleanup(abi::Error*) {
 }
 
 void NftablesBackend::remove_table() {
+  early_.forget();
   try {
     table_.kernel->delete_table();
   } catch (const sdk::Failure& failure) {
@@ -264,6 +271,7 @@ const void* NftablesBackend::do_extension(std::string_view id) {
 abi::Code NftablesBackend::Inspected::services(abi::StringView name, abi::StringSink* lines,
                                                abi::Error* error) const noexcept {
   return sdk::guarded(error, [&] {
+    backend_.early_.forget();
     inspect(backend_.writer_.list(), backend_.model_, backend_.family(), sdk::text(name),
             [&](const std::string& line) { lines->add(sdk::view(line)); });
     return abi::Code::kOk;

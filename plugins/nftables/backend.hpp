@@ -13,6 +13,7 @@
 
 #include "plugins/common/netfilter/retry_clock.hpp"
 #include "plugins/nftables/changes_of_others.hpp"
+#include "plugins/nftables/early_listing.hpp"
 #include "plugins/nftables/kernel/table_kernel.hpp"
 #include "plugins/nftables/metrics.hpp"
 #include "plugins/nftables/model/model.hpp"
@@ -77,6 +78,7 @@ class NftablesBackend final : public sdk::BackendBase {
   ChangesOfOthers others_;
   Table table_;  // its watch calls others_
   Writer writer_;
+  EarlyListing early_;
   const Inspected inspected_{*this};
 
   bool valid_ = false;  // the kernel has what the last transaction asked for

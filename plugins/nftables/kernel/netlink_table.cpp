@@ -41,6 +41,11 @@ Listing NetlinkTable::list() {
   return reader_.list();
 }
 
+std::uint32_t NetlinkTable::generation() {
+  const std::lock_guard lock(one_at_a_time);
+  return reader_.generation();
+}
+
 std::vector<Refusal> NetlinkTable::commit(const Batch& batch) {
   if (batch.empty()) return {};
   const std::lock_guard lock(one_at_a_time);

@@ -32,6 +32,7 @@ class NetlinkTable final : public TableKernel {
                std::chrono::milliseconds patience = kPatience);
 
   Listing list() override;
+  std::uint32_t generation() override;
   std::vector<Refusal> commit(const Batch& batch) override;
   std::vector<Refusal> rehearse(const Batch& batch) override;
   std::vector<TrafficCount> traffic() override;

@@ -41,6 +41,9 @@ class TableKernel {
   // The whole table; an interrupted dump is repeated. Throws sdk::Failure (kRetry for what passes).
   virtual Listing list() = 0;
 
+  // Of nf_tables, now: a listing of the same generation is still right. Throws sdk::Failure.
+  virtual std::uint32_t generation() = 0;
+
   // One transaction. Empty: it was carried out. Otherwise nothing was, and each refusal is named once; at least one is. Throws
   // sdk::Failure when it is not known what happened (kRetry), or for lack of privilege (kDenied).
   virtual std::vector<Refusal> commit(const Batch& batch) = 0;

@@ -23,6 +23,7 @@ class NftablesBackendTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(NftablesBackendTest);
   CPPUNIT_TEST(a_first_sync_makes_the_whole_table);
   CPPUNIT_TEST(a_restart_without_change_writes_nothing);
+  CPPUNIT_TEST(what_was_read_while_it_waited_is_used_while_it_is_right);
   CPPUNIT_TEST(one_change_in_ten_thousand_is_a_handful_of_elements);
   CPPUNIT_TEST(a_delta_that_does_not_fit_takes_a_full_one);
   CPPUNIT_TEST(facts_of_the_node_take_a_full_one_but_addresses);
@@ -62,6 +63,40 @@ class NftablesBackendTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(rig.table.figures.writes, rig.result.kernel_writes);
     CPPUNIT_ASSERT(rig.result.objects_owned > 5 && rig.host.failed.empty());
     ok(rig.verify());
+  }
+
+  void what_was_read_while_it_waited_is_used_while_it_is_right() {
+    NftablesRig rig;
+    ok(rig, rig.full({example()}));
+    const std::string before = rig.table.text();
+    rig.restart();
+    ok(rig.probe());
+    const auto wait = [&] { CPPUNIT_ASSERT(abi::Code::kNeedFull == rig.delta({example()})); };
+    wait();
+    const std::uint64_t read = rig.table.figures.listings;
+    ok(rig, rig.full({example()}));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, rig.result.kernel_writes);
+    CPPUNIT_ASSERT_EQUAL(read, rig.table.figures.listings);
+    ok(rig, rig.full({example()}));
+    CPPUNIT_ASSERT_EQUAL_MESSAGE("it is used once", read + 1, rig.table.figures.listings);
+
+    rig.restart();
+    ok(rig.probe());
+    wait();
+    rig.table.state.elements.clear();
+    ++rig.table.commits_of_others;
+    ok(rig, rig.full({example()}));
+    CPPUNIT_ASSERT(rig.result.kernel_writes > 0);
+    CPPUNIT_ASSERT_EQUAL(before, rig.table.text());
+
+    rig.restart();
+    unsigned lists = 0;
+    rig.table.before_list = [&] {
+      if (++lists == 1) throw sdk::Failure(abi::Code::kRetry, {}, "it changed all the time", 0);
+    };
+    ok(rig.probe());
+    ok(rig, rig.full({example()}));
+    CPPUNIT_ASSERT_EQUAL(2U, lists);
   }
 
   void a_restart_without_change_writes_nothing() {

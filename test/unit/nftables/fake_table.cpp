@@ -53,6 +53,7 @@ class Kernel final : public TableKernel {
  public:
   explicit Kernel(FakeTable& table) : table_(table) {}
   Listing list() override { return table_.list(); }
+  std::uint32_t generation() override { return table_.generation(); }
   std::vector<Refusal> commit(const Batch& batch) override { return table_.commit(batch); }
   std::vector<Refusal> rehearse(const Batch& batch) override {
     FakeTable::State kept = std::exchange(table_.state, {});
@@ -239,6 +240,7 @@ Listing FakeTable::list() {
   if (before_list) before_list();
   ++figures.listings;
   Listing seen;
+  seen.generation = generation();
   seen.exists = state.exists;
   for (const auto& [name, spec] : state.sets) seen.sets.emplace(name, spec);
   for (const auto& [name, chain] : state.chains)

@@ -47,6 +47,7 @@ class FakeTable {
 
   std::vector<nftables::Refusal> commit(const nftables::Batch& batch);
   nftables::Listing list();
+  std::uint32_t generation() const { return static_cast<std::uint32_t>(figures.commits) + commits_of_others; }
   // What somebody else has done, as the watch says it; nothing while it is not armed.
   void tell(const std::string& sentence);
   // Everything as lines.
@@ -58,6 +59,7 @@ class FakeTable {
   std::function<int(const std::string& what)> refuse_other;  // chains, rules, sets
   std::function<void(const nftables::Batch&)> before;        // each commit
   std::function<void()> before_list;
+  std::uint32_t commits_of_others = 0;
   std::optional<sdk::Failure> fail_next;  // the next commit, which is not carried out
   bool lose_next = false;                 // with fail_next: it is carried out all the same
   std::map<nftables::Key, nftables::TrafficCount> counts;

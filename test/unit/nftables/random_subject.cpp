@@ -95,6 +95,7 @@ class Subject::Kernel final : public nftables::TableKernel {
   Kernel(std::unique_ptr<TableKernel> real, Subject& subject) : real_(std::move(real)), subject_(subject) {}
 
   nftables::Listing list() override { return real_->list(); }
+  std::uint32_t generation() override { return real_->generation(); }
   std::vector<nftables::Refusal> rehearse(const nftables::Batch& batch) override { return real_->rehearse(batch); }
   std::vector<nftables::TrafficCount> traffic() override { return real_->traffic(); }
   bool delete_table() override { return real_->delete_table(); }

@@ -1,0 +1,50 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/nftables/early_listing.hpp"
+
+#include <csignal>
+#include <new>
+#include <system_error>
+#include <utility>
+
+#include "sluice/sdk/error.hpp"
+
+namespace sluice::nftables {
+
+void EarlyListing::start() {
+  forget();
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    thread_ = std::thread([this] {
+      // Whoever lists next meets the same failure, and tells it.
+      try {
+        listing_ = kernel_.list();
+      } catch (const sdk::Failure&) {
+      } catch (const std::bad_alloc&) {
+      }
+    });
+  } catch (const std::system_error&) {
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+std::optional<Listing> EarlyListing::take() {
+  wait();
+  std::optional<Listing> taken = std::exchange(listing_, std::nullopt);
+  if (taken && kernel_.generation() != taken->generation) taken.reset();
+  return taken;
+}
+
+void EarlyListing::forget() noexcept {
+  wait();
+  listing_.reset();
+}
+
+void EarlyListing::wait() noexcept {
+  if (thread_.joinable()) thread_.join();
+}
+
+}  // namespace sluice::nftables
