@@ -256,7 +256,7 @@ part_vm() {
     in_vm sctp 300 6.1 --protocol sctp --source manifests
     # Each set and each kind of chain once, on a kernel that lists and removes otherwise than a new one; SCTP.
     in_vm nftables 900 6.1 --backend nftables --short --once --filter 8 --filter 13 --filter 22 --filter 56 --filter 63 \
-      --filter 74 --filter 125 --filter 126 --filter stale_after_restart
+      --filter 74 --filter 125 --filter 126 --filter stale_after_restart --filter cases_nftables.counters
     # Each way of the rules once: cluster IP, nobody there, policies, ranges, node ports, memory, repair.
     in_vm legacy 900 6.1 --iptables legacy --short --family v4 --protocol tcp \
       --filter 2 --filter 13 --filter 22 --filter 56 --filter 63 --filter 74 --filter 100
@@ -295,7 +295,7 @@ build_clang() {
 }
 build_thread() {
   "$@" "$src/test/sanitizers/build.sh" "$build/thread" g++ \
-    "test/unit/unit_tests test/unit/userspace_tests" --enable-sanitizers=thread
+    "test/unit/unit_tests test/unit/nftables_tests test/unit/userspace_tests" --enable-sanitizers=thread
 }
 build_packages() {
   "$@" sh -c '[ -e "$2/done" ] || { "$1" "$2" "$3" && : >"$2/done"; }' \
@@ -395,7 +395,7 @@ part_fuzz() {
   tap targets 36000 "$src/test/fuzz/fuzz.sh" --builddir "$instrumented" --seconds "$fuzz_seconds" --jobs "$SLUICE_JOBS"
 }
 
-# Threads: unit tests of the core and of the backend that has threads, and the daemon with the print example while
+# Threads: unit tests of the core and of the backends that have threads, and the daemon with the print example while
 # everything changes; in the long form with real packets too.
 part_tsan() {
   instrumented thread "the build for threads" || return
@@ -407,11 +407,15 @@ part_tsan() {
     watched "userspace-$threaded" 600 env SLUICE_TEST_DATA="$src/test" SLUICE_SRCDIR="$src" \
       SLUICE_BUILDDIR="$instrumented" "$instrumented/test/unit/userspace_tests" "$threaded"
   done
+  for threaded in TableWatch NftablesBackend; do
+    watched "nftables-$threaded" 600 env SLUICE_TEST_DATA="$src/test" SLUICE_SRCDIR="$src" \
+      SLUICE_BUILDDIR="$instrumented" "$instrumented/test/unit/nftables_tests" "$threaded"
+  done
   if [ "$long" != 0 ]; then change_seconds=300; else change_seconds=20; fi
   watched change 1200 python3 "$src/test/sanitizers/daemon_under_change.py" --builddir "$instrumented" \
     --seconds "$change_seconds"
   if [ "$long" != 0 ]; then
-    for backend in iptables userspace; do
+    for backend in iptables nftables userspace; do
       watched "system-$backend" 3600 python3 "$src/test/system/run.py" --builddir "$instrumented" --backend "$backend"
     done
   fi

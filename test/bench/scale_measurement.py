@@ -243,18 +243,19 @@ class ScaleMeasurement:
         self._begin = self._subject.start()
 
     def _synced(self):
-        """When the first object was known, and when both families were in the kernel for the first time."""
-        known = None
+        """The last moment when no object was known, and when both families were in the kernel for the first time."""
+        known, unknown = None, self._begin
         end = time.monotonic() + self._wanted.patience
         while True:
             status = self._subject.status() or {}
             now = time.monotonic()
             if known is None and status.get("objects", {}).get("services"):
-                known = now
+                known = unknown
+            unknown = now
             families = status.get("families", [])
             if families and all(one["synced"] for one in families) and \
                     any(one["service_ports"] >= self._cluster.services for one in families):
-                return known or now, now
+                return known, now
             self._subject.check_alive()
             if now > end:
                 raise BenchError(f"not synced after {self._wanted.patience:.0f} s{self._subject.last_words()}")

@@ -95,7 +95,7 @@ def _without_tidying(lines):
     for line in lines:
         transaction.append(line)
         if line.startswith("# new generation"):
-            if not all(TIDYING.match(one) for one in transaction[:-1]):
+            if len(transaction) == 1 or not all(TIDYING.match(one) for one in transaction[:-1]):
                 kept += transaction
             transaction = []
     return kept + transaction
