@@ -110,8 +110,8 @@ abi::Code NftablesBackend::do_apply(const abi::Transaction& transaction, const a
     throw;
   }
   note_cost();
-  note_gained();
   note_problems(transaction, problems, result);
+  note_gained();
   report();
   result.objects_owned = model_.elements() + facts_.table.node_port_ips.size() + model_.chains().size();
   valid_ = true;
@@ -123,7 +123,7 @@ void NftablesBackend::write_full(const abi::Transaction& transaction, Problems& 
   const std::uint64_t begin = host().now();
   // Before anything is looked at, so that no change is missed.
   table_.watch->start([this](const std::string& sentence) { others_.note(sentence); });
-  others_.begin();
+  const bool damaged = others_.begin();
   table_.watch->rearm();
   std::optional<Listing> early = early_.take();
   Listing seen = early ? std::move(*early) : writer_.list();
@@ -135,7 +135,8 @@ void NftablesBackend::write_full(const abi::Transaction& transaction, Problems& 
   for (auto& [name, why] : writer_.write_all(facts_.table, model_, urgency_, seen)) {
     add_problem(problems, name, why);
   }
-  others_.rest_after(host().now() - begin);
+  // Repairing must not be all we do; the first damage is repaired at once.
+  if (damaged) others_.rest_after(host().now() - begin);
 }
 
 void NftablesBackend::write_delta(const abi::Transaction& transaction, const TableFacts& before, Problems& problems) {
@@ -271,6 +272,9 @@ const void* NftablesBackend::do_extension(std::string_view id) {
 abi::Code NftablesBackend::Inspected::services(abi::StringView name, abi::StringSink* lines,
                                                abi::Error* error) const noexcept {
   return sdk::guarded(error, [&] {
+    if (backend_.generation_ == 0) {
+      throw sdk::Failure(abi::Code::kRetry, {}, "nothing has been asked for yet: the daemon still waits for Services");
+    }
     backend_.early_.forget();
     inspect(backend_.writer_.list(), backend_.model_, backend_.family(), sdk::text(name),
             [&](const std::string& line) { lines->add(sdk::view(line)); });

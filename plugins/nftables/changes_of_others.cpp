@@ -31,11 +31,13 @@ void ChangesOfOthers::note(const std::string& sentence) {
   host_.request_resync(sdk::view(sentence));
 }
 
-void ChangesOfOthers::begin() {
+bool ChangesOfOthers::begin() {
   const std::lock_guard lock(mutex_);
+  const bool any = noted_.has_value();
   noted_.reset();
   ++round_;
   changed_.notify_all();
+  return any;
 }
 
 void ChangesOfOthers::rest_after(std::uint64_t time) {

@@ -22,9 +22,9 @@ class ChangesOfOthers {
   // [thread of the watch] Asks for a full transaction, after what is left of the rest. Returns at once when meanwhile
   // begin() or stop() is called.
   void note(const std::string& sentence);
-  // [apply thread] The table is about to be compared: what was noted is seen to.
-  void begin();
-  // [apply thread] It has been compared, which took `time` nanoseconds: rest twenty times as long, a minute at the most.
+  // [apply thread] The table is about to be compared: what was noted is seen to. Whether there was anything.
+  bool begin();
+  // [apply thread] That has been compared, which took `time` nanoseconds: rest twenty times as long, a minute at the most.
   void rest_after(std::uint64_t time);
   // [apply thread] What has been noted and not seen to.
   std::optional<std::string> noted();

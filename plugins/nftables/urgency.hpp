@@ -1,16 +1,20 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// In which order service ports are loaded: name resolution first, then the API server, as everything else waits for
+// In which order Services are loaded, all ports of one together: name resolution first, then the API server, as everything else waits for
 // them. Pure.
 #pragma once
 
 #include <set>
+#include <string_view>
 #include <vector>
 
 #include "plugins/nftables/model/model.hpp"
 
 namespace sluice::nftables {
+
+// "ns/name" of "ns/name:port".
+std::string_view service_of(std::string_view printed);
 
 class Urgency {
  public:

@@ -33,6 +33,12 @@ constexpr std::uint64_t kRestOfChains = 1'000'000'000;
                      "somebody else has changed the table: " + refusal_text(refusals), refusals.front().error);
 }
 
+// Nothing is wrong with what it belongs to: what is there stays, and everything is tried again.
+bool passes(const Refusal& refusal) {
+  const abi::Code code = netlink::code_of(refusal.error);
+  return code == abi::Code::kRetry || code == abi::Code::kDenied;
+}
+
 bool is_nobodys(const Refusal& refusal) noexcept { return refusal.owner == 0; }
 
 void remove_named(Model& model, const std::string& name) {
@@ -82,6 +88,7 @@ Writer::Sent Writer::send(Batch batch, Model& model, Refused& refused) {
     if (refusals.empty()) return tries == 0 ? Sent::kDone : Sent::kLeftOut;
     last_ = refusals;
     if (std::any_of(refusals.begin(), refusals.end(), tells_of_others)) return Sent::kInterfered;
+    if (const auto one = std::find_if(refusals.begin(), refusals.end(), passes); one != refusals.end()) fail({*one});
     if (tries == kTries || std::any_of(refusals.begin(), refusals.end(), is_nobodys)) fail(refusals);
     leave_out(refusals, batch, model, refused);
     std::erase_if(batch.elements,
@@ -105,9 +112,13 @@ bool Writer::write_once(const TableFacts& facts, Model& model, const Urgency& ur
     return sent != Sent::kInterfered;
   };
   difference.add_frame(batch);
+  std::string service;
   for (const PortId& id : urgency.in_order(model.ids())) {
+    // All ports of a Service at once: a port whose turn is later would be rejected meanwhile, as one its address does not have.
+    const std::string_view name = service_of(id.first);
+    if (name != service && batch.elements.size() >= kChunk && !difference.replaces() && !flush()) return false;
+    service = name;
     if (!refused.contains(id.first)) difference.add(id, batch);
-    if (batch.elements.size() >= kChunk && !difference.replaces() && !flush()) return false;
   }
   while (difference.remove_elements(batch, kChunk)) {
     if (!flush()) return false;
@@ -147,6 +158,7 @@ Writer::Refused Writer::write_changes(const TableFacts& before, const TableFacts
     model.wrote(changes.chains);
     const std::vector<Refusal> refusals = commit(batch);
     if (std::any_of(refusals.begin(), refusals.end(), tells_of_others)) fail_changed(refusals);
+    if (const auto one = std::find_if(refusals.begin(), refusals.end(), passes); one != refusals.end()) fail({*one});
     if (std::any_of(refusals.begin(), refusals.end(), is_nobodys)) fail(refusals);
     if (!refusals.empty()) {
       Refused refused;
@@ -210,6 +222,8 @@ bool Writer::remove_unused(Model& model) {
     const auto is_used = [](const Refusal& one) { return one.error == EBUSY; };
     if (std::any_of(refusals.begin(), refusals.end(), is_used)) {
       unused_.clear();
+      // What is left over may be what refers to it.
+      if (rested && !(leftovers_.dispatch.empty() && leftovers_.full.empty())) empty_leftovers();
       leftovers_.since = now;
       return false;
     }

@@ -21,6 +21,10 @@ def count_repairs(t):
     return sum(family["repairs"] for family in t.status()["families"])
 
 
+def count_fulls(t):
+    return sum(family["full_syncs"] for family in t.status()["families"])
+
+
 def without_barrier(lines):
     """Its Service has another port, and may have another endpoint, after each use."""
     return [line for line in lines if "172.30.255.1 " not in line and "172.30.255.1(" not in line and "::ffff " not in line]
@@ -44,7 +48,7 @@ def repaired(t, *damages):
         text = damage(kinds) if callable(damage) else damage
         # The backend rests twenty times as long as its last comparison took.
         rest = 20 * max(family["last_apply"]["seconds"] for family in t.status()["families"])
-        repairs, began = count_repairs(t), time.monotonic()
+        repairs, fulls, began = count_repairs(t), count_fulls(t), time.monotonic()
         done = nftables.nft(t, text, check=False)
         t.require(done.returncode == 0, f"the damage '{text}' cannot be done: {done.stderr[:200]}")
         if "flush ruleset" in text:
@@ -52,9 +56,9 @@ def repaired(t, *damages):
             theirs = foreign.picture(t.topology)
         state = {}
 
-        def right(state=state, repairs=repairs):
-            # In this order: what is right may not yet have been damaged, but then nothing was repaired.
-            counted = count_repairs(t) > repairs
+        def right(state=state, repairs=repairs, fulls=fulls):
+            # In this order: what is right may not yet have been damaged, but then nothing was repaired. It is counted when it is found.
+            counted = count_repairs(t) > repairs and count_fulls(t) > fulls
             state["apart"] = ipvs.apart(before, nftables.meaning(t))
             return counted and not state["apart"]
 
@@ -128,7 +132,9 @@ def elements_damaged(t):
     repaired(t, lambda kinds: f"delete element {ours(t)} service-treatments {{ {front(kinds)} }}",
              lambda kinds: f"delete element {ours(t)} endpoints {{ {front(kinds)} . 0 }}", exchange, other_class,
              lambda kinds: f"add element {ours(t)} rejected-services {{ {front(kinds)} }}",
-             f"add element {ours(t)} cluster-ips {{ 172.30.99.99 }}", f"flush set {ours(t)} hairpin-connections",
+             f"add element {ours(t)} cluster-ips {{ 172.30.99.99 }}", f"add element {ours(t)} cluster-ips {{ * }}",
+             f"add element {ours(t)} service-treatments {{ * : 0:1 }}", f"add element {ours(t)} service-chains {{ * : drop }}",
+             f"flush set {ours(t)} hairpin-connections",
              f"flush map {ours(t)} endpoints", f"flush map {ours(t)} affinity-services", f"flush map {ours(t)} affinity-slots",
              f"flush map {ours(t)} affinity-endpoints", f"flush map {ours(t)} firewalled-services", f"flush map {ours(t)} service-chains")
 

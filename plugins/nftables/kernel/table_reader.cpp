@@ -22,13 +22,10 @@
 
 namespace sluice::nftables {
 namespace {
+// A set with an element we never make, such as the one for everything else ("*"): as one of another shape it is made anew.
+constexpr std::uint32_t kNotOurs = ~std::uint32_t{0};
 
 constexpr char kObject[] = "nf_tables";
-
-[[noreturn]] void senseless(const std::string& what) {
-  throw sdk::Failure(abi::Code::kKernel, kObject, "cannot read the table kube-proxy: the kernel tells a " + what +
-                                                      " that makes no sense; the table is to be looked at with nft list table");
-}
 
 netlink::Message question(abi::Family family, int message, std::uint16_t flags, std::string_view attributes) {
   const std::string body = make_question_body(family, attributes);
@@ -229,14 +226,18 @@ bool TableReader::read_dispatch(Listing& listing, bool firewall) {
   const auto set = listing.sets.find(wanted.name);
   if (set == listing.sets.end() || !same_shape(set->second, wanted)) return true;
   const std::size_t before = listing.dispatch.size();
-  return read_elements(
+  bool sensible = true;
+  const bool there = read_elements(
       wanted.name, [&] { listing.dispatch.resize(before); },
       [&](std::string_view element) {
         const std::string_view key = find_attribute(find_attribute(element, NFTA_SET_ELEM_KEY), NFTA_DATA_VALUE);
         const std::string_view verdict = find_attribute(find_attribute(element, NFTA_SET_ELEM_DATA), NFTA_DATA_VERDICT);
         DispatchWrite write;
         write.firewall = firewall;
-        if (key.size() != sizeof(write.number)) senseless("element of " + wanted.name);
+        if (key.size() != sizeof(write.number)) {
+          sensible = false;
+          return;
+        }
         std::memcpy(&write.number, key.data(), sizeof(write.number));
         // Another verdict is one of nobody's: no chain has this name.
         if (be32_of(find_attribute(verdict, NFTA_VERDICT_CODE)) == static_cast<std::uint32_t>(NFT_GOTO)) {
@@ -244,6 +245,8 @@ bool TableReader::read_dispatch(Listing& listing, bool firewall) {
         }
         listing.dispatch.push_back(std::move(write));
       });
+  if (!sensible) set->second.flags = kNotOurs;
+  return there;
 }
 
 bool TableReader::read_records(Listing& listing, SetId id) {
@@ -254,6 +257,7 @@ bool TableReader::read_records(Listing& listing, SetId id) {
     records = RecordTable();
     return true;
   }
+  bool sensible = true;
   const bool there = read_elements(
       wanted.name, [&] { records = RecordTable(wanted.key_size, wanted.data_size); },
       [&](std::string_view element) {
@@ -263,10 +267,17 @@ bool TableReader::read_records(Listing& listing, SetId id) {
           if (type == NFTA_SET_ELEM_DATA) data = find_attribute(value, NFTA_DATA_VALUE);
           if (type == NFTA_SET_ELEM_USERDATA) comment = element_comment(value);
         });
-        if (key.size() != wanted.key_size || data.size() != wanted.data_size) senseless("element of " + wanted.name);
+        if (key.size() != wanted.key_size || data.size() != wanted.data_size) {
+          sensible = false;
+          return;
+        }
         records.add(key.data(), data.data(), comment_hash(comment));
       });
   records.sort();
+  if (!sensible) {
+    set->second.flags = kNotOurs;
+    records = RecordTable();
+  }
   return there;
 }
 

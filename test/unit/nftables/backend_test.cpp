@@ -24,6 +24,8 @@ class NftablesBackendTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_first_sync_makes_the_whole_table);
   CPPUNIT_TEST(a_restart_without_change_writes_nothing);
   CPPUNIT_TEST(what_was_read_while_it_waited_is_used_while_it_is_right);
+  CPPUNIT_TEST(a_shortage_takes_nobody_out);
+  CPPUNIT_TEST(all_ports_of_a_service_are_loaded_together);
   CPPUNIT_TEST(one_change_in_ten_thousand_is_a_handful_of_elements);
   CPPUNIT_TEST(a_delta_that_does_not_fit_takes_a_full_one);
   CPPUNIT_TEST(facts_of_the_node_take_a_full_one_but_addresses);
@@ -97,6 +99,34 @@ class NftablesBackendTest : public CppUnit::TestFixture {
     ok(rig.probe());
     ok(rig, rig.full({example()}));
     CPPUNIT_ASSERT_EQUAL(2U, lists);
+  }
+
+  void a_shortage_takes_nobody_out() {
+    NftablesRig rig;
+    ok(rig, rig.full({example()}));
+    const std::string before = rig.table.text();
+    ServiceSpec changed = example();
+    changed.endpoints.push_back({"10.180.3.1", 80, false});
+    rig.table.refuse = [](const nftables::ElementWrite&) { return ENOMEM; };
+    CPPUNIT_ASSERT(abi::Code::kRetry == rig.delta({changed}));
+    CPPUNIT_ASSERT(abi::Code::kRetry == rig.full({changed}));
+    CPPUNIT_ASSERT_EQUAL(before, rig.table.text());
+    CPPUNIT_ASSERT(rig.host.failed.empty());
+    rig.table.refuse = {};
+    ok(rig, rig.full({changed}));
+    CPPUNIT_ASSERT(before != rig.table.text());
+  }
+
+  void all_ports_of_a_service_are_loaded_together() {
+    nftables::Urgency urgency;
+    nftables::ServicePlan resolver;
+    resolver.frontends.emplace_back();
+    resolver.frontends.back().key.port = 53;
+    const nftables::PortId first{"a/a:x", abi::Protocol::kTcp}, dns{"ns/names:dns", abi::Protocol::kUdp},
+        figures{"ns/names:metrics", abi::Protocol::kTcp};
+    urgency.put(dns, resolver);
+    urgency.put(figures, nftables::ServicePlan());
+    CPPUNIT_ASSERT((std::vector<nftables::PortId>{dns, figures, first} == urgency.in_order({first, dns, figures})));
   }
 
   void a_restart_without_change_writes_nothing() {
