@@ -295,7 +295,7 @@ build_clang() {
 }
 build_thread() {
   "$@" "$src/test/sanitizers/build.sh" "$build/thread" g++ \
-    "test/unit/unit_tests test/unit/nftables_tests test/unit/userspace_tests" --enable-sanitizers=thread
+    "test/unit/unit_tests test/unit/userspace_tests" --enable-sanitizers=thread
 }
 build_packages() {
   "$@" sh -c '[ -e "$2/done" ] || { "$1" "$2" "$3" && : >"$2/done"; }' \
@@ -395,7 +395,7 @@ part_fuzz() {
   tap targets 36000 "$src/test/fuzz/fuzz.sh" --builddir "$instrumented" --seconds "$fuzz_seconds" --jobs "$SLUICE_JOBS"
 }
 
-# Threads: unit tests of the core and of the backends that have threads, and the daemon with the print example while
+# Threads: unit tests of the core and of the backend that has most threads, and the daemon with the print example while
 # everything changes; in the long form with real packets too.
 part_tsan() {
   instrumented thread "the build for threads" || return
@@ -406,10 +406,6 @@ part_tsan() {
   for threaded in Balancer EventLoop MetricsReporter Tcp Udp; do
     watched "userspace-$threaded" 600 env SLUICE_TEST_DATA="$src/test" SLUICE_SRCDIR="$src" \
       SLUICE_BUILDDIR="$instrumented" "$instrumented/test/unit/userspace_tests" "$threaded"
-  done
-  for threaded in TableWatch NftablesBackend; do
-    watched "nftables-$threaded" 600 env SLUICE_TEST_DATA="$src/test" SLUICE_SRCDIR="$src" \
-      SLUICE_BUILDDIR="$instrumented" "$instrumented/test/unit/nftables_tests" "$threaded"
   done
   if [ "$long" != 0 ]; then change_seconds=300; else change_seconds=20; fi
   watched change 1200 python3 "$src/test/sanitizers/daemon_under_change.py" --builddir "$instrumented" \
