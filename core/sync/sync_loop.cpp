@@ -49,9 +49,10 @@ void SyncLoop::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
+// Among many changes a second the apply thread wakes up for the first one only.
 void SyncLoop::request() {
   queued();
-  queue_.put(Request{});
+  if (!asked_.exchange(true)) queue_.put(Request{});
 }
 
 void SyncLoop::request_full(std::string reason) {
@@ -166,6 +167,7 @@ void SyncLoop::run_once() {
   // kernel and writes what is different, which is nothing when all is well.
   const bool full = need_full_ || !runner_.requested() || !delta_supported_;
   runner_.started();
+  asked_ = false;  // before the transaction is taken: what comes afterwards asks again
   const auto begin = clock_.now();
   freshness_.taken(begin);
   const auto transaction = callbacks_.take(full);

@@ -162,6 +162,7 @@ class SyncLoop {
   std::vector<std::chrono::system_clock::time_point> trigger_times_;  // until the kernel has them
   std::deque<Inspect> questions_;
 
+  std::atomic<bool> asked_{false};  // a request waits for the next run
   std::atomic<std::chrono::system_clock::time_point> last_queued_{};  // the epoch = not yet
   Freshness freshness_;
   std::atomic<bool> inspectable_{false};

@@ -20,7 +20,8 @@ PROBE_REST_SECONDS = 0.13
 class Updates:
     """Sends them from a thread of its own; each adds an endpoint to a Service or takes one away."""
 
-    def __init__(self, cluster, seconds):
+    def __init__(self, cluster, seconds, rate=UPDATES_PER_SECOND):
+        self._rate = rate
         self._client = cluster.client()
         # The first Service stays as it is, the last is the one that is probed.
         others = range(1, cluster.services - 1)
@@ -61,7 +62,7 @@ class Updates:
             self._client.answer()
             self.sent += 1
             self.took = now - begin
-            time.sleep(max(0.0, begin + self.sent / UPDATES_PER_SECOND - time.monotonic()))
+            time.sleep(max(0.0, begin + self.sent / self._rate - time.monotonic()))
 
 
 def churn(subject, cluster, network, changes, seconds):

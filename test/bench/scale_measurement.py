@@ -30,6 +30,9 @@ AFTERMATH_SECONDS = 0.05
 GRACE_SECONDS = 0.5
 NO_LIMIT = ["--iptables-min-sync-period", "0s"]  # of all modes with a kernel
 REST_OF_BACKEND_SECONDS = 1
+# As kube-proxy's churn was measured: updates a second, and for how long.
+BASELINE_RATE = 50
+BASELINE_SECONDS = 20
 
 
 class ScaleMeasurement:
@@ -115,13 +118,15 @@ class ScaleMeasurement:
                 for rank in (50, 99)}
 
     def _churn(self):
+        kind = Updates
         if self._cluster.services < 3 or self._cluster.endpoints < 2:
-            return self._churn_of_one()
-        return self._churn_with(Updates(self._cluster, self._wanted.churn_seconds))
-
-    def _churn_of_one(self):
-        """Where there is one endpoint it is replaced: taking it away would be another kind of change."""
-        return self._churn_with(Replacements(self._cluster, self._wanted.churn_seconds))
+            # Where there is one endpoint it is replaced: taking it away would be another kind of change.
+            kind = Replacements
+        with_all = self._churn_with(kind(self._cluster, self._wanted.churn_seconds))
+        seconds = min(self._wanted.churn_seconds, BASELINE_SECONDS)
+        compared = self._churn_with(kind(self._cluster, seconds, BASELINE_RATE))
+        return {**with_all, "churn_baseline_updates_per_second": compared["churn_updates_per_second"],
+                "churn_baseline_own_cpu_percent": compared["churn_own_cpu_percent"]}
 
     def _churn_with(self, updates):
         before, begin, syncs = self._subject.cpu(), time.monotonic(), self._ipv4()

@@ -98,13 +98,18 @@ class ExchangeBuffer final : public concurrency::streams::details::streambuf_sta
     return _putn(&byte, 1).then([byte](size_t) { return static_cast<int_type>(byte); });
   }
   pplx::task<size_t> _putn(const uint8_t* data, size_t count) override {
-    const std::lock_guard lock(exchange_->mutex);
-    exchange_->pending.append(reinterpret_cast<const char*>(data), count);
-    exchange_->changed.notify_all();
-    if (exchange_->pending.size() < kMaxPending || !exchange_->ended.ok()) return pplx::task_from_result(count);
-    pplx::task_completion_event<void> room;
-    exchange_->waiting = room;
-    return pplx::create_task(room).then([count] { return count; });
+    std::optional<pplx::task_completion_event<void>> room;
+    bool first = false;
+    {
+      const std::lock_guard lock(exchange_->mutex);
+      first = exchange_->pending.empty();
+      exchange_->pending.append(reinterpret_cast<const char*>(data), count);
+      if (exchange_->pending.size() >= kMaxPending && exchange_->ended.ok()) exchange_->waiting = room.emplace();
+    }
+    // Whoever waits wakes up with the lock free, and finds in one go what comes before it looks.
+    if (first) exchange_->changed.notify_all();
+    if (!room) return pplx::task_from_result(count);
+    return pplx::create_task(*room).then([count] { return count; });
   }
   pplx::task<size_t> _putn(const uint8_t* data, size_t count, bool) override { return _putn(data, count); }
   pplx::task<int_type> _bumpc() override { return pplx::task_from_result(static_cast<int_type>(traits::eof())); }

@@ -109,6 +109,7 @@ abi::Code create(const abi::CreateArgs* args, abi::Backend** out, abi::Error*) n
 class SyncLoopTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(SyncLoopTest);
   CPPUNIT_TEST(first_is_full_then_deltas);
+  CPPUNIT_TEST(a_change_while_another_is_taken_is_not_lost);
   CPPUNIT_TEST(failed_delta_is_followed_by_a_full_one);
   CPPUNIT_TEST(need_full_is_answered_at_once);
   CPPUNIT_TEST(empty_delta_never_reaches_the_backend);
@@ -144,6 +145,7 @@ class SyncLoopTest : public CppUnit::TestFixture {
   using TriggerTimes = std::vector<std::chrono::system_clock::time_point>;
   static constexpr std::chrono::system_clock::time_point kTrigger{1h};
   std::atomic<bool> not_listed_{false};
+  std::atomic<bool> changes_while_taken_{false};
   std::atomic<int> triggers_{0};  // the next transaction has one
   std::vector<SyncReport> reports_;  // of the apply thread; read after stop()
   std::vector<std::string> claims_;
@@ -164,6 +166,7 @@ class SyncLoopTest : public CppUnit::TestFixture {
         SyncLoop::Callbacks{[this](bool full) {
                               std::shared_ptr<snapshot::Transaction> out;
                               if (not_listed_) return out;
+                              if (changes_while_taken_.exchange(false)) loop_->request();
                               out = std::make_shared<snapshot::Transaction>();
                               out->trigger_times = triggers_.exchange(0) ? TriggerTimes{kTrigger} : TriggerTimes{};
                               out->full = full;
@@ -202,6 +205,16 @@ class SyncLoopTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), loop_->status().full_syncs);
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), loop_->status().delta_syncs);
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(7), loop_->status().last_apply->kernel_writes);
+  }
+
+  void a_change_while_another_is_taken_is_not_lost() {
+    CPPUNIT_ASSERT(start().ok());
+    loop_->request();
+    expect("full 1");
+    changes_while_taken_ = true;
+    loop_->request();
+    expect("delta 1-2");
+    expect("delta 2-3");
   }
 
   void failed_delta_is_followed_by_a_full_one() {  // case 98
