@@ -174,7 +174,7 @@ part_apiserver() {
 part_kernel() {
   make -C "$build" -j "$SLUICE_JOBS" test/system/iptables_roundtrip test/system/userspace_roundtrip \
     test/system/ipset_roundtrip test/system/ipvs_rules_roundtrip test/system/nftables_layout \
-    test/system/nftables_random test/system/nftables_roundtrip >"$logs/kernel.log" 2>&1
+    test/system/nftables_random test/system/nftables_roundtrip test/system/nftables_crowd >"$logs/kernel.log" 2>&1
   SLUICE_BUILDDIR=$build
   export SLUICE_BUILDDIR
   tap iptables 300 "$src/test/system/iptables_kernel_test.sh" "$build/test/system/iptables_roundtrip"
@@ -182,6 +182,7 @@ part_kernel() {
   tap ipset 120 "$src/test/system/ipset_kernel_test.sh" "$build/test/system/ipset_roundtrip"
   tap ipvs-rules 180 "$src/test/system/iptables_kernel_test.sh" "$build/test/system/ipvs_rules_roundtrip"
   tap nftables 120 "$src/test/system/nftables_kernel_test.sh" "$build/test/system/nftables_roundtrip"
+  tap nftables-crowd 120 "$build/test/system/nftables_crowd"
   tap nftables-listing 300 python3 "$src/test/system/nftables_listing_test.py" "$build/test/system/nftables_layout"
   steps=300
   [ "$long" = 0 ] || steps=10000
@@ -241,7 +242,8 @@ in_vm() {
 # Kernels of Debian, with what this machine's may lack: mode ipvs, SCTP, and the old iptables as a kernel of its time has
 # it. In the long form everything, on each kernel.
 part_vm() {
-  make -C "$build" -j "$SLUICE_JOBS" test/system/ipvs_roundtrip test/system/ipvs_rules_roundtrip >"$logs/vm.log" 2>&1
+  make -C "$build" -j "$SLUICE_JOBS" test/system/ipvs_roundtrip test/system/ipvs_rules_roundtrip \
+    test/system/nftables_roundtrip >"$logs/vm.log" 2>&1
   tap selftest 600 python3 "$src/test/vm/selftest.py" --builddir "$build"
   for vm_release in 6.1 6.12; do
     tap "servers-$vm_release" 900 python3 "$src/test/vm/run" --builddir "$build" --kernel "$vm_release" --limit 600 -- \
@@ -257,6 +259,8 @@ part_vm() {
     # Each set and each kind of chain once, on a kernel that lists and removes otherwise than a new one; SCTP.
     in_vm nftables 900 6.1 --backend nftables --short --once --filter 8 --filter 13 --filter 22 --filter 56 --filter 63 \
       --filter 74 --filter 125 --filter 126 --filter stale_after_restart --filter cases_nftables.counters
+    tap nftables-kernel 600 python3 "$src/test/vm/run" --builddir "$build" --kernel 6.1 --limit 300 -- \
+      "$src/test/system/nftables_kernel_test.sh" "$build/test/system/nftables_roundtrip"
     # Each way of the rules once: cluster IP, nobody there, policies, ranges, node ports, memory, repair.
     in_vm legacy 900 6.1 --iptables legacy --short --family v4 --protocol tcp \
       --filter 2 --filter 13 --filter 22 --filter 56 --filter 63 --filter 74 --filter 100
@@ -295,7 +299,7 @@ build_clang() {
 }
 build_thread() {
   "$@" "$src/test/sanitizers/build.sh" "$build/thread" g++ \
-    "test/unit/unit_tests test/unit/userspace_tests" --enable-sanitizers=thread
+    "test/unit/unit_tests test/unit/userspace_tests test/unit/nftables_tests" --enable-sanitizers=thread
 }
 build_packages() {
   "$@" sh -c '[ -e "$2/done" ] || { "$1" "$2" "$3" && : >"$2/done"; }' \
@@ -383,6 +387,8 @@ part_asan() {
   else
     watched system-manifests 600 python3 $system --source manifests --family v6 --protocol udp
     watched system-apiserver 600 python3 $system --backend nftables --source apiserver --family v4 --protocol tcp
+    watched system-nftables-manifests 600 python3 $system --backend nftables --source manifests --once \
+      --filter 'cases_nftables.*' --filter 'cases_nftablesdrift.*'
     # All of it together: a relay goes on while programs are started and everything else happens.
     watched system-userspace 600 python3 $system --backend userspace --short --family v4 --lanes 4
   fi
@@ -406,6 +412,10 @@ part_tsan() {
   for threaded in Balancer EventLoop MetricsReporter Tcp Udp; do
     watched "userspace-$threaded" 600 env SLUICE_TEST_DATA="$src/test" SLUICE_SRCDIR="$src" \
       SLUICE_BUILDDIR="$instrumented" "$instrumented/test/unit/userspace_tests" "$threaded"
+  done
+  for threaded in TableWatch OwnSenders NetlinkTable NftablesBackend; do
+    watched "nftables-$threaded" 300 env SLUICE_TEST_DATA="$src/test" SLUICE_SRCDIR="$src" \
+      SLUICE_BUILDDIR="$instrumented" "$instrumented/test/unit/nftables_tests" "$threaded"
   done
   if [ "$long" != 0 ]; then change_seconds=300; else change_seconds=20; fi
   watched change 1200 python3 "$src/test/sanitizers/daemon_under_change.py" --builddir "$instrumented" \

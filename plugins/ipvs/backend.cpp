@@ -20,12 +20,9 @@ namespace {
 // retire() has a minute; what is left of it is for removing.
 constexpr std::chrono::seconds kLongestDrain(45);
 
-PortId port_id(const abi::ServicePortKey& key) { return {sdk::service_port_name(key), key.protocol}; }
+using netfilter::add_problem;
 
-void add_problem(std::map<std::string, std::string>& problems, const std::string& name, const std::string& why) {
-  std::string& all = problems[name];
-  all.append(all.empty() ? "" : "; ").append(why);
-}
+PortId port_id(const abi::ServicePortKey& key) { return {sdk::service_port_name(key), key.protocol}; }
 
 std::string left_alone_text(const ServerKey& key, abi::Family family) {
   return "virtual server " + to_string(key, family) +
@@ -121,7 +118,7 @@ abi::Code IpvsBackend::do_apply(const abi::Transaction& transaction, const abi::
   }
   note_cost(sent, begin, result);
   note_gained();
-  note_problems(transaction, problems, result);
+  left_out_.note(transaction, problems, result);
   report(result);
   if (full) damage_.written();
   valid_ = true;
@@ -185,6 +182,7 @@ void IpvsBackend::plan(const abi::Transaction& transaction, Problems& problems) 
     no_local_.remove(id);
   };
   for (const auto& key : sdk::range<abi::ServicePortKey>(transaction.removed)) forget(port_id(key));
+  std::set<PortId> losers;
   for (const abi::ServicePort& port : sdk::range<abi::ServicePort>(transaction.service_ports)) {
     const PortId id = port_id(port.key);
     try {
@@ -193,13 +191,25 @@ void IpvsBackend::plan(const abi::Transaction& transaction, Problems& problems) 
       for (const std::string& why : made.problems) add_problem(problems, id.first, why);
       no_local_.put(id, made);
       for (const Wanted::Conflict& conflict : wanted_.put(id, std::move(made))) {
-        add_problem(problems, conflict.loser,
-                    to_string(conflict.key, family()) + " belongs to Service port " + conflict.owner +
-                        "; give one of them another port or address");
+        losers.insert({conflict.loser, conflict.key.protocol});
       }
     } catch (const sdk::Failure& failure) {
       add_problem(problems, id.first, failure.what());
       forget(id);
+    }
+  }
+  note_conflicts(losers, problems);
+}
+
+// When everything is planned: whoever had a virtual server may have given it up since.
+void IpvsBackend::note_conflicts(const std::set<PortId>& losers, Problems& problems) {
+  for (const PortId& id : losers) {
+    const ServicePlan* const plan = wanted_.find(id);
+    if (plan == nullptr) continue;
+    for (const Wanted::Conflict& conflict : wanted_.put(id, ServicePlan(*plan))) {
+      add_problem(problems, conflict.loser,
+                  to_string(conflict.key, family()) + " belongs to Service port " + conflict.owner +
+                      "; give one of them another port or address");
     }
   }
 }
@@ -326,37 +336,8 @@ void IpvsBackend::write_rules(const Write& write) {
   rules_for_ = filled;
 }
 
-// The daemon has them among those that are left out until they are named again.
 void IpvsBackend::note_gained() {
-  for (const PortId& id : wanted_.take_gained()) {
-    if (failed_.contains(id.first)) {
-      host().request_resync(sdk::view(id.first + " has got a virtual server that another Service had"));
-    }
-  }
-}
-
-// A full transaction has tried all of them, a delta those it names.
-void IpvsBackend::note_problems(const abi::Transaction& transaction, const Problems& problems,
-                                abi::ApplyResult& result) {
-  for (const auto& [name, why] : problems) {
-    ++result.failed_services;
-    abi::Error reason = sdk::empty_error();
-    sdk::set_error(&reason, name, why);
-    host().object_failed(sdk::view(name), &reason);
-  }
-  const bool full = transaction.kind == abi::TransactionKind::kFull;
-  std::set<std::string> now;
-  if (!full) {
-    now = failed_;
-    for (const auto& key : sdk::range<abi::ServicePortKey>(transaction.removed)) now.erase(sdk::service_port_name(key));
-    for (const auto& port : sdk::range<abi::ServicePort>(transaction.service_ports)) {
-      now.erase(sdk::service_port_name(port.key));
-    }
-  }
-  for (const auto& [name, why] : problems) now.insert(name);
-  const bool others = !std::includes(failed_.begin(), failed_.end(), now.begin(), now.end());
-  if (full || others || now.size() != failed_.size()) retry_.set(!now.empty(), others, host().now());
-  failed_ = std::move(now);
+  for (const PortId& id : wanted_.take_gained()) left_out_.gained(id.first, "a virtual server that another Service had");
 }
 
 Messages IpvsBackend::all_messages() const { return {servers_.messages(), sets_.messages(), kernels_.links->messages()}; }
@@ -390,10 +371,7 @@ abi::Code IpvsBackend::do_verify(abi::Error* error) {
     valid_ = false;  // it is not known what has gone
     throw;
   }
-  if (retry_.due(host().now())) {
-    host().request_resync(
-        sdk::view("service ports that could not be served are tried again: " + std::to_string(failed_.size())));
-  }
+  left_out_.retry_when_due();
   const auto damage = damage_.find();
   if (damage) {
     valid_ = false;

@@ -7,13 +7,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "plugins/common/netfilter/retry_clock.hpp"
+#include "plugins/common/netfilter/left_out.hpp"
 #include "plugins/ipvs/claims.hpp"
 #include "plugins/ipvs/damage_watch.hpp"
 #include "plugins/ipvs/links/address_writer.hpp"
@@ -48,7 +47,7 @@ class IpvsBackend final : public sdk::BackendBase {
    private:
     IpvsBackend& backend_;
   };
-  using Problems = std::map<std::string, std::string>;  // by printed name
+  using Problems = netfilter::Problems;
 
   abi::Code do_probe(abi::Error* error) override;
   abi::Code do_apply(const abi::Transaction& transaction, const abi::NodeFacts& node, abi::ApplyResult& result,
@@ -64,6 +63,7 @@ class IpvsBackend final : public sdk::BackendBase {
   void say_tools();
   void refresh();
   void plan(const abi::Transaction& transaction, Problems& problems);
+  void note_conflicts(const std::set<PortId>& losers, Problems& problems);
   Changes all_changes();
   void write(Changes changes, bool full, Problems& problems);
   void note_refused(const abi::Transaction& transaction, Problems& problems) const;
@@ -81,7 +81,6 @@ class IpvsBackend final : public sdk::BackendBase {
   void drain_meanwhile();
   void note_cost(std::uint64_t sent_before, std::uint64_t begin, abi::ApplyResult& result);
   void note_gained();
-  void note_problems(const abi::Transaction& transaction, const Problems& problems, abi::ApplyResult& result);
   void report(abi::ApplyResult& result);
   Messages all_messages() const;
   Messages messages() const;  // without those of probe(), of which nothing is left
@@ -109,9 +108,7 @@ class IpvsBackend final : public sdk::BackendBase {
   RuleFacts rule_facts_;
   std::uint32_t rules_for_ = 0;  // the sets that had entries when rules were written
   std::size_t lines_ = 0;        // of rules, in this apply
-  // Service ports that are not served, or not at all their addresses, by printed name.
-  std::set<std::string> failed_;
-  netfilter::RetryClock retry_;  // when they are tried again
+  netfilter::LeftOut left_out_{host()};
   bool said_tools_ = false;
   bool lacking_ = false;  // the kernel did not support something when it was last written to
 };

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <random>
 #include <utility>
 
 #include "plugins/nftables/claims.hpp"
@@ -15,12 +16,16 @@
 namespace sluice::nftables {
 namespace {
 
+constexpr char kNoAffinityId[] =
+    "65535 other service ports have session affinity and there is no number left for it: it is not served; remove "
+    "sessionAffinity from Services that do not need it";
+
+using netfilter::add_problem;
+
 PortId port_id(const abi::ServicePortKey& key) { return {sdk::service_port_name(key), key.protocol}; }
 
-void add_problem(std::map<std::string, std::string>& problems, const std::string& name, const std::string& why) {
-  std::string& all = problems[name];
-  all.append(all.empty() ? "" : "; ").append(why);
-}
+// Somewhere among all affinity ids.
+std::uint32_t any_affinity_id() { return std::random_device()() % kMaxAffinityNumber; }
 
 bool is_loopback(const abi::Address& address, abi::Family family) {
   if (family == abi::Family::kIpv4) return address.bytes[0] == 127;
@@ -36,7 +41,7 @@ NftablesBackend::NftablesBackend(const abi::CreateArgs& args) : NftablesBackend(
 NftablesBackend::NftablesBackend(const abi::CreateArgs& args, Table table)
     : BackendBase(args),
       settings_(read_settings(sdk::Options(args.options))),
-      model_({args.family, settings_.counters}),
+      model_({args.family, settings_.counters, kMaxAffinityNumber, any_affinity_id()}),
       traffic_(args.family),
       metrics_(host(), args.family),
       others_(host()),
@@ -110,7 +115,7 @@ abi::Code NftablesBackend::do_apply(const abi::Transaction& transaction, const a
     throw;
   }
   note_cost();
-  note_problems(transaction, problems, result);
+  left_out_.note(transaction, problems, result);
   note_gained();
   report();
   result.objects_owned = model_.elements() + facts_.table.node_port_ips.size() + model_.chains().size();
@@ -132,28 +137,37 @@ void NftablesBackend::write_full(const abi::Transaction& transaction, Problems& 
   no_local_.clear();
   plan(transaction, problems);
   model_.take_gained();
-  for (auto& [name, why] : writer_.write_all(facts_.table, model_, urgency_, seen)) {
-    add_problem(problems, name, why);
-  }
+  note_refused(writer_.write_all(facts_.table, model_, urgency_, seen), problems);
   // Repairing must not be all we do; the first damage is repaired at once.
   if (damaged) others_.rest_after(host().now() - begin);
 }
 
 void NftablesBackend::write_delta(const abi::Transaction& transaction, const TableFacts& before, Problems& problems) {
   plan(transaction, problems);
-  for (auto& [name, why] : writer_.write_changes(before, facts_.table, model_, urgency_)) {
+  note_refused(writer_.write_changes(before, facts_.table, model_, urgency_), problems);
+}
+
+// The model has lost them already.
+void NftablesBackend::note_refused(const Writer::Refused& refused, Problems& problems) {
+  for (const auto& [name, why] : refused) {
     add_problem(problems, name, why);
+    for (const abi::Protocol protocol : {abi::Protocol::kTcp, abi::Protocol::kUdp, abi::Protocol::kSctp}) {
+      forget_figures({name, protocol});
+    }
   }
 }
 
 void NftablesBackend::forget(const PortId& id) {
   model_.remove(id);
+  forget_figures(id);
+}
+
+void NftablesBackend::forget_figures(const PortId& id) {
   urgency_.remove(id);
   no_local_.remove(id);
 }
 
 void NftablesBackend::plan(const abi::Transaction& transaction, Problems& problems) {
-  traffic_.forget_owners();
   for (const auto& key : sdk::range<abi::ServicePortKey>(transaction.removed)) forget(port_id(key));
   for (const abi::ServicePort& port : sdk::range<abi::ServicePort>(transaction.service_ports)) {
     const PortId id = port_id(port.key);
@@ -162,48 +176,26 @@ void NftablesBackend::plan(const abi::Transaction& transaction, Problems& proble
       for (const std::string& why : made.problems) add_problem(problems, id.first, why);
       no_local_.put(id, port, made);
       urgency_.put(id, made);
-      for (const Model::Conflict& conflict : model_.put(id, std::move(made))) {
-        add_problem(problems, conflict.loser,
-                    to_string(family(), conflict.key) + " belongs to Service port " + conflict.owner +
-                        "; give one of them another port or address");
-      }
+      model_.put(id, std::move(made));
     } catch (const sdk::Failure& failure) {
       add_problem(problems, id.first, failure.what());
       forget(id);
     }
   }
+  const Model::Unserved unserved = model_.settle();
+  for (const PortId& id : unserved.without_ids) {
+    add_problem(problems, id.first, kNoAffinityId);
+    forget_figures(id);
+  }
+  for (const Model::Conflict& conflict : unserved.conflicts) {
+    add_problem(problems, conflict.loser,
+                to_string(family(), conflict.key) + " belongs to Service port " + conflict.owner +
+                    "; give one of them another port or address");
+  }
 }
 
-// The daemon has them among those that are left out until they are named again.
 void NftablesBackend::note_gained() {
-  for (const PortId& id : model_.take_gained()) {
-    if (!failed_.contains(id.first)) continue;
-    host().request_resync(sdk::view(id.first + " has got an address and port that another Service had"));
-  }
-}
-
-// A full transaction has tried all of them, a delta those it names.
-void NftablesBackend::note_problems(const abi::Transaction& transaction, const Problems& problems,
-                                    abi::ApplyResult& result) {
-  for (const auto& [name, why] : problems) {
-    ++result.failed_services;
-    abi::Error reason = sdk::empty_error();
-    sdk::set_error(&reason, name, why);
-    host().object_failed(sdk::view(name), &reason);
-  }
-  const bool full = transaction.kind == abi::TransactionKind::kFull;
-  std::set<std::string> now;
-  if (!full) {
-    now = failed_;
-    for (const auto& key : sdk::range<abi::ServicePortKey>(transaction.removed)) now.erase(sdk::service_port_name(key));
-    for (const auto& port : sdk::range<abi::ServicePort>(transaction.service_ports)) {
-      now.erase(sdk::service_port_name(port.key));
-    }
-  }
-  for (const auto& [name, why] : problems) now.insert(name);
-  const bool others = !std::includes(failed_.begin(), failed_.end(), now.begin(), now.end());
-  if (full || others || now.size() != failed_.size()) retry_.set(!now.empty(), others, host().now());
-  failed_ = std::move(now);
+  for (const PortId& id : model_.take_gained()) left_out_.gained(id.first, "an address and port that another Service had");
 }
 
 void NftablesBackend::report() {
@@ -217,9 +209,9 @@ abi::Code NftablesBackend::do_verify(abi::Error* error) {
     valid_ = false;
     return sdk::fail(error, abi::Code::kNeedFull, {}, *damage);
   }
-  if (retry_.due(host().now())) {
-    host().request_resync(
-        sdk::view("service ports that could not be served are tried again: " + std::to_string(failed_.size())));
+  left_out_.retry_when_due();
+  if (model_.has_ids_again()) {
+    host().request_resync(sdk::view("there are numbers for session affinity again, for service ports that had none"));
   }
   try {
     if (!writer_.remove_unused(model_)) metrics_.cleanup_failed();
@@ -228,7 +220,10 @@ abi::Code NftablesBackend::do_verify(abi::Error* error) {
     metrics_.cleanup_failed();
     throw;
   }
-  if (settings_.counters) metrics_.traffic(traffic_.take(table_.kernel->traffic(), model_));
+  if (settings_.counters) {
+    const auto owner = [this](const FrontendKey& frontend) { return model_.owner(frontend).value_or(std::string_view()); };
+    metrics_.traffic(traffic_.take(table_.kernel->traffic(), owner));
+  }
   report();
   return abi::Code::kOk;
 }

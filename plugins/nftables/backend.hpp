@@ -6,12 +6,11 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <set>
 #include <string>
 #include <string_view>
 
-#include "plugins/common/netfilter/retry_clock.hpp"
+#include "plugins/common/netfilter/left_out.hpp"
 #include "plugins/nftables/changes_of_others.hpp"
 #include "plugins/nftables/early_listing.hpp"
 #include "plugins/nftables/kernel/table_kernel.hpp"
@@ -47,7 +46,7 @@ class NftablesBackend final : public sdk::BackendBase {
     TableFacts table;
     abi::Address node_ip{};
   };
-  using Problems = std::map<std::string, std::string>;  // by printed name
+  using Problems = netfilter::Problems;
 
   abi::Code do_probe(abi::Error* error) override;
   abi::Code do_apply(const abi::Transaction& transaction, const abi::NodeFacts& node, abi::ApplyResult& result,
@@ -63,9 +62,10 @@ class NftablesBackend final : public sdk::BackendBase {
   void write_full(const abi::Transaction& transaction, Problems& problems);
   void write_delta(const abi::Transaction& transaction, const TableFacts& before, Problems& problems);
   void plan(const abi::Transaction& transaction, Problems& problems);
+  void note_refused(const Writer::Refused& refused, Problems& problems);
   void forget(const PortId& id);
+  void forget_figures(const PortId& id);
   void note_gained();
-  void note_problems(const abi::Transaction& transaction, const Problems& problems, abi::ApplyResult& result);
   void report();
   void remove_table();
 
@@ -84,9 +84,7 @@ class NftablesBackend final : public sdk::BackendBase {
   bool valid_ = false;  // the kernel has what the last transaction asked for
   std::uint64_t generation_ = 0;
   Facts facts_;
-  // Service ports that are not served, or not at all their addresses, by printed name.
-  std::set<std::string> failed_;
-  netfilter::RetryClock retry_;     // when they are tried again
+  netfilter::LeftOut left_out_{host()};
   std::set<std::string> unusable_;  // addresses for node ports that were complained about
 };
 

@@ -59,7 +59,7 @@ class Decoder {
       each_stray(set, [&](const Key& key) {
         const bool has_slot = set == SetId::kEndpoints || set == SetId::kNodePortEndpoints;
         line("element " + to_string(family_, read_frontend(family_, key, node_port)) +
-             (has_slot ? " slot " + std::to_string(last_word(key)) : std::string()) + " of " +
+             (has_slot ? " slot " + slot_text(last_word(key)) : std::string()) + " of " +
              set_spec(family_, set).name);
       });
     }
@@ -135,9 +135,9 @@ class Decoder {
     }
     switch (treatment.kind) {
       case Kind::kCluster:
-        return text + " -> " + endpoints(at, 0, treatment.cluster);
+        return text + " -> " + endpoints(at, kClusterSlots, treatment.cluster);
       case Kind::kExternal:
-        return text + " masqueraded -> " + endpoints(at, 0, treatment.cluster);
+        return text + " masqueraded -> " + endpoints(at, kClusterSlots, treatment.cluster);
       case Kind::kLocal:
         return text + " -> " + endpoints(at, kLocalSlots, treatment.local);
       case Kind::kExternalLocal:
@@ -146,7 +146,7 @@ class Decoder {
     if (treatment.local != 0) text += " -> " + endpoints(at, kLocalSlots, treatment.local);
     if (treatment.cluster != 0) {
       text +=
-          (treatment.local != 0 ? "; from this node -> " : " from this node -> ") + endpoints(at, 0, treatment.cluster);
+          (treatment.local != 0 ? "; from this node -> " : " from this node -> ") + endpoints(at, kClusterSlots, treatment.cluster);
     }
     return text;
   }
@@ -158,7 +158,7 @@ class Decoder {
       if (const auto endpoint = at_slot(at, slot)) {
         found.push_back(to_string(family_, *endpoint));
       } else {
-        missing += (missing.empty() ? " (nothing in slot " : ", ") + std::to_string(slot);
+        missing += (missing.empty() ? " (nothing in slot " : ", ") + slot_text(slot);
       }
     }
     std::sort(found.begin(), found.end());

@@ -73,11 +73,18 @@ void Metrics::sync_failed() const { tell(Kind::kCounterAdd, kSyncFailures, 1); }
 
 void Metrics::cleanup_failed() const { tell(Kind::kCounterAdd, kCleanupFailures, 1); }
 
-void Metrics::traffic(const std::map<std::string, Traffic::Sum>& by_service) const {
-  for (const auto& [service, sum] : by_service) {
-    const std::string label = "service=\"" + service + "\",";
-    tell(Kind::kCounterAdd, "sluice_nftables_service_packets_total", static_cast<double>(sum.packets), label);
-    tell(Kind::kCounterAdd, "sluice_nftables_service_bytes_total", static_cast<double>(sum.bytes), label);
+void Metrics::traffic(const Traffic::News& news) const {
+  constexpr std::string_view kPackets = "sluice_nftables_service_packets_total";
+  constexpr std::string_view kBytes = "sluice_nftables_service_bytes_total";
+  const auto label = [](const std::string& service) { return "service=\"" + service + "\","; };
+  for (const auto& [service, sum] : news.more) {
+    tell(Kind::kCounterAdd, kPackets, static_cast<double>(sum.packets), label(service));
+    tell(Kind::kCounterAdd, kBytes, static_cast<double>(sum.bytes), label(service));
+  }
+  // The daemon takes no series back: another Service of that name is to begin at 0, at least.
+  for (const std::string& service : news.gone) {
+    tell(Kind::kCounterSet, kPackets, 0, label(service));
+    tell(Kind::kCounterSet, kBytes, 0, label(service));
   }
 }
 

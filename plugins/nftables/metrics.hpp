@@ -49,7 +49,7 @@ class Metrics {
   void kernel_time(std::chrono::nanoseconds time) const;
   void sync_failed() const;
   void cleanup_failed() const;
-  void traffic(const std::map<std::string, Traffic::Sum>& by_service) const;
+  void traffic(const Traffic::News& news) const;
 
  private:
   void tell(abi::MetricKind kind, std::string_view name, double value, const std::string& more = {}) const;

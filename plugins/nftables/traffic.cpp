@@ -3,7 +3,8 @@
 
 #include "plugins/nftables/traffic.hpp"
 
-#include <string_view>
+#include "plugins/nftables/model/flat_index.hpp"
+#include "plugins/nftables/urgency.hpp"
 
 namespace sluice::nftables {
 namespace {
@@ -12,38 +13,37 @@ std::uint64_t grown(std::uint64_t now, std::uint64_t before) noexcept { return n
 
 }  // namespace
 
-void Traffic::learn_owners(const Model& model) {
-  std::map<Frontend, Held> held;
-  for (const PortId& id : model.ids()) {
-    const std::string service = id.first.substr(0, id.first.find(':'));
-    model.walk(id, [&](const Record& record, std::string_view) {
-      const bool node_port = record.set == SetId::kNodePortTraffic;
-      if (!node_port && record.set != SetId::kServiceTraffic) return;
-      Frontend frontend{node_port, record.key};
-      const auto before = held_.find(frontend);
-      const Sum last = before != held_.end() ? before->second.last : Sum{};
-      held.emplace(std::move(frontend), Held{service, last});
-    });
-  }
-  held_ = std::move(held);
-  known_ = true;
+std::size_t Traffic::Hash::operator()(const Frontend& frontend) const noexcept {
+  return hash_bytes(frontend.second.data(), frontend.second.size(), frontend.first);
 }
 
-std::map<std::string, Traffic::Sum> Traffic::take(const std::vector<TrafficCount>& counts, const Model& model) {
-  if (!known_) learn_owners(model);
-  std::map<std::string, Sum> sums;
+Traffic::News Traffic::take(const std::vector<TrafficCount>& counts,
+                            const std::function<std::string_view(const FrontendKey&)>& owner) {
+  ++round_;
+  News news;
   for (const TrafficCount& count : counts) {
-    const auto found = held_.find({count.frontend.node_port, frontend_key(family_, count.frontend)});
-    if (found == held_.end()) continue;
-    Sum& last = found->second.last;
-    const Sum more{grown(count.packets, last.packets), grown(count.bytes, last.bytes)};
-    last = {count.packets, count.bytes};
+    const std::string_view service = service_of(owner(count.frontend));
+    if (service.empty()) continue;
+    Held& held = held_[{count.frontend.node_port, frontend_key(family_, count.frontend)}];
+    held.round = round_;
+    const Sum more{grown(count.packets, held.last.packets), grown(count.bytes, held.last.bytes)};
+    held.last = {count.packets, count.bytes};
+    auto told = told_.find(service);
+    if (told != told_.end()) told->second = round_;
     if (more.packets == 0) continue;
-    Sum& sum = sums[found->second.service];
-    sum.packets += more.packets;
-    sum.bytes += more.bytes;
+    if (told == told_.end()) told_.emplace(service, round_);
+    auto sum = news.more.find(service);
+    if (sum == news.more.end()) sum = news.more.emplace(service, Sum()).first;
+    sum->second.packets += more.packets;
+    sum->second.bytes += more.bytes;
   }
-  return sums;
+  std::erase_if(held_, [this](const auto& one) { return one.second.round != round_; });
+  std::erase_if(told_, [&](const auto& one) {
+    const bool is_gone = one.second != round_;
+    if (is_gone) news.gone.push_back(one.first);
+    return is_gone;
+  });
+  return news;
 }
 
 }  // namespace sluice::nftables

@@ -4,14 +4,18 @@
 // Packets and bytes of Services, from counters of their frontends. Pure.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "plugins/nftables/kernel/table_kernel.hpp"
-#include "plugins/nftables/model/model.hpp"
+#include "plugins/nftables/values.hpp"
 
 namespace sluice::nftables {
 
@@ -22,25 +26,32 @@ class Traffic {
     std::uint64_t bytes = 0;
   };
 
+  // By Service, "ns/name".
+  struct News {
+    std::map<std::string, Sum, std::less<>> more;  // since the last call; those without traffic are left out
+    std::vector<std::string> gone;                 // those of an earlier `more` that have no frontends any more
+  };
+
   explicit Traffic(abi::Family family) : family_(family) {}
 
-  // The model has changed: whose frontends are whose is asked for again.
-  void forget_owners() { known_ = false; }
-  // What has been counted since the last call, by Service ("ns/name"); those without traffic are left out. A counter
-  // that is lower than it was began anew.
-  std::map<std::string, Sum> take(const std::vector<TrafficCount>& counts, const Model& model);
+  // `owner`: printed name of who has that frontend now, empty for nobody; it is asked once for each of `counts`, and nothing
+  // else is walked. A counter that is lower than it was began anew.
+  News take(const std::vector<TrafficCount>& counts, const std::function<std::string_view(const FrontendKey&)>& owner);
 
  private:
   using Frontend = std::pair<bool, Key>;  // of node ports?
-  struct Held {
-    std::string service;
-    Sum last;
+  struct Hash {
+    std::size_t operator()(const Frontend& frontend) const noexcept;
   };
-  void learn_owners(const Model& model);
+  struct Held {
+    Sum last;
+    std::uint64_t round = 0;  // when it was met
+  };
 
   abi::Family family_;
-  bool known_ = false;
-  std::map<Frontend, Held> held_;
+  std::uint64_t round_ = 0;
+  std::unordered_map<Frontend, Held, Hash> held_;
+  std::map<std::string, std::uint64_t, std::less<>> told_;  // Services, and when a frontend of theirs was met
 };
 
 }  // namespace sluice::nftables

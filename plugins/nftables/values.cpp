@@ -3,6 +3,8 @@
 
 #include "plugins/nftables/values.hpp"
 
+#include <cstdio>
+
 #include "sluice/sdk/address.hpp"
 #include "sluice/sdk/service.hpp"
 
@@ -115,6 +117,12 @@ EndpointAddress read_endpoint(abi::Family family, const Data& data) {
 std::uint32_t read_number(const Data& data) { return read_word(data.data()); }
 
 std::uint32_t last_word(const Key& key) { return read_word(key.data() + key.size() - sizeof(std::uint32_t)); }
+
+std::string slot_text(std::uint32_t slot) {
+  char text[16];
+  std::snprintf(text, sizeof(text), "%x:%x", slot >> 16, slot & 0xffffu);
+  return text;
+}
 
 std::string to_string(abi::Family family, const FrontendKey& frontend) {
   std::string text = frontend.node_port ? ":" + std::to_string(frontend.port)

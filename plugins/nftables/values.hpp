@@ -46,8 +46,10 @@ inline constexpr std::size_t kSetCount = 19;
 
 constexpr std::size_t index(SetId id) noexcept { return static_cast<std::size_t>(id); }
 
-// Slots of the list for policy Local begin here; those for policy Cluster at 0.
-inline constexpr std::uint32_t kLocalSlots = 65536;
+// Slots of the lists for policies Cluster and Local begin here: 0:1 and 1:1, as nft shows them.
+inline constexpr std::uint32_t kClusterSlots = 0x0001;
+inline constexpr std::uint32_t kLocalSlots = 0x10001;
+std::string slot_text(std::uint32_t slot);
 // An affinity id is the upper half of a word whose lower half is zero; a token has a number of the endpoint there,
 // which is not zero.
 inline constexpr std::uint32_t kAffinityIdMask = 0xffff0000;

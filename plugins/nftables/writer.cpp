@@ -112,6 +112,8 @@ bool Writer::write_once(const TableFacts& facts, Model& model, const Urgency& ur
     return sent != Sent::kInterfered;
   };
   difference.add_frame(batch);
+  // As in write_changes().
+  if (seen.exists && !difference.replaces() && !batch.chains.empty() && !flush()) return false;
   std::string service;
   for (const PortId& id : urgency.in_order(model.ids())) {
     // All ports of a Service at once: a port whose turn is later would be rejected meanwhile, as one its address does not have.
@@ -145,17 +147,25 @@ Writer::Refused Writer::write_changes(const TableFacts& before, const TableFacts
     Listing seen = list();
     return write_all(facts, model, urgency, seen);
   }
-  Batch batch;
+  Batch chains;
   for (const SharedChain& chain : changes.chains) {
     const bool there = take_leftover(chain.name);
-    batch.chains.push_back({chain_spec(facts.layout, chain), !there});
-    batch.dispatch.push_back({chain.firewall, chain.number, chain.name, false});
+    chains.chains.push_back({chain_spec(facts.layout, chain), !there});
+    chains.dispatch.push_back({chain.firewall, chain.number, chain.name, false});
   }
+  if (!chains.empty()) {
+    // First, and for itself: a packet on its way sees the rules as they were when it came, and elements as they are. For it a
+    // chain of the same transaction would be without rules.
+    const std::vector<Refusal> refusals = commit(chains);
+    if (std::any_of(refusals.begin(), refusals.end(), tells_of_others)) fail_changed(refusals);
+    if (!refusals.empty()) fail(refusals);
+    model.wrote(changes.chains);
+  }
+  Batch batch;
   batch.elements = std::move(changes.elements);
   batch.owners = std::move(changes.owners);
   add_addresses(before, facts, batch);
   if (!batch.empty()) {
-    model.wrote(changes.chains);
     const std::vector<Refusal> refusals = commit(batch);
     if (std::any_of(refusals.begin(), refusals.end(), tells_of_others)) fail_changed(refusals);
     if (const auto one = std::find_if(refusals.begin(), refusals.end(), passes); one != refusals.end()) fail({*one});

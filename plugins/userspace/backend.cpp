@@ -3,8 +3,8 @@
 
 #include "plugins/userspace/backend.hpp"
 
-#include <algorithm>
 #include <chrono>
+#include <map>
 #include <utility>
 
 #include "plugins/common/netfilter/tool_figures.hpp"
@@ -16,6 +16,8 @@
 namespace sluice::userspace {
 namespace {
 
+using netfilter::add_problem;
+
 constexpr const char* kNoSctp = "mode userspace relays TCP and UDP only; SCTP takes another mode";
 
 ClaimFacts claim_facts(const PortalFacts& facts, const abi::NodeFacts& node) {
@@ -25,11 +27,6 @@ ClaimFacts claim_facts(const PortalFacts& facts, const abi::NodeFacts& node) {
   const auto local = sdk::range<abi::Address>(node.local_addresses);
   made.local_addresses.insert(local.begin(), local.end());
   return made;
-}
-
-void add_problem(std::map<std::string, std::string>& problems, const std::string& name, const std::string& why) {
-  std::string& all = problems[name];
-  all.append(all.empty() ? "" : "; ").append(why);
 }
 
 }  // namespace
@@ -81,7 +78,7 @@ abi::Code UserspaceBackend::do_apply(const abi::Transaction& transaction, const 
   write(transaction, portals, removed, problems, result);
   table_->finish();
   tell_relays(transaction);
-  note_problems(transaction, problems, result);
+  left_out_.note(transaction, problems, result);
   metrics_->set_portals(table_->size(), table_->claims().held(), table_->claims().refusals());
   valid_ = true;
   generation_ = transaction.generation;
@@ -223,38 +220,10 @@ void UserspaceBackend::tell_relays(const abi::Transaction& transaction) {
   }
 }
 
-// A full transaction has tried all of them, a delta those it names.
-void UserspaceBackend::note_problems(const abi::Transaction& transaction, const Problems& problems,
-                                     abi::ApplyResult& result) {
-  for (const auto& [name, why] : problems) {
-    ++result.failed_services;
-    abi::Error reason = sdk::empty_error();
-    sdk::set_error(&reason, name, why);
-    host().object_failed(sdk::view(name), &reason);
-  }
-  std::set<std::string> now;
-  if (transaction.kind == abi::TransactionKind::kDelta) {
-    now = failed_;
-    for (const auto& key : sdk::range<abi::ServicePortKey>(transaction.removed)) now.erase(sdk::service_port_name(key));
-    for (const auto& port : sdk::range<abi::ServicePort>(transaction.service_ports)) {
-      now.erase(sdk::service_port_name(port.key));
-    }
-  }
-  for (const auto& [name, why] : problems) now.insert(name);
-  const bool others = !std::includes(failed_.begin(), failed_.end(), now.begin(), now.end());
-  if (others || now.size() != failed_.size() || transaction.kind == abi::TransactionKind::kFull) {
-    retry_.set(!now.empty(), others, host().now());
-  }
-  failed_ = std::move(now);
-}
-
 abi::Code UserspaceBackend::do_verify(abi::Error* error) {
   if (!valid_) return sdk::fail(error, abi::Code::kNeedFull, {}, "nothing is in place yet");
   table_->purge_affinity();
-  if (retry_.due(host().now())) {
-    host().request_resync(
-        sdk::view("service ports that could not be served are tried again: " + std::to_string(failed_.size())));
-  }
+  left_out_.retry_when_due();
   const auto damage = writer_.find_damage();
   if (!damage) return abi::Code::kOk;
   valid_ = false;

@@ -9,14 +9,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "plugins/common/netfilter/kernel.hpp"
-#include "plugins/common/netfilter/retry_clock.hpp"
+#include "plugins/common/netfilter/left_out.hpp"
 #include "plugins/userspace/metrics_reporter.hpp"
 #include "plugins/userspace/portal/portal_writer.hpp"
 #include "plugins/userspace/relay/engine.hpp"
@@ -35,7 +34,7 @@ class UserspaceBackend final : public sdk::BackendBase {
   ~UserspaceBackend() override;
 
  private:
-  using Problems = std::map<std::string, std::string>;  // by printed name
+  using Problems = netfilter::Problems;
 
   abi::Code do_probe(abi::Error* error) override;
   abi::Code do_apply(const abi::Transaction& transaction, const abi::NodeFacts& node, abi::ApplyResult& result,
@@ -55,7 +54,6 @@ class UserspaceBackend final : public sdk::BackendBase {
   void write(const abi::Transaction& transaction, const std::vector<Portal>& portals,
              const std::vector<PortalId>& removed, Problems& problems, abi::ApplyResult& result);
   void tell_relays(const abi::Transaction& transaction);
-  void note_problems(const abi::Transaction& transaction, const Problems& problems, abi::ApplyResult& result);
 
   const Settings settings_;
   const bool owns_node_;  // limits of the process and settings of the kernel may be changed
@@ -73,9 +71,7 @@ class UserspaceBackend final : public sdk::BackendBase {
   std::uint64_t generation_ = 0;
   PortalFacts facts_;
   ClaimFacts claim_facts_;
-  // Service ports that are not served, or not at all their addresses, by printed name.
-  std::set<std::string> failed_;
-  netfilter::RetryClock retry_;  // when they are tried again
+  netfilter::LeftOut left_out_{host()};
   bool said_tools_ = false;
   std::set<std::string> said_unusable_;
 };

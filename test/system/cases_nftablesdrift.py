@@ -120,8 +120,8 @@ def elements_damaged(t):
 
     def exchange(kinds):
         here = front(kinds)
-        return (f"delete element {ours(t)} endpoints {{ {here} . 1 }}; "
-                f"add element {ours(t)} endpoints {{ {here} . 1 : 10.99.9.9 . 80 }}")
+        return (f"delete element {ours(t)} endpoints {{ {here} . 0:1 }}; "
+                f"add element {ours(t)} endpoints {{ {here} . 0:1 : 10.99.9.9 . 80 }}")
 
     def other_class(kinds):
         right, wrong = (classed(number(kinds, "service-treatments", at)) for at in (0, 3))
@@ -130,7 +130,7 @@ def elements_damaged(t):
                 f"add element {ours(t)} service-treatments {{ {front(kinds)} : {wrong} }}")
 
     repaired(t, lambda kinds: f"delete element {ours(t)} service-treatments {{ {front(kinds)} }}",
-             lambda kinds: f"delete element {ours(t)} endpoints {{ {front(kinds)} . 0 }}", exchange, other_class,
+             lambda kinds: f"delete element {ours(t)} endpoints {{ {front(kinds)} . 0:1 }}", exchange, other_class,
              lambda kinds: f"add element {ours(t)} rejected-services {{ {front(kinds)} }}",
              f"add element {ours(t)} cluster-ips {{ 172.30.99.99 }}", f"add element {ours(t)} cluster-ips {{ * }}",
              f"add element {ours(t)} service-treatments {{ * : 0:1 }}", f"add element {ours(t)} service-chains {{ * : drop }}",

@@ -3,6 +3,7 @@
 """Mode nftables when exchanges with the kernel go wrong (test/tools/netlinkfaults, loaded before the daemon), when one Service is
 refused, and when others write while the table is read: the state is that of a daemon that met none of it, and one clear line says so."""
 
+import re
 import subprocess
 import threading
 
@@ -10,6 +11,7 @@ from lib import ipvs, nftables, shell
 from lib.addresses import E1, E2, E3, FAMILIES, V4
 from lib.cases import POD, REJECTED, kept, own_daemon
 from lib.objects import ready
+from lib.writes import WriteWatch
 from cases_netlinkfaults import PLAIN, RICH, Faulty, complaints
 from cases_nftables import ONLY, wait_quiet
 from cases_nftablesdrift import count_repairs, meaning, ours
@@ -107,56 +109,81 @@ def reading(t):
     t.require_unbroken(hammer, "while reading went wrong")
 
 
-@own_daemon(None, "others commit all the time while a start reads the table: it reads one state of it, repairs what is wrong and no more",
-            families=FAMILIES, slow=True, **ONLY)
+@own_daemon(None, "others commit all the time while a start reads the table: it reads it all the same, takes out what is gone "
+            "and writes no more; later starts write nothing", families=FAMILIES, slow=True, **ONLY)
 def others_write_meanwhile(t):
     kept_one, gone = t.service([ready(E1), ready(E2)]), t.service([ready(E1)])
     t.settle()
+    wait_quiet(t)
+    before = nftables.lines(t)
+    goes = nftables.about(before, gone.cluster().ip)
     t.bench.daemon.kill()
     gone.delete()
-    busy = Busy(t)
     hammer = t.hammer(POD, kept_one.cluster())
-    try:
-        for _ in range(3):
-            t.bench.start_daemon()
-            t.settle()
-            t.bench.daemon.kill()
-        t.bench.start_daemon()
-        t.settle()
-    finally:
-        commits = busy.stop()
-    t.require(commits > 50, f"others have committed {commits} times only")
-    t.require(not nftables.about(nftables.lines(t), gone.cluster().ip), "what is gone is still there")
+    with WriteWatch(t.topology) as writes:
+        busy, meanwhile = Busy(t, writes), 0
+        try:
+            for start in range(4):
+                commits = busy.commits()
+                t.bench.start_daemon()
+                meanwhile += busy.commits() - commits
+                written = busy.written_so_far()
+                t.require(len(written) == len(goes),
+                          f"start {start}: {len(goes)} elements were to go, {len(written)} are written: {written[:4]}")
+                if start < 3:
+                    t.bench.daemon.kill()
+        finally:
+            busy.stop()
+    t.require(meanwhile >= 8, f"during four starts others have committed {meanwhile} times only")
+    t.remark(f"{meanwhile} commits of others during four starts")
+    t.require(nftables.lines(t) == sorted(set(before) - set(goes)), f"the table is {ipvs.apart(before, nftables.lines(t))}")
+    t.require(all(line.startswith("delete element ") for line in written), f"more is written than what is gone: {written[:4]}")
+    t.require(count_repairs(t) == 0, f"{count_repairs(t)} repairs")
     t.expect(POD, kept_one.cluster(), kept(E1, E2))
     t.require_unbroken(hammer, "while others committed")
 
 
 class Busy:
-    """Somebody who changes a table of their own as fast as the nft program can."""
+    """Somebody who changes a table of their own, up to two hundred times a second; `writes` sees what the kernel carries out."""
 
-    def __init__(self, t):
-        self._t, self._stop, self.commits = t, threading.Event(), 0
+    def __init__(self, t, writes):
+        self._t, self._writes, self._stop, self._lock, self._marks = t, writes, threading.Event(), threading.Lock(), 0
         self._process = t.topology.start("node", "nft", "-i", stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        self._say("add table ip somebody_busy", "add set ip somebody_busy s { type inet_service; }")
         self._thread = threading.Thread(target=self._work)
         self._thread.start()
 
+    def _say(self, *lines):
+        with self._lock:
+            self._process.stdin.write("".join(f"{line}\n" for line in lines))
+            self._process.stdin.flush()
+
     def _work(self):
+        add = True
         try:
-            self._process.stdin.write("add table ip somebody_busy\nadd set ip somebody_busy s { type inet_service; }\n")
             while not self._stop.wait(0.005):
-                word = "add" if self.commits % 2 == 0 else "delete"
-                self._process.stdin.write(f"{word} element ip somebody_busy s {{ 80 }}\n")
-                self._process.stdin.flush()
-                self.commits += 1
+                self._say(f"{'add' if add else 'delete'} element ip somebody_busy s {{ 80 }}")
+                add = not add
         except BrokenPipeError:
             pass
+
+    def commits(self):
+        by_us = f" by process {self._process.pid} "
+        return sum(line.startswith("# new generation") and by_us in line for line in self._writes.lines())
+
+    def written_so_far(self):
+        """What has been written to the table kube-proxy: all of it, as generations are told in their order."""
+        self._marks += 1
+        mark = f"add chain ip somebody_busy mark-{self._marks}"
+        self._say(mark)
+        self._t.wait_until(lambda: mark in "\n".join(self._writes.lines()), "the commits of others are told")
+        return [line for line in self._writes.lines() if re.match(r"(?:add|delete|insert|replace) \S+ ip6? kube-proxy\b", line)]
 
     def stop(self):
         self._stop.set()
         self._thread.join()
         shell.stop(self._process)
         self._t.topology.run("node", "nft", "delete", "table", "ip", "somebody_busy", check=False)
-        return self.commits
 
 
 @own_daemon(None, "one Service is refused by the kernel: the others work, it is reported in log and status, and is served once it can be",

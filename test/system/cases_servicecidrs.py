@@ -170,6 +170,33 @@ def failing(t):
     t.expect(POD, service.cluster(), kept(E1, E2))
 
 
+@own_daemon(127, "a server that takes the request for ServiceCIDRs and never answers does not hold up the first sync or "
+            "anything after it; they are in force once it answers", backends=NFTABLES)
+def hanging(t):
+    source = t.bench.source
+    service = t.service(BOTH)
+    put(t, service_cidr("kubernetes", *a.SERVICE_CIDR.values()))
+    t.bench.daemon.stop()
+    source.fault(match="read", resource="servicecidrs", kind="stall", count=0)
+    t.defer(source.disconnect)
+    t.defer(source.clear_faults)
+    begun = now(t)
+    t.bench.start_daemon()
+    t.expect(POD, service.cluster(), kept(E1, E2))
+    t.expect(POD, nobodys(t), UNTOUCHED)
+    later = t.service(BOTH)
+    t.settle()
+    t.expect(POD, later.cluster(), kept(E1, E2))
+    made, _ = source.requests(begun)
+    codes = [one["code"] for one in made if "/servicecidrs" in one["path"]]
+    t.require(codes and not any(codes), f"asked for ServiceCIDRs it was answered {codes}, where 0 is never")
+    t.require(observed.health(t).status == 200, f"/healthz answers {observed.health(t).status}")
+    source.clear_faults()
+    source.disconnect()
+    t.expect_soon(POD, nobodys(t), DROPPED, seconds=45)
+    t.expect(POD, service.cluster(), kept(E1, E2))
+
+
 @own_daemon(None, "backends that have no use for ServiceCIDRs do not ask for them", backends=["iptables", "ipvs", "userspace"])
 def not_asked(t):
     t.bench.daemon.stop()

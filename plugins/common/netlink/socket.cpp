@@ -151,23 +151,23 @@ std::vector<int> Socket::batch(std::size_t count, const std::function<Message(st
   return answers;
 }
 
-int Socket::dump(const Message& message, const std::function<void()>& begin, const Take& take) {
+int Socket::dump(const Message& message, const std::function<void()>& begin, const Take& take, Loose* loose) {
   std::string why;
   int silences = 0;
   for (int attempt = 0; attempt < kTries && silences < 2; ++attempt) {
     begin();
     Broken broken = Broken::kNo;
-    const int error = try_dump(message, take, broken, why);
+    const int error = try_dump(message, take, loose, broken, why);
     if (broken == Broken::kNo) return error;
     if (broken == Broken::kSilent) ++silences;
   }
   give_up(EAGAIN, "a dump was broken again and again, last because " + why);
 }
 
-int Socket::try_dump(const Message& message, const Take& take, Broken& broken, std::string& why) {
+int Socket::try_dump(const Message& message, const Take& take, Loose* loose, Broken& broken, std::string& why) {
   const std::uint32_t number = stamp(header_of(message), NLM_F_DUMP);
   send(bytes(message));
-  bool interrupted = false;
+  bool changed = false;
   const auto again = [&](Broken how, std::string reason) {
     close();  // the rest of it may still come
     broken = how;
@@ -181,11 +181,15 @@ int Socket::try_dump(const Message& message, const Take& take, Broken& broken, s
       return again(Broken::kAgain, "of " + error_text(static_cast<int>(-size)));
     }
     if (size < 0) give_up(static_cast<int>(-size), "receiving a dump: " + error_text(static_cast<int>(-size)));
+    if (loose != nullptr && loose->stop && loose->stop()) {
+      close();
+      return ECANCELED;
+    }
     int left = static_cast<int>(size);
     auto* message_in = reinterpret_cast<nlmsghdr*>(buffer_.data());
     for (; nlmsg_ok(message_in, left); message_in = nlmsg_next(message_in, &left)) {
       if (message_in->nlmsg_pid != wire_->port() || message_in->nlmsg_seq != number) continue;
-      if ((message_in->nlmsg_flags & NLM_F_DUMP_INTR) != 0) interrupted = true;
+      if ((message_in->nlmsg_flags & NLM_F_DUMP_INTR) != 0) changed = true;
       if (message_in->nlmsg_type == NLMSG_OVERRUN) return again(Broken::kAgain, "answers were lost");
       if (message_in->nlmsg_type == NLMSG_ERROR) {
         const int error = answer(message_in);
@@ -196,7 +200,8 @@ int Socket::try_dump(const Message& message, const Take& take, Broken& broken, s
         if (message_in->nlmsg_len >= NLMSG_LENGTH(sizeof(int))) result = *static_cast<const int*>(nlmsg_data(message_in));
         if (result == INT_MIN) result = -EPROTO;
         if (result < 0 && code_of(-result) == abi::Code::kRetry) return again(Broken::kAgain, "of " + error_text(-result));
-        if (interrupted) return again(Broken::kAgain, "something was changed meanwhile");
+        if (changed && loose == nullptr) return again(Broken::kAgain, "something was changed meanwhile");
+        if (loose != nullptr) loose->interrupted = changed;
         return result < 0 ? -result : 0;
       }
       if (message_in->nlmsg_type >= NLMSG_MIN_TYPE) take(message_in);

@@ -27,6 +27,12 @@ class Socket {
   // One message of the kernel; the memory is the socket's.
   using Take = std::function<void(nlmsghdr* message)>;
 
+  // A dump that may be interrupted: who asks for it knows what that means.
+  struct Loose {
+    std::function<bool()> stop;  // asked before each part; may be empty
+    bool interrupted = false;    // told here
+  };
+
   static constexpr std::chrono::milliseconds kPatience{5000};  // for one answer
   static constexpr int kTries = 5;                             // of a dump
   // Requests in one datagram. Each acknowledgement takes up to 1 KiB of the receive buffer, and the smallest one
@@ -47,8 +53,9 @@ class Socket {
   [[nodiscard]] int request(const Message& message, const Take& take = {});
 
   // A whole dump. It is repeated when it was interrupted or cut off: `begin` is called before each try, for what was taken
-  // before is void. 0 or the errno it was refused with. Throws sdk::Failure as above, kRetry after kTries.
-  [[nodiscard]] int dump(const Message& message, const std::function<void()>& begin, const Take& take);
+  // before is void. 0 or the errno it was refused with. Throws sdk::Failure as above, kRetry after kTries. With `loose` only one
+  // that was cut off is repeated; ECANCELED when that stopped it.
+  [[nodiscard]] int dump(const Message& message, const std::function<void()>& begin, const Take& take, Loose* loose = nullptr);
 
   // Many requests, many in one datagram, in their order; `make` is called once for each index. For each of them 0 or the errno
   // it was refused with. Throws sdk::Failure when that is not known for one of them; later ones have not been sent
@@ -71,7 +78,7 @@ class Socket {
   long receive();
   // The answers to `count` requests numbered from `first`; throws unless there is one to each.
   void take_answers(std::uint32_t first, std::size_t count, int* answers, const Take& take);
-  int try_dump(const Message& message, const Take& take, Broken& broken, std::string& why);
+  int try_dump(const Message& message, const Take& take, Loose* loose, Broken& broken, std::string& why);
   int answer(nlmsghdr* header);
   [[noreturn]] void give_up(int error, const std::string& why);
 

@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <cerrno>
 #include <climits>
 #include <cstddef>
@@ -25,6 +26,7 @@ namespace {
 // Acknowledgements of a window of requests, and what comes of a dump before we read it.
 constexpr int kReceiveBuffer = 1 << 20;
 constexpr int kSendBuffer = 256 << 10;
+constexpr std::size_t kMostPorts = 16;  // to leave out; a process has one for each family
 
 class KernelWire final : public Wire {
  public:
@@ -91,17 +93,27 @@ class KernelWire final : public Wire {
                : errno;
   }
 
-  int leave_out(std::uint32_t port) noexcept override {
-    // A notification has the port of who caused it where a request has that of who sends it. All in one datagram are of the same one.
-    sock_filter program[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(nlmsghdr, nlmsg_pid)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htonl(port), 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, 0),
-        BPF_STMT(BPF_RET | BPF_K, UINT_MAX),
-    };
-    if (port == 0) program[2].k = UINT_MAX;
-    const sock_fprog filter{sizeof(program) / sizeof(program[0]), program};
-    return setsockopt(descriptor(), SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)) == 0 ? 0 : errno;
+  int leave_out(std::span<const std::uint32_t> ports) noexcept override {
+    int error = ports.size() > kMostPorts ? E2BIG : 0;
+    if (error == 0 && !ports.empty()) {
+      // A notification has the port of who caused it where a request has that of who sends it. All in one datagram are of the
+      // same one.
+      std::array<sock_filter, kMostPorts + 3> program;
+      std::size_t size = 0;
+      program[size++] = BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(nlmsghdr, nlmsg_pid));
+      for (std::size_t i = 0; i < ports.size(); ++i) {
+        const auto to_end = static_cast<std::uint8_t>(ports.size() - i);
+        program[size++] = BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htonl(ports[i]), to_end, 0);
+      }
+      program[size++] = BPF_STMT(BPF_RET | BPF_K, UINT_MAX);
+      program[size++] = BPF_STMT(BPF_RET | BPF_K, 0);
+      const sock_fprog filter{static_cast<unsigned short>(size), program.data()};
+      if (setsockopt(descriptor(), SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)) == 0) return 0;
+      error = errno;
+    }
+    const int none = 0;
+    if (setsockopt(descriptor(), SOL_SOCKET, SO_DETACH_FILTER, &none, sizeof(none)) == 0 || errno == ENOENT) return error;
+    return error != 0 ? error : errno;
   }
 
   int descriptor() const noexcept override { return nl_socket_get_fd(socket_.get()); }
@@ -121,7 +133,7 @@ class KernelWire final : public Wire {
 
 int Wire::make_room(std::size_t) noexcept { return 0; }
 int Wire::listen(std::uint32_t, bool) noexcept { return EOPNOTSUPP; }
-int Wire::leave_out(std::uint32_t) noexcept { return EOPNOTSUPP; }
+int Wire::leave_out(std::span<const std::uint32_t>) noexcept { return EOPNOTSUPP; }
 
 std::unique_ptr<Wire> open_kernel(int protocol) { return std::make_unique<KernelWire>(protocol); }
 

@@ -31,8 +31,9 @@ class Wire {
   virtual int make_room(std::size_t bytes) noexcept;
   // Notifications of this group come in from now on, or do not any more.
   virtual int listen(std::uint32_t group, bool on) noexcept;
-  // Notifications of what the socket of this port did do not come in, in the kernel already; 0: all do. Any thread.
-  virtual int leave_out(std::uint32_t port) noexcept;
+  // Notifications of what the sockets of these ports do, and of none else, do not come in from now on, in the kernel already.
+  // After an error all come in. Any thread.
+  virtual int leave_out(std::span<const std::uint32_t> ports) noexcept;
   // To poll for input; -1: there is none.
   virtual int descriptor() const noexcept { return -1; }
 };

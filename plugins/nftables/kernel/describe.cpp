@@ -58,9 +58,9 @@ std::string key_text(abi::Family family, const Record& record) {
       return to_string(family, EndpointAddress{address_in(family, key, 0), number}) + "/" + protocol_name(protocol);
     }
     case SetId::kEndpoints:
-      return to_string(family, read_frontend(family, key, false)) + " slot " + std::to_string(last_word(key));
+      return to_string(family, read_frontend(family, key, false)) + " slot " + slot_text(last_word(key));
     case SetId::kNodePortEndpoints:
-      return to_string(family, read_frontend(family, key, true)) + " slot " + std::to_string(last_word(key));
+      return to_string(family, read_frontend(family, key, true)) + " slot " + slot_text(last_word(key));
     case SetId::kServiceNodePorts:
     case SetId::kNoEndpointNodePorts:
     case SetId::kNoLocalNodePorts:

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "plugins/common/netlink/error.hpp"
 #include "plugins/nftables/kernel/attributes.hpp"
 #include "plugins/nftables/kernel/encoder.hpp"
 #include "plugins/nftables/kernel/table_kernel.hpp"
@@ -23,7 +24,7 @@ std::string text(std::string_view value) { return std::string(text_of(value)); }
 
 }  // namespace
 
-EventReader::EventReader(abi::Family family, const OwnSender& own)
+EventReader::EventReader(abi::Family family, const OwnSenders& own)
     : family_(protocol_family(family)),
       own_(own),
       table_(family == abi::Family::kIpv6 ? "table ip6 kube-proxy" : "table ip kube-proxy") {}
@@ -48,6 +49,11 @@ void EventReader::missed() {
   complete_ = true;
 }
 
+void EventReader::deaf(int error) {
+  add(0, "may be changed unnoticed, as the kernel lets nobody listen to changes of nf_tables: " + netlink::error_text(error));
+  complete_ = true;
+}
+
 void EventReader::add(std::uint32_t port, std::string what) {
   if (changes_++ != 0) return;
   first_ = std::move(what);
@@ -60,6 +66,7 @@ void EventReader::take(const nlmsghdr* message) {
   const int kind = message->nlmsg_type & 0xff;
   const std::string_view told = attributes_of(message);
   if (kind == NFT_MSG_NEWGEN) {
+    generation_ = be32_of(find_attribute(told, NFTA_GEN_ID));
     if (changes_ == 0 || complete_ || message->nlmsg_pid != port_) return;
     const std::string name = text(find_attribute(told, NFTA_GEN_PROC_NAME));
     const std::uint32_t process = be32_of(find_attribute(told, NFTA_GEN_PROC_PID));
@@ -67,8 +74,10 @@ void EventReader::take(const nlmsghdr* message) {
     complete_ = true;
     return;
   }
+  if (family_of(message) != family_) return;
+  chains_moved_ = chains_moved_ || kind == NFT_MSG_NEWCHAIN || kind == NFT_MSG_DELCHAIN || kind == NFT_MSG_DELTABLE;
   // Each kind begins with the name of the table, under the same number.
-  if (family_of(message) != family_ || text_of(find_attribute(told, NFTA_TABLE_NAME)) != kTableName) return;
+  if (text_of(find_attribute(told, NFTA_TABLE_NAME)) != kTableName) return;
   std::string what;
   switch (kind) {
     case NFT_MSG_NEWTABLE:

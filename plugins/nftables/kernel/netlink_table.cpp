@@ -31,9 +31,9 @@ std::uint64_t count_writes(const Batch& batch) {
 
 }  // namespace
 
-NetlinkTable::NetlinkTable(abi::Family family, netlink::OpenWire open, std::shared_ptr<OwnSender> sender,
+NetlinkTable::NetlinkTable(abi::Family family, netlink::OpenWire open, std::shared_ptr<OwnSenders> own,
                            std::chrono::milliseconds patience)
-    : sender_(std::move(sender)), transactions_(family, open, sender_, patience), reader_(family, open, patience) {}
+    : own_(std::move(own)), transactions_(family, open, own_, patience), reader_(family, open, patience) {}
 
 Listing NetlinkTable::list() {
   const std::lock_guard lock(one_at_a_time);
@@ -50,7 +50,7 @@ std::vector<Refusal> NetlinkTable::commit(const Batch& batch) {
   if (batch.empty()) return {};
   const std::lock_guard lock(one_at_a_time);
   const std::uint64_t writes = count_writes(batch);
-  std::vector<Refusal> refusals = writes >= kTooManyToHear && sender_->has_listener()
+  std::vector<Refusal> refusals = writes >= kTooManyToHear && own_->has_listener()
                                       ? commit_unheard(batch)
                                       : transactions_.run(batch, kTableName, TransactionSocket::Fate::kCarriedOut);
   if (refusals.empty()) {
@@ -63,19 +63,20 @@ std::vector<Refusal> NetlinkTable::commit(const Batch& batch) {
 }
 
 // Whether somebody else wrote while nobody listened is told by the generation: it was asked for while there still was a listener, and
-// is again when there is one again, so that no change falls between.
+// is again when there is one again. What was counted before is told before nobody listens, so that no change falls between.
 std::vector<Refusal> NetlinkTable::commit_unheard(const Batch& batch) {
   std::uint32_t expected = reader_.generation();
-  sender_->hear(false);
+  transactions_.wait_for_others();
+  own_->hear(false);
   std::vector<Refusal> refusals;
   try {
     refusals = transactions_.run(batch, kTableName, TransactionSocket::Fate::kCarriedOut);
   } catch (...) {
-    sender_->hear(true);
-    sender_->missed();
+    own_->hear(true);
+    own_->missed();
     throw;
   }
-  sender_->hear(true);
+  own_->hear(true);
   if (refusals.empty() && ++expected == 0) ++expected;
   bool known = false;
   try {
@@ -83,7 +84,7 @@ std::vector<Refusal> NetlinkTable::commit_unheard(const Batch& batch) {
   } catch (const sdk::Failure&) {
     // The transaction is what it is.
   }
-  if (!known) sender_->missed();
+  if (!known) own_->missed();
   return refusals;
 }
 

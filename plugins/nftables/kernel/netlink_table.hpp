@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "plugins/common/netlink/wire.hpp"
-#include "plugins/nftables/kernel/own_sender.hpp"
+#include "plugins/nftables/kernel/own_senders.hpp"
 #include "plugins/nftables/kernel/table_kernel.hpp"
 #include "plugins/nftables/kernel/table_reader.hpp"
 #include "plugins/nftables/kernel/transaction.hpp"
@@ -26,9 +26,9 @@ class NetlinkTable final : public TableKernel {
   // listener 609 and 380 ms, without 337 and 204 ms. The price are two questions for the generation.
   static constexpr std::uint64_t kTooManyToHear = 2000;
 
-  // `open` makes wires of protocol NETLINK_NETFILTER; two are used, one to write and one to read. `sender` is told from where is
+  // `open` makes wires of protocol NETLINK_NETFILTER; two are used, one to write and one to read. `own` is told from where is
   // written.
-  NetlinkTable(abi::Family family, netlink::OpenWire open, std::shared_ptr<OwnSender> sender,
+  NetlinkTable(abi::Family family, netlink::OpenWire open, std::shared_ptr<OwnSenders> own,
                std::chrono::milliseconds patience = kPatience);
 
   Listing list() override;
@@ -42,7 +42,7 @@ class NetlinkTable final : public TableKernel {
  private:
   std::vector<Refusal> commit_unheard(const Batch& batch);
 
-  std::shared_ptr<OwnSender> sender_;
+  std::shared_ptr<OwnSenders> own_;
   TransactionSocket transactions_;
   TableReader reader_;
   mutable KernelFigures figures_;

@@ -4,15 +4,29 @@
 #include <linux/netlink.h>
 
 #include <memory>
+#include <mutex>
 
 #include "plugins/nftables/kernel/netlink_table.hpp"
-#include "plugins/nftables/kernel/own_sender.hpp"
+#include "plugins/nftables/kernel/own_senders.hpp"
 #include "plugins/nftables/kernel/table_watch.hpp"
 
 namespace sluice::nftables {
+namespace {
+
+// Of all tables of this process, as long as there is one: neither family is to hear the other one.
+std::shared_ptr<OwnSenders> all_of_us() {
+  static constinit std::mutex mutex;
+  static constinit std::weak_ptr<OwnSenders> known;
+  const std::lock_guard lock(mutex);
+  std::shared_ptr<OwnSenders> own = known.lock();
+  if (!own) known = own = std::make_shared<OwnSenders>();
+  return own;
+}
+
+}  // namespace
 
 Table open_table(abi::Family family) {
-  const auto own = std::make_shared<OwnSender>();
+  const std::shared_ptr<OwnSenders> own = all_of_us();
   const netlink::OpenWire open = [] { return netlink::open_kernel(NETLINK_NETFILTER); };
   return {std::make_unique<NetlinkTable>(family, open, own), std::make_unique<NetlinkWatch>(family, open, own)};
 }

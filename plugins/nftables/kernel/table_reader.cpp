@@ -9,6 +9,7 @@
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netlink.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -121,7 +122,7 @@ bool same_shape(const SetSpec& a, const SetSpec& b) noexcept {
 }
 
 TableReader::TableReader(abi::Family family, netlink::OpenWire open, std::chrono::milliseconds patience)
-    : family_(family), socket_(std::move(open), kObject, patience) {}
+    : family_(family), open_(open), patience_(patience), socket_(std::move(open), kObject, patience) {}
 
 std::uint32_t TableReader::generation() {
   std::uint32_t generation = 0;
@@ -134,30 +135,38 @@ std::uint32_t TableReader::generation() {
   return generation;
 }
 
+// Any transaction of anybody interrupts a dump, which the kernel continues behind as many objects as it has told. It counts those
+// of our table only, so that a table nobody touched is whole all the same; but chains are counted in all tables of a family.
 template <class Begin, class Take>
-bool TableReader::dump(int message, std::string_view attributes, const Begin& begin, const Take& take) {
+bool TableReader::dump(int message, std::string_view attributes, const Begin& begin, const Take& take, bool* interrupted) {
   const std::uint8_t family = protocol_family(family_);
-  const int error = socket_.dump(question(family_, message, 0, attributes), begin, [&](nlmsghdr* answer) {
+  const auto sort_out = [&](nlmsghdr* answer) {
     const std::string_view told = attributes_of(answer);
     // All four kinds of answers begin with the name of their table, under the same number.
     constexpr std::uint16_t kTable = NFTA_CHAIN_TABLE;
     static_assert(kTable == std::uint16_t{NFTA_RULE_TABLE} && kTable == std::uint16_t{NFTA_SET_TABLE} &&
                   kTable == std::uint16_t{NFTA_SET_ELEM_LIST_TABLE});
     if (family_of(answer) == family && text_of(find_attribute(told, kTable)) == kTableName) take(answer, told);
-  });
-  if (error == ENOENT) return false;
+  };
+  netlink::Socket::Loose loose;
+  // Of no use any more; and when somebody adds and removes an element all the time, a dump need not have an end.
+  if (onlooker_) loose.stop = [this] { return onlooker_->look(); };
+  const int error = socket_.dump(question(family_, message, 0, attributes), begin, sort_out, &loose);
+  if (interrupted != nullptr) *interrupted = loose.interrupted;
+  if (error == ENOENT || error == ECANCELED) return false;
   if (error != 0) netlink::fail(error, kObject, "cannot read the table kube-proxy");
   return true;
 }
 
 template <class Begin, class Take>
 bool TableReader::read_elements(const std::string& set, const Begin& begin, const Take& take) {
-  return dump(NFT_MSG_GETSETELEM, names(NFTA_SET_ELEM_LIST_TABLE, kTableName, NFTA_SET_ELEM_LIST_SET, set), begin,
-              [&](const nlmsghdr*, std::string_view told) {
-                if (text_of(find_attribute(told, NFTA_SET_ELEM_LIST_SET)) != set) return;
-                each_attribute(find_attribute(told, NFTA_SET_ELEM_LIST_ELEMENTS),
-                               [&](std::uint16_t, std::string_view element) { take(element); });
-              });
+  return dump(
+      NFT_MSG_GETSETELEM, names(NFTA_SET_ELEM_LIST_TABLE, kTableName, NFTA_SET_ELEM_LIST_SET, set), begin,
+      [&](const nlmsghdr*, std::string_view told) {
+        if (text_of(find_attribute(told, NFTA_SET_ELEM_LIST_SET)) != set) return;
+        each_attribute(find_attribute(told, NFTA_SET_ELEM_LIST_ELEMENTS),
+                       [&](std::uint16_t, std::string_view element) { take(element); });
+      });
 }
 
 bool TableReader::read_table(Listing& listing, bool& dormant) {
@@ -183,22 +192,29 @@ bool TableReader::read_sets(Listing& listing) {
 }
 
 bool TableReader::read_chains(Listing& listing, bool dormant) {
-  return dump(
-      NFT_MSG_GETCHAIN, names(NFTA_CHAIN_TABLE, kTableName), [&] { listing.chains.clear(); },
-      [&](const nlmsghdr*, std::string_view told) {
-        KnownChain chain;
-        const std::string_view hook = find_attribute(told, NFTA_CHAIN_HOOK);
-        chain.is_base = hook.data() != nullptr;
-        if (chain.is_base) {
-          chain.hook.hook = be32_of(find_attribute(hook, NFTA_HOOK_HOOKNUM));
-          chain.hook.priority = static_cast<std::int32_t>(be32_of(find_attribute(hook, NFTA_HOOK_PRIORITY)));
-          chain.hook.type = text_of(find_attribute(told, NFTA_CHAIN_TYPE));
-          // Ours always accept and are awake. What is not so has another shape.
-          if (be32_of(find_attribute(told, NFTA_CHAIN_POLICY)) != NF_ACCEPT) chain.hook.type += ", policy drop";
-          if (dormant) chain.hook.type += ", dormant";
-        }
-        listing.chains.insert_or_assign(std::string(text_of(find_attribute(told, NFTA_CHAIN_NAME))), std::move(chain));
-      });
+  const auto take = [&](const nlmsghdr*, std::string_view told) {
+    KnownChain chain;
+    const std::string_view hook = find_attribute(told, NFTA_CHAIN_HOOK);
+    chain.is_base = hook.data() != nullptr;
+    if (chain.is_base) {
+      chain.hook.hook = be32_of(find_attribute(hook, NFTA_HOOK_HOOKNUM));
+      chain.hook.priority = static_cast<std::int32_t>(be32_of(find_attribute(hook, NFTA_HOOK_PRIORITY)));
+      chain.hook.type = text_of(find_attribute(told, NFTA_CHAIN_TYPE));
+      // Ours always accept and are awake. What is not so has another shape.
+      if (be32_of(find_attribute(told, NFTA_CHAIN_POLICY)) != NF_ACCEPT) chain.hook.type += ", policy drop";
+      if (dormant) chain.hook.type += ", dormant";
+    }
+    listing.chains.insert_or_assign(std::string(text_of(find_attribute(told, NFTA_CHAIN_NAME))), std::move(chain));
+  };
+  for (int attempt = 0; attempt < kChainTries; ++attempt) {
+    bool interrupted = false;
+    if (!dump(NFT_MSG_GETCHAIN, names(NFTA_CHAIN_TABLE, kTableName), [&] { listing.chains.clear(); }, take, &interrupted)) {
+      return false;
+    }
+    chains_in_doubt_ = interrupted;
+    if (!interrupted) break;
+  }
+  return true;
 }
 
 bool TableReader::read_rules(Listing& listing) {
@@ -295,14 +311,35 @@ bool TableReader::read(Listing& listing) {
 }
 
 Listing TableReader::list() {
-  for (int attempt = 0; attempt < kTries; ++attempt) {
+  using Clock = std::chrono::steady_clock;
+  struct Leave {
+    std::unique_ptr<Onlooker>& onlooker;
+    ~Leave() { onlooker.reset(); }
+  };
+  const Leave leave{onlooker_};
+  const auto end = Clock::now() + std::min(kTryFor, patience_);
+  std::string last;
+  int attempt = 0;
+  for (; attempt < kTries || Clock::now() < end; ++attempt) {
+    onlooker_ = std::make_unique<Onlooker>(family_, open_, patience_);
+    const std::uint32_t before = generation();
     Listing listing;
+    const bool whole = read(listing);
     listing.generation = generation();
-    if (read(listing) && generation() == listing.generation) return listing;
+    if (whole && listing.generation == before) return listing;
+    if (!onlooker_->untouched(listing.generation)) {
+      last = onlooker_->take();
+    } else if (!whole) {
+      last = "a part of it was not there any more";
+    } else if (chains_in_doubt_ && onlooker_->chains_moved()) {
+      last = "chains of other tables came and went while its own were read";
+    } else {
+      return listing;
+    }
   }
   throw sdk::Failure(abi::Code::kRetry, kObject,
-                     "cannot read the table kube-proxy: tables of nf_tables were changed each of the " +
-                         std::to_string(kTries) + " times it was tried");
+                     "cannot read the table kube-proxy: somebody wrote to nf_tables each of the " + std::to_string(attempt) +
+                         " times it was tried, last so: " + last);
 }
 
 std::vector<TrafficCount> TableReader::traffic() {

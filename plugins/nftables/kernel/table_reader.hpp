@@ -6,12 +6,14 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "plugins/common/netlink/socket.hpp"
 #include "plugins/nftables/kernel/listing.hpp"
+#include "plugins/nftables/kernel/onlooker.hpp"
 #include "plugins/nftables/kernel/table_kernel.hpp"
 #include "sluice/abi/types.hpp"
 
@@ -19,11 +21,14 @@ namespace sluice::nftables {
 
 class TableReader {
  public:
-  static constexpr int kTries = 5;  // when somebody changes something meanwhile
+  static constexpr int kTries = 5;  // at least, when somebody changes our table meanwhile
+  static constexpr std::chrono::milliseconds kTryFor{1000};  // and as long
+  static constexpr int kChainTries = 10;  // when somebody changes anything within the millisecond that chains take
 
   TableReader(abi::Family family, netlink::OpenWire open, std::chrono::milliseconds patience);
 
-  // Everything in it, of one generation. Throws sdk::Failure, kRetry when somebody kept changing it.
+  // Everything in it, as it was at one time. Throws sdk::Failure, kRetry when somebody kept changing it; what others do to other
+  // tables does not matter.
   Listing list();
   // Of the sets with counters; empty where they are not.
   std::vector<TrafficCount> traffic();
@@ -32,7 +37,7 @@ class TableReader {
   std::uint32_t generation();
 
  private:
-  // False: something in it was not there any more.
+  // False: it changed meanwhile.
   bool read(Listing& listing);
   bool read_table(Listing& listing, bool& dormant);
   bool read_sets(Listing& listing);
@@ -44,10 +49,14 @@ class TableReader {
   template <class Begin, class Take>
   bool read_elements(const std::string& set, const Begin& begin, const Take& take);
   template <class Begin, class Take>
-  bool dump(int message, std::string_view attributes, const Begin& begin, const Take& take);
+  bool dump(int message, std::string_view attributes, const Begin& begin, const Take& take, bool* interrupted = nullptr);
 
   abi::Family family_;
+  netlink::OpenWire open_;
+  std::chrono::milliseconds patience_;
   netlink::Socket socket_;
+  std::unique_ptr<Onlooker> onlooker_;  // of list()
+  bool chains_in_doubt_ = false;        // they are those of our table if no chain of another one came or went
 };
 
 // Whether elements of one are elements of the other.

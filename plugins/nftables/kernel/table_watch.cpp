@@ -3,7 +3,6 @@
 
 #include "plugins/nftables/kernel/table_watch.hpp"
 
-#include <linux/netfilter/nfnetlink.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
@@ -27,7 +26,7 @@ constexpr std::chrono::milliseconds kPause{1000};
 
 }  // namespace
 
-NetlinkWatch::NetlinkWatch(abi::Family family, netlink::OpenWire open, std::shared_ptr<OwnSender> own)
+NetlinkWatch::NetlinkWatch(abi::Family family, netlink::OpenWire open, std::shared_ptr<OwnSenders> own)
     : open_(std::move(open)), own_(std::move(own)), reader_(family, *own_) {}
 
 NetlinkWatch::~NetlinkWatch() {
@@ -36,7 +35,7 @@ NetlinkWatch::~NetlinkWatch() {
     wake();
     thread_.join();
   }
-  if (wire_) own_->listen(nullptr);
+  if (wire_) own_->leave(*wire_);
   if (wake_ >= 0) ::close(wake_);
 }
 
@@ -53,14 +52,14 @@ void NetlinkWatch::start(Changed changed) {
   if (!wire_) {
     std::unique_ptr<netlink::Wire> wire = open_();
     // Where the kernel cannot leave ours out, the reader does.
-    own_->listen(wire.get(), [this] {
+    const int refused = own_->listen(*wire, [this](int error) {
+      deaf_ = error;
       missed_ = true;
       wake();
     });
+    if (refused != 0) netlink::fail(refused, "nf_tables", "cannot listen to changes of nf_tables");
     wire_ = std::move(wire);
   }
-  const int error = wire_->listen(NFNLGRP_NFTABLES, true);
-  if (error != 0) netlink::fail(error, "nf_tables", "cannot listen to changes of nf_tables");
   changed_ = std::move(changed);
   sigset_t all, before;
   sigfillset(&all);
@@ -81,7 +80,7 @@ void NetlinkWatch::run() {
   Clock::time_point first{};  // when the change that is not complete came
   while (!ending_) {
     pollfd wait[] = {{wake_, POLLIN, 0}, {works ? wire_->descriptor() : -1, POLLIN, 0}};
-    int patience = works ? -1 : static_cast<int>(kPause.count());
+    int patience = works && deaf_ == 0 ? -1 : static_cast<int>(kPause.count());
     if (reader_.changed()) {
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(first + kWaitForName - Clock::now());
       patience = static_cast<int>(std::max<long>(0, left.count()));
@@ -90,7 +89,15 @@ void NetlinkWatch::run() {
     if (ending_) return;
     const bool before = reader_.changed();
     std::uint64_t calls = 0;
-    if (::read(wake_, &calls, sizeof(calls)) > 0 && missed_.exchange(false)) reader_.missed();
+    if (::read(wake_, &calls, sizeof(calls)) > 0 && missed_.exchange(false)) {
+      if (const int error = deaf_; error != 0) {
+        reader_.deaf(error);
+      } else {
+        reader_.missed();
+      }
+    }
+    // Before anybody is told, so that who then reads the table sees what was not heard.
+    if (deaf_ != 0) own_->listen_again(*wire_);
     works = drain(buffer);
     if (!before && reader_.changed()) first = Clock::now();
     if (reader_.complete() || (reader_.changed() && Clock::now() >= first + kWaitForName)) tell();

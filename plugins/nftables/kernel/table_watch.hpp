@@ -12,7 +12,7 @@
 
 #include "plugins/common/netlink/wire.hpp"
 #include "plugins/nftables/kernel/event_reader.hpp"
-#include "plugins/nftables/kernel/own_sender.hpp"
+#include "plugins/nftables/kernel/own_senders.hpp"
 #include "plugins/nftables/kernel/table_kernel.hpp"
 
 namespace sluice::nftables {
@@ -24,7 +24,7 @@ class NetlinkWatch final : public TableWatch {
   // Who made a change is told after it; without that the change is told alone.
   static constexpr std::chrono::milliseconds kWaitForName{500};
 
-  NetlinkWatch(abi::Family family, netlink::OpenWire open, std::shared_ptr<OwnSender> own);
+  NetlinkWatch(abi::Family family, netlink::OpenWire open, std::shared_ptr<OwnSenders> own);
   ~NetlinkWatch() override;
   NetlinkWatch(const NetlinkWatch&) = delete;
   NetlinkWatch& operator=(const NetlinkWatch&) = delete;
@@ -40,12 +40,13 @@ class NetlinkWatch final : public TableWatch {
   void wake() noexcept;
 
   netlink::OpenWire open_;
-  std::shared_ptr<OwnSender> own_;
+  std::shared_ptr<OwnSenders> own_;
   EventReader reader_;
   Changed changed_;
   std::unique_ptr<netlink::Wire> wire_;
   std::atomic<bool> armed_{true};
   std::atomic<bool> missed_{false};
+  std::atomic<int> deaf_{0};  // why nothing is heard; 0: it is
   std::atomic<bool> ending_{false};
   int wake_ = -1;
   std::thread thread_;

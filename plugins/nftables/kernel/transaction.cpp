@@ -3,6 +3,8 @@
 
 #include "plugins/nftables/kernel/transaction.hpp"
 
+#include <arpa/inet.h>
+#include <linux/netfilter/nfnetlink.h>
 #include <linux/netlink.h>
 
 #include <algorithm>
@@ -34,11 +36,43 @@ bool asks_for_another_try(int error) { return error == EAGAIN || error == EINTR 
 
 }  // namespace
 
-TransactionSocket::TransactionSocket(abi::Family family, netlink::OpenWire open, std::shared_ptr<OwnSender> sender,
+TransactionSocket::TransactionSocket(abi::Family family, netlink::OpenWire open, std::shared_ptr<OwnSenders> own,
                                      std::chrono::milliseconds patience)
-    : family_(family), open_(std::move(open)), sender_(std::move(sender)), patience_(patience), buffer_(kBuffer) {}
+    : family_(family), open_(std::move(open)), own_(std::move(own)), patience_(patience), buffer_(kBuffer) {}
 
-void TransactionSocket::close() noexcept { wire_.reset(); }
+void TransactionSocket::open() {
+  if (wire_) return;
+  std::unique_ptr<netlink::Wire> wire = open_();
+  own_->opened(wire->port());
+  wire_ = std::move(wire);
+}
+
+// The kernel counts a transaction first and tells of it then, both under a lock that each batch takes. One with nothing in it
+// does nothing else, and has no answer.
+void TransactionSocket::wait_for_others() {
+  open();
+  struct {
+    nlmsghdr header;
+    nfgenmsg extra;
+  } batch[2]{};
+  for (auto& message : batch) {
+    message.header.nlmsg_len = sizeof(message);
+    message.header.nlmsg_flags = NLM_F_REQUEST;
+    message.header.nlmsg_seq = ++sequence_;
+    message.extra.res_id = htons(NFNL_SUBSYS_NFTABLES);
+  }
+  batch[0].header.nlmsg_type = NFNL_MSG_BATCH_BEGIN;
+  batch[1].header.nlmsg_type = NFNL_MSG_BATCH_END;
+  const int error = wire_->send({reinterpret_cast<const char*>(batch), sizeof(batch)});
+  if (error == 0) return;
+  close();
+  netlink::fail(error, kObject, "cannot send to nf_tables");
+}
+
+void TransactionSocket::close() noexcept {
+  if (wire_) own_->closing(wire_->port());
+  wire_.reset();
+}
 
 std::vector<Refusal> TransactionSocket::run(const Batch& batch, const std::string& table, Fate fate) {
   EncodeOptions options;
@@ -68,10 +102,7 @@ TransactionSocket::Answers TransactionSocket::ask(const Batch& batch, EncodeOpti
 // What the kernel does for a batch is done when send() returns, so all answers are there then, unless there was no room for them.
 // The last message is always answered (Encoder::run), so silence is never taken for success.
 TransactionSocket::Answers TransactionSocket::exchange(const Encoded& encoded) {
-  if (!wire_) {
-    wire_ = open_();
-    sender_->opened(wire_->port());
-  }
+  open();
   int error = wire_->make_room(encoded.bytes.size());
   if (error == 0) error = wire_->send(encoded.bytes);
   if (error != 0) {

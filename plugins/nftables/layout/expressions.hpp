@@ -61,7 +61,8 @@ class RuleBuilder {
   RuleBuilder& flip_mark(std::uint32_t mark);
   RuleBuilder& priority_from(Fields fields, const char* map);  // the rule ends where the map has nothing
   RuleBuilder& priority_id();                                  // meta priority set meta priority & 0xffff0000
-  RuleBuilder& reset_priority();
+  RuleBuilder& priority_slot(const Field& slot);               // meta priority set numgen random …
+  RuleBuilder& set_priority(std::uint32_t value);
 
   // The client's memory: affinity id of the priority . source : priority.
   enum class Memory : std::uint8_t { kAdd, kRefresh, kForget };
@@ -87,6 +88,7 @@ class RuleBuilder {
   std::size_t address_size() const noexcept;
   void load_payload(std::uint32_t base, std::uint32_t offset, std::uint32_t bytes, unsigned word);
   void load_meta(std::uint32_t key, unsigned word);
+  void store_meta(std::uint32_t key);
   void load_ct(std::uint32_t key, unsigned word, bool original);
   void mask_and_xor(const void* mask, const void* flip, std::size_t size);
   void compare(bool equal, const void* value, std::size_t size);
@@ -95,7 +97,7 @@ class RuleBuilder {
   void fib(std::uint32_t flag);
   void verdict(std::int32_t code, const std::string* chain);
   void load(Fields fields);
-  void lookup(const char* set, int target);  // none: -1; a verdict: -2
+  void lookup(const char* set, int target);  // a word, or kNoTarget, kVerdictTarget
 
   abi::Family family_;
   struct Free {

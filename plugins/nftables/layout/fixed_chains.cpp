@@ -41,7 +41,7 @@ class Builder {
   Rule jump(const char* chain) const { return rule().jump(chain).make(); }
   Rule jump_if_new(const char* chain) const { return rule().is_new().jump(chain).make(); }
   RuleBuilder to_node_ports(bool arrived) const;
-  Rule reset_priority() const { return rule().is_new().is_translated().reset_priority().make(kResetComment); }
+  Rule reset_priority() const { return rule().is_new().is_translated().set_priority(0).make(kResetComment); }
 
   void add_services();
   void add_checks();
@@ -149,6 +149,9 @@ void Builder::add_base_chains() {
 }
 
 std::vector<ChainSpec> Builder::make() {
+  for (const bool node_port : {false, true}) {
+    for (const bool local : {false, true}) chains_.push_back(slot_chain(facts_.family, node_port, local));
+  }
   add_services();
   add_checks();
   add_masquerading();

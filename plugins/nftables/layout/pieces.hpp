@@ -22,4 +22,8 @@ bool knows_not_local(const LayoutFacts& facts) noexcept;
 // REQUIRES: there is one.
 RuleBuilder& match_local(RuleBuilder& rule, const LayoutFacts& facts, bool inverted);
 
+// A fixed chain: to the endpoint in the slot that is in the priority. "endpoint", "nodeport-local-endpoint".
+std::string slot_chain_name(bool node_port, bool local);
+ChainSpec slot_chain(abi::Family family, bool node_port, bool local);
+
 }  // namespace sluice::nftables

@@ -139,11 +139,11 @@ SetSpec set_spec(abi::Family family, SetId id) {
     case SetId::kServiceNodePorts:
       return make(family, "nodeport-treatments", kNodePort, kNumber, "NodePort traffic");
     case SetId::kEndpoints:
-      return make(family, "endpoints", {P::kAddress, P::kProtocol, P::kPort, P::kSlot}, kEndpoint,
-                  "endpoints by slot; those on this node from 65536");
+      return make(family, "endpoints", {P::kAddress, P::kProtocol, P::kPort, P::kNumber}, kEndpoint,
+                  "endpoints by slot; those on this node from 1:1");
     case SetId::kNodePortEndpoints:
-      return make(family, "nodeport-endpoints", {P::kProtocol, P::kPort, P::kSlot}, kEndpoint,
-                  "endpoints of NodePorts by slot; those on this node from 65536");
+      return make(family, "nodeport-endpoints", {P::kProtocol, P::kPort, P::kNumber}, kEndpoint,
+                  "endpoints of NodePorts by slot; those on this node from 1:1");
     case SetId::kNoEndpointServices:
       return make(family, "rejected-services", kFrontend, {}, "services with no endpoints: rejected");
     case SetId::kNoEndpointNodePorts:

@@ -64,16 +64,17 @@ Treatment balancing(const Treatment& of, Kind kind) {
   return to;
 }
 
-// One of a list, by chance.
+// A packet asks several maps, each as it is at that moment: when a list becomes shorter in between, the packet is in the
+// chain for the longer one, and the slot it chose may be gone. There are rules for that case behind those that find an
+// endpoint, which end the evaluation.
+constexpr const char* kShorter = "the list has just become shorter";
+
+// One of a list, by chance. The map is asked in a chain of its own: the kernel walks all of a map whenever another chain
+// begins to use it, and a new length of a list must not cost more the more endpoints there are.
 std::vector<Rule> balance(abi::Family family, const Treatment& treatment, const Field& slot) {
-  RuleBuilder rule(family);
-  if (treatment.node_port) {
-    rule.translate({{Field::Kind::kProtocol}, {Field::Kind::kPort}, slot}, "nodeport-endpoints");
-  } else {
-    rule.translate({{Field::Kind::kDestination}, {Field::Kind::kProtocol}, {Field::Kind::kPort}, slot}, "endpoints");
-  }
   std::vector<Rule> rules;
-  rules.push_back(rule.make());
+  rules.push_back(
+      RuleBuilder(family).priority_slot(slot).go(slot_chain_name(treatment.node_port, slot.offset == kLocalSlots)).make());
   return rules;
 }
 
@@ -95,13 +96,18 @@ std::vector<Rule> balance_sticky(abi::Family family, const Treatment& treatment,
                       .memory(Memory::kRefresh, kMemory, seconds)
                       .translate(endpoint, endpoints)
                       .make("a client that is remembered"));
-  rules.push_back(rule().priority_id().memory(Memory::kForget, kMemory, 0).make("its endpoint is gone"));
-  rules.push_back(rule()
-                      .priority_from({{Field::Kind::kPriority}, slot}, "affinity-slots")
-                      .memory(Memory::kAdd, kMemory, seconds)
-                      .translate(endpoint, endpoints)
-                      .make("a new client"));
-  rules.push_back(rule().translate(endpoint, endpoints).make("no room to remember it"));
+  const auto choose = [&](const Field& chosen, const char* gone, const char* comment) {
+    rules.push_back(rule().priority_id().memory(Memory::kForget, kMemory, 0).make(gone));
+    rules.push_back(rule()
+                        .priority_from({{Field::Kind::kPriority}, chosen}, "affinity-slots")
+                        .memory(Memory::kAdd, kMemory, seconds)
+                        .translate(endpoint, endpoints)
+                        .make(comment));
+    rules.push_back(rule().translate(endpoint, endpoints).make("no room to remember it"));
+  };
+  choose(slot, "its endpoint is gone", "a new client");
+  // A single slot, too, has another token when its endpoint was replaced in between.
+  choose({Field::Kind::kRandom, 1, slot.offset}, "its endpoint has just gone", kShorter);
   return rules;
 }
 
@@ -133,6 +139,32 @@ std::vector<Rule> external_local(const LayoutFacts& facts, const Treatment& trea
 }
 
 }  // namespace
+
+std::string slot_chain_name(bool node_port, bool local) {
+  std::string name;
+  if (node_port) name += kNodePortPrefix;
+  if (local) name += "local-";
+  return name + "endpoint";
+}
+
+ChainSpec slot_chain(abi::Family family, bool node_port, bool local) {
+  const Field slot{Field::Kind::kPriority};
+  const auto to_slot = [&](RuleBuilder rule, const char* comment) {
+    if (node_port) {
+      rule.translate({{Field::Kind::kProtocol}, {Field::Kind::kPort}, slot}, "nodeport-endpoints");
+    } else {
+      rule.translate({{Field::Kind::kDestination}, {Field::Kind::kProtocol}, {Field::Kind::kPort}, slot}, "endpoints");
+    }
+    return rule.make(comment);
+  };
+  RuleBuilder first(family);
+  first.set_priority(local ? kLocalSlots : kClusterSlots);
+  ChainSpec chain;
+  chain.name = slot_chain_name(node_port, local);
+  chain.rules.push_back(to_slot(RuleBuilder(family), ""));
+  chain.rules.push_back(to_slot(std::move(first), kShorter));
+  return chain;
+}
 
 std::string chain_name(const Treatment& treatment) {
   std::string name;
@@ -178,7 +210,7 @@ ChainSpec treatment_chain(const LayoutFacts& facts, const Treatment& treatment) 
     chain.rules = external_local(facts, treatment);
   } else {
     const bool local = treatment.kind == Kind::kLocal;
-    const Field slot{Field::Kind::kRandom, local ? treatment.local : treatment.cluster, local ? kLocalSlots : 0};
+    const Field slot{Field::Kind::kRandom, local ? treatment.local : treatment.cluster, local ? kLocalSlots : kClusterSlots};
     if (slot.modulus == 0) return chain;  // nobody there to go to
     chain.rules = treatment.affinity_seconds != 0 ? balance_sticky(facts.family, treatment, slot)
                                                   : balance(facts.family, treatment, slot);

@@ -14,21 +14,24 @@ std::uint32_t number_of(std::uint32_t id) { return id >> 16; }
 }  // namespace
 
 bool AffinityIds::is_free(std::uint32_t id) const {
-  if ((id & ~kAffinityIdMask) != 0 || id == 0) return false;
-  return number_of(id) >= taken_.size() || !taken_[number_of(id)];
+  const std::uint32_t number = number_of(id);
+  if ((id & ~kAffinityIdMask) != 0 || number == 0 || number > most_) return false;
+  return number >= taken_.size() || !taken_[number];
 }
 
 void AffinityIds::take(std::uint32_t id) {
-  if (taken_.size() <= number_of(id)) taken_.resize(number_of(id) + 1);
-  taken_[number_of(id)] = true;
+  const std::uint32_t number = number_of(id);
+  if (taken_.size() <= number) taken_.resize(number + 1);
+  taken_[number] = true;
   ++used_;
+  if (is_reserved(number)) --unclaimed_;
 }
 
 std::uint32_t AffinityIds::take_new() {
   for (std::uint32_t tries = 0;; ++tries) {
-    last_ = last_ % kMaxAffinityNumber + 1;
-    const bool avoided = last_ < avoided_.size() && avoided_[last_] && tries < kMaxAffinityNumber;
-    if (!avoided && is_free(last_ << 16)) break;
+    last_ = last_ % most_ + 1;
+    const bool has_to_wait = is_reserved(last_) && tries < most_;
+    if (!has_to_wait && is_free(last_ << 16)) break;
   }
   take(last_ << 16);
   return last_ << 16;
@@ -37,14 +40,19 @@ std::uint32_t AffinityIds::take_new() {
 void AffinityIds::give_back(std::uint32_t id) {
   taken_[number_of(id)] = false;
   --used_;
+  if (is_reserved(number_of(id))) ++unclaimed_;
 }
 
-void AffinityIds::avoid(const std::vector<std::uint32_t>& ids) {
-  avoided_.clear();
+void AffinityIds::reserve(const std::vector<std::uint32_t>& ids) {
+  reserved_.clear();
+  reserving_ = true;
+  unclaimed_ = 0;
   for (const std::uint32_t id : ids) {
-    if (avoided_.size() <= number_of(id)) avoided_.resize(number_of(id) + 1);
-    avoided_[number_of(id)] = true;
-    last_ = std::max(last_, number_of(id));
+    const std::uint32_t number = number_of(id);
+    if (!is_free(id) || is_reserved(number)) continue;
+    if (reserved_.size() <= number) reserved_.resize(number + 1);
+    reserved_[number] = true;
+    ++unclaimed_;
   }
 }
 

@@ -18,21 +18,33 @@ inline constexpr std::uint32_t kMaxAffinityNumber = 65535;  // of ids, and of to
 
 class AffinityIds {
  public:
+  // `most`: not all of them, for tests. `last`: of those that were used before, if it is known.
+  explicit AffinityIds(std::uint32_t most = kMaxAffinityNumber, std::uint32_t last = 0) : most_(most), last_(last) {}
+
   bool is_free(std::uint32_t id) const;  // false for what is no id
-  bool is_full() const noexcept { return used_ == kMaxAffinityNumber; }
+  // Whether take_new() has one.
+  bool has_new() const noexcept { return used_ + (reserving_ ? unclaimed_ : 0) < most_; }
   // REQUIRES: is_free().
   void take(std::uint32_t id);
-  // REQUIRES: not is_full().
+  // REQUIRES: has_new().
   std::uint32_t take_new();
   void give_back(std::uint32_t id);
-  // These are given to nobody by take_new() as long as there are others: the kernel has them.
-  void avoid(const std::vector<std::uint32_t>& ids);
+  // The kernel has these: they are kept for those that had them, until stop_reserving(). Later take_new() gives them away as
+  // well, but not as long as there are others.
+  void reserve(const std::vector<std::uint32_t>& ids);
+  void stop_reserving() noexcept { reserving_ = false; }
+  std::uint32_t last() const noexcept { return last_; }
 
  private:
+  bool is_reserved(std::uint32_t number) const { return number < reserved_.size() && reserved_[number]; }
+
+  std::uint32_t most_;
   std::vector<bool> taken_;
-  std::vector<bool> avoided_;
+  std::vector<bool> reserved_;
+  bool reserving_ = false;
+  std::uint32_t unclaimed_ = 0;  // of the reserved ones
   std::uint32_t used_ = 0;
-  std::uint32_t last_ = 0;
+  std::uint32_t last_;  // given away; the next one comes after it
 };
 
 class AffinityTokens {

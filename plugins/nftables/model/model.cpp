@@ -15,19 +15,29 @@ Model::Model(Options options) : state_(std::make_unique<State>(options)) {}
 Model::~Model() = default;
 
 void Model::start_over(const Listing* seen) {
-  state_ = std::make_unique<State>(state_->options);
+  Options options = state_->options;
+  options.last_affinity_id = state_->affinity_ids.last();
+  state_ = std::make_unique<State>(options);
   state_->loading = true;
   state_->chains.start_over(seen);
   if (seen == nullptr) return;
   state_->seen = std::make_unique<Seen>(state_->options.family, *seen);
-  state_->affinity_ids.avoid(state_->seen->affinity_ids());
+  state_->affinity_ids.reserve(state_->seen->affinity_ids());
 }
 
-std::vector<Model::Conflict> Model::put(const PortId& id, ServicePlan plan) {
-  return state_->put(id, std::move(plan));
-}
+void Model::put(const PortId& id, ServicePlan plan) { state_->put(id, std::move(plan)); }
 
 void Model::remove(const PortId& id) { state_->remove(id); }
+
+Model::Unserved Model::settle() { return state_->settle(); }
+
+bool Model::has_ids_again() const { return !state_->without_id.empty() && state_->affinity_ids.has_new(); }
+
+std::optional<std::string_view> Model::owner(const FrontendKey& frontend) const {
+  const auto place = state_->owner_of(frontend);
+  if (!place) return std::nullopt;
+  return state_->services[*place].name;
+}
 
 std::vector<PortId> Model::take_gained() {
   std::vector<PortId> gained = std::move(state_->gained);

@@ -1,14 +1,15 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// All service ports together as elements of sets, and what changes when one of them does. Knows numbers the kernel remembers for us
-// (slots, class numbers, affinity ids), and takes them from there again after a restart. Pure.
+// All service ports together as elements of sets, and what changes when one of them does. Knows numbers the kernel remembers for
+// us (slots, class numbers, affinity ids), and takes them from there again after a restart. Pure.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "plugins/nftables/kernel/batch.hpp"
 #include "plugins/nftables/kernel/listing.hpp"
 #include "plugins/nftables/layout/layout.hpp"
+#include "plugins/nftables/model/affinity.hpp"
 #include "plugins/nftables/model/plan.hpp"
 
 namespace sluice::nftables {
@@ -47,12 +49,21 @@ class Model {
   struct Options {
     abi::Family family = abi::Family::kIpv4;
     bool counters = false;
+    std::uint32_t affinity_ids = kMaxAffinityNumber;  // fewer for tests
+    // Ids begin after this one. Clients are remembered with ids of Services that are gone, also through a restart, and nobody
+    // knows which: by chance, it is one that was not used lately.
+    std::uint32_t last_affinity_id = 0;
   };
   // A frontend that somebody wants and another one has.
   struct Conflict {
     FrontendKey key;
     std::string owner;  // printed name of who has it
     std::string loser;  // of who does not: that frontend of it is not served
+  };
+  // What service ports do not get.
+  struct Unserved {
+    std::vector<Conflict> conflicts;   // by loser
+    std::vector<PortId> without_ids;   // not served at all, as there are no numbers left for affinity; sorted
   };
 
   explicit Model(Options options);
@@ -67,11 +78,16 @@ class Model {
   void start_over(const Listing* seen);
 
   // Replaces what `id` wanted. Of several that want a frontend one has it: whoever had it first keeps it until it goes, the next
-  // in the order of names gets it then. Returns what `id` does not get, and what others lose to it (only while `seen` is
-  // borrowed: comments in it tell who had it before).
-  // Throws sdk::Failure when there are no numbers left (65,535 service ports with affinity, 65,535 endpoints of one).
-  std::vector<Conflict> put(const PortId& id, ServicePlan plan);
+  // in the order of names gets it then. While `seen` is borrowed whoever comes later may take it back: comments in it tell who
+  // had it before. Without a number for affinity `id` stays as it was until settle().
+  // Throws sdk::Failure when it has more than 65,535 endpoints.
+  void put(const PortId& id, ServicePlan plan);
   void remove(const PortId& id);
+  // When everything that changes at once has been put and removed: what those that were put since the last call do not get in the
+  // end. What others gave up meanwhile is theirs.
+  Unserved settle();
+  // Somebody who was put got no number for affinity, and there are some now.
+  bool has_ids_again() const;
   // Those that got a frontend since the last call, because somebody else went. Sorted, each once.
   std::vector<PortId> take_gained();
 
@@ -84,6 +100,8 @@ class Model {
   std::vector<PortId> ids() const;           // sorted
   std::size_t size() const noexcept;         // service ports
   std::size_t elements() const noexcept;     // of all, shared ones once
+  // Printed name of who has that frontend. Valid until the next call that changes something.
+  std::optional<std::string_view> owner(const FrontendKey& frontend) const;
 
   // All shared chains with users, and those without that are still in the kernel; each after those it goes to. Valid until
   // the next call that changes something.

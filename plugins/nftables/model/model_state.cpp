@@ -116,21 +116,6 @@ std::optional<Model::State::Place> Model::State::owner_of(const FrontendKey& key
   });
 }
 
-void Model::State::check_numbers(const ServiceState* known, const ServicePlan& plan,
-                                 const std::vector<EndpointAddress>& endpoints) const {
-  if (plan.cluster.size() > kLocalSlots || plan.local.size() > kLocalSlots || endpoints.size() > kMaxAffinityNumber) {
-    throw sdk::Failure(abi::Code::kInvalid, plan.name,
-                       "it has more than 65535 endpoints, which is more than one Service can have here: it stays as it "
-                       "was; divide them among several Services");
-  }
-  const bool has_id = known != nullptr && known->affinity;
-  if (plan.affinity_seconds != 0 && !has_id && affinity_ids.is_full()) {
-    throw sdk::Failure(abi::Code::kInvalid, plan.name,
-                       "65535 other service ports have session affinity, and there is no number left for it: it stays as "
-                       "it was; remove sessionAffinity from Services that do not need it");
-  }
-}
-
 Model::State::Place Model::State::add(const PortId& id) {
   Place place = static_cast<Place>(services.size());
   if (free.empty()) {
@@ -147,32 +132,71 @@ Model::State::Place Model::State::add(const PortId& id) {
   return place;
 }
 
-std::vector<Model::Conflict> Model::State::put(const PortId& id, ServicePlan plan) {
+void Model::State::put(const PortId& id, ServicePlan plan) {
   std::vector<EndpointAddress> endpoints;
   if (plan.affinity_seconds != 0) {
     std::set_union(plan.cluster.begin(), plan.cluster.end(), plan.local.begin(), plan.local.end(),
                    std::back_inserter(endpoints));
   }
-  const std::optional<Place> known = find(id);
-  check_numbers(known ? &services[*known] : nullptr, plan, endpoints);
-  const Place place = known ? *known : add(id);
+  if (plan.cluster.size() > kLocalSlots || plan.local.size() > kLocalSlots || endpoints.size() > kMaxAffinityNumber) {
+    throw sdk::Failure(abi::Code::kInvalid, plan.name,
+                       "it has more than 65535 endpoints, which is more than one Service can have here; divide them among "
+                       "several Services");
+  }
   ServiceState next;
   next.name = id.first;
   next.name.shrink_to_fit();
   next.protocol = id.second;
   next.exists = true;
   next.affinity_seconds = plan.affinity_seconds;
-  if (!plan.allowed.empty()) next.allowed = std::make_unique<std::vector<abi::Prefix>>(std::move(plan.allowed));
   next.frontends.reserve(plan.frontends.size());
   for (const FrontendPlan& frontend : plan.frontends) next.frontends.push_back(frontend_state(frontend));
-  number_endpoints(services[place], plan, endpoints, next);
-  std::vector<Conflict> conflicts;
-  claim(place, next, conflicts);
+  const std::optional<Place> there = find(id);
+  const ServiceState* const before = there ? &services[*there] : nullptr;
+  Known known;
+  if (seen && (before == nullptr || before->frontends.empty())) known = known_of(next, endpoints);
+  const bool has_id = (before != nullptr && before->affinity) || known.affinity_id;
+  if (plan.affinity_seconds != 0 && !has_id && !affinity_ids.has_new()) {
+    without_id[id] = std::move(plan);
+    return;
+  }
+  without_id.erase(id);
+  if (!plan.allowed.empty()) next.allowed = std::make_unique<std::vector<abi::Prefix>>(std::move(plan.allowed));
+  const Place place = there ? *there : add(id);
+  number_endpoints(services[place], known, plan, endpoints, next);
+  claim(place, next);
   replace(place, std::move(next));
-  return conflicts;
+}
+
+Model::Unserved Model::State::settle() {
+  Unserved unserved;
+  affinity_ids.stop_reserving();
+  std::vector<PortId> waiting_for_id;
+  for (const auto& [id, plan] : without_id) {
+    if (plan) waiting_for_id.push_back(id);
+  }
+  for (const PortId& id : waiting_for_id) {
+    put(id, ServicePlan(*without_id.at(id)));
+    if (!without_id.contains(id)) continue;
+    remove(id);
+    without_id.emplace(id, std::nullopt);
+    unserved.without_ids.push_back(id);
+  }
+  for (const Place place : std::exchange(lacking, {})) {
+    const ServiceState& service = services[place];
+    for (const FrontendState& frontend : service.frontends) {
+      if (frontend.owned) continue;
+      const FrontendKey key = service.key(frontend);
+      unserved.conflicts.push_back({key, services[*owner_of(key)].name, service.name});
+    }
+  }
+  std::stable_sort(unserved.conflicts.begin(), unserved.conflicts.end(),
+                   [](const Conflict& a, const Conflict& b) { return a.loser < b.loser; });
+  return unserved;
 }
 
 void Model::State::remove(const PortId& id) {
+  without_id.erase(id);
   const std::optional<Place> place = find(id);
   if (!place) return;
   ServiceState nothing;
@@ -184,24 +208,29 @@ void Model::State::remove(const PortId& id) {
   free.push_back(*place);
 }
 
+Model::State::Known Model::State::known_of(const ServiceState& next,
+                                           const std::vector<EndpointAddress>& endpoints) const {
+  Known known;
+  const std::string comment = element_comment(next.name);
+  for (const FrontendState& frontend : next.frontends) {
+    const FrontendKey key = next.key(frontend);
+    if (seen->whose(key, comment) != Seen::Whose::kAnothers) known.frontends.push_back(key);
+  }
+  if (next.affinity_seconds != 0) {
+    known.affinity_id =
+        seen->affinity_id(known.frontends, endpoints, [this](std::uint32_t id) { return affinity_ids.is_free(id); });
+  }
+  return known;
+}
+
 // Slots, and with affinity an id and tokens: as they are, or as the kernel has them.
-void Model::State::number_endpoints(const ServiceState& before, ServicePlan& plan,
+void Model::State::number_endpoints(const ServiceState& before, const Known& known, ServicePlan& plan,
                                     const std::vector<EndpointAddress>& endpoints, ServiceState& next) {
   std::vector<EndpointAddress> cluster(before.cluster_list(), before.cluster_list() + before.cluster);
   std::vector<EndpointAddress> local(before.local_list(), before.local_list() + before.local);
-  std::optional<std::uint32_t> seen_id;
   if (seen && before.frontends.empty()) {
-    std::vector<FrontendKey> keys;
-    const std::string comment = element_comment(next.name);
-    for (const FrontendState& frontend : next.frontends) {
-      const FrontendKey key = next.key(frontend);
-      if (seen->whose(key, comment) != Seen::Whose::kAnothers) keys.push_back(key);
-    }
-    if (plan.affinity_seconds != 0) {
-      seen_id = seen->affinity_id(keys, endpoints, [this](std::uint32_t id) { return affinity_ids.is_free(id); });
-    }
-    cluster = seen->order(keys, seen_id, false, plan.cluster.size());
-    local = seen->order(keys, seen_id, true, plan.local.size());
+    cluster = seen->order(known.frontends, known.affinity_id, false, plan.cluster.size());
+    local = seen->order(known.frontends, known.affinity_id, true, plan.local.size());
   }
   cluster = assign_slots(cluster, plan.cluster);
   local = assign_slots(local, plan.local);
@@ -215,10 +244,10 @@ void Model::State::number_endpoints(const ServiceState& before, ServicePlan& pla
   next.affinity = std::make_unique<AffinityState>();
   if (before.affinity) {
     *next.affinity = *before.affinity;
-  } else if (seen_id) {
-    next.affinity->id = *seen_id;
-    affinity_ids.take(*seen_id);
-    next.affinity->tokens.restore(seen->tokens(*seen_id));
+  } else if (known.affinity_id) {
+    next.affinity->id = *known.affinity_id;
+    affinity_ids.take(*known.affinity_id);
+    next.affinity->tokens.restore(seen->tokens(*known.affinity_id));
   } else {
     next.affinity->id = affinity_ids.take_new();
   }
@@ -226,17 +255,17 @@ void Model::State::number_endpoints(const ServiceState& before, ServicePlan& pla
 }
 
 // Which frontends it gets.
-void Model::State::claim(Place place, ServiceState& next, std::vector<Conflict>& conflicts) {
+void Model::State::claim(Place place, ServiceState& next) {
   for (FrontendState& frontend : next.frontends) {
     const FrontendKey key = next.key(frontend);
     const std::optional<Place> owner = owner_of(key);
     if (owner && *owner != place) {
       const bool had_it = seen && seen->whose(key, element_comment(next.name)) == Seen::Whose::kMine;
       if (!had_it) {
-        conflicts.push_back({key, services[*owner].name, next.name});
+        lacking.insert(place);
         continue;
       }
-      conflicts.push_back({key, next.name, services[*owner].name});
+      lacking.insert(*owner);
       take_from(*owner, key);
     }
     frontend.owned = true;

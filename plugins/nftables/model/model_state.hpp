@@ -28,7 +28,7 @@ namespace sluice::nftables {
 struct Model::State {
   using Place = std::uint32_t;  // in services
 
-  explicit State(Options given) : options(given) {}
+  explicit State(Options given) : options(given), affinity_ids(given.affinity_ids, given.last_affinity_id) {}
 
   Options options;
   ChainBook chains;
@@ -41,14 +41,17 @@ struct Model::State {
   FlatIndex owners;                       // of frontends
   std::map<Key, std::set<Place>> waiting;  // those that want a frontend somebody else has
   std::vector<PortId> gained;
+  std::set<Place> lacking;                // since settle(): those that did not get a frontend at first
+  std::map<PortId, std::optional<ServicePlan>> without_id;  // no number for affinity; the plan until settle()
   std::size_t own = 0;                    // elements that are of one service port
   bool loading = false;                   // nothing goes into `pending`
   std::unique_ptr<Seen> seen;             // only while loading
 
   std::optional<Place> find(const PortId& id) const;
   PortId id_of(Place place) const { return {services[place].name, services[place].protocol}; }
-  std::vector<Conflict> put(const PortId& id, ServicePlan plan);
+  void put(const PortId& id, ServicePlan plan);
   void remove(const PortId& id);
+  Unserved settle();
   // The owner of that frontend.
   std::optional<Place> owner_of(const FrontendKey& key) const;
 
@@ -68,12 +71,17 @@ struct Model::State {
     std::vector<Record> before_;  // not while loading
   };
 
-  void check_numbers(const ServiceState* known, const ServicePlan& plan,
-                     const std::vector<EndpointAddress>& endpoints) const;
+  // What the kernel has of a service port, while loading.
+  struct Known {
+    std::vector<FrontendKey> frontends;
+    std::optional<std::uint32_t> affinity_id;
+  };
+
+  Known known_of(const ServiceState& next, const std::vector<EndpointAddress>& endpoints) const;
   Place add(const PortId& id);
-  void number_endpoints(const ServiceState& before, ServicePlan& plan, const std::vector<EndpointAddress>& endpoints,
-                        ServiceState& next);
-  void claim(Place place, ServiceState& next, std::vector<Conflict>& conflicts);
+  void number_endpoints(const ServiceState& before, const Known& known, ServicePlan& plan,
+                        const std::vector<EndpointAddress>& endpoints, ServiceState& next);
+  void claim(Place place, ServiceState& next);
   void take_from(Place owner, const FrontendKey& key);
   void give(const FrontendKey& key);
   void replace(Place place, ServiceState next);

@@ -76,7 +76,7 @@ Seen::Order Seen::slots(SetId set, const Key& prefix, bool local, std::size_t le
   for (std::size_t place = table.lower_bound(prefix); place < table.size(); ++place) {
     const Key key = table.key(place);
     if (!begins_with(key, prefix)) break;
-    const std::uint32_t first = local ? kLocalSlots : 0;
+    const std::uint32_t first = local ? kLocalSlots : kClusterSlots;
     const std::uint32_t slot = last_word(key);
     if (slot >= first && slot - first < length) found[slot - first] = read(table.data(place));
   }

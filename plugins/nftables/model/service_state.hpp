@@ -107,7 +107,7 @@ void own_elements(abi::Family family, bool counters, const ServiceState& state, 
             sink(record);
           }
         };
-        add_list(state.cluster_list(), treatment.cluster, 0);
+        add_list(state.cluster_list(), treatment.cluster, kClusterSlots);
         add_list(state.local_list(), treatment.local, kLocalSlots);
       }
     }
@@ -129,7 +129,7 @@ void own_elements(abi::Family family, bool counters, const ServiceState& state, 
       sink(Record{endpoints, token_key(state.protocol, token), endpoint_data(family, list[slot])});
     }
   };
-  if (any_cluster) add_tokens(state.cluster_list(), state.cluster, 0, SetId::kAffinityEndpoints);
+  if (any_cluster) add_tokens(state.cluster_list(), state.cluster, kClusterSlots, SetId::kAffinityEndpoints);
   if (any_local) add_tokens(state.local_list(), state.local, kLocalSlots, SetId::kAffinityLocalEndpoints);
 }
 

@@ -13,7 +13,8 @@ from . import figures, shell
 
 TABLE = "kube-proxy"
 IPX = {a.V4: "ip", a.V6: "ip6"}
-LOCAL_SLOTS = 65536
+CLUSTER_SLOTS, LOCAL_SLOTS = 0x00001, 0x10001  # the first ones
+TOKENS = ("affinity-endpoints", "affinity-local-endpoints")  # of policy Cluster, of policy Local
 # Sets whose elements mean what they say; those of the others are numbers.
 PLAIN = ("cluster-ips", "nodeport-ips", "hairpin-connections", "rejected-services", "rejected-nodeports",
          "dropped-services", "dropped-nodeports", "service-traffic", "nodeport-traffic")
@@ -37,10 +38,13 @@ class Table:
 def read(t, family=None):
     """The table of that family; None when there is none."""
     done = t.topology.run("node", "nft", "--json", "list", "table", IPX[family or t.family], TABLE, check=False)
-    if done.returncode != 0:
-        return None
+    return None if done.returncode != 0 else of_json(done.stdout)
+
+
+def of_json(text):
+    """The table in what `nft --json list table` prints."""
     table = Table(0, {}, {}, {}, {}, {}, {})
-    for entry in json.loads(done.stdout)["nftables"]:
+    for entry in json.loads(text)["nftables"]:
         (kind, said), = entry.items()
         if kind == "table":
             table.handle = said["handle"]
@@ -122,23 +126,40 @@ def _id_slots(table, number):
     return found
 
 
-def _of_token(table, key, token):
+def _of_token(table, key, token, maps=TOKENS):
     protocol = key.split(" . ")[-2] if key.count(" . ") == 2 else key.split(" . ")[0]
-    return table.elements("affinity-endpoints").get(f"{protocol} . {token}") or \
-        table.elements("affinity-local-endpoints").get(f"{protocol} . {token}")
+    found = (table.elements(name).get(f"{protocol} . {token}") for name in maps)
+    return next((endpoint for endpoint in found if endpoint is not None), None)
+
+
+CHAIN = re.compile(r"(nodeport-)?(sticky-\d+-)?(?:(?:endpoints|external)-(?P<all>\d+)|local-endpoints-(?P<local>\d+)|"
+                   r"external-local-(?P<either>\d+)-(?P<outside>\d+))")
 
 
 def is_dense(table):
-    """A sentence for every frontend whose slots have a hole or a wrong number of them for its chain; none: all is well."""
+    """A sentence for every frontend whose chain is of the wrong kind, or whose lists have a hole, another length than the chain
+    chooses from, or a slot that leads to no endpoint; none: all is well. With affinity the lists are those of all frontends of
+    a service port: one the chain does not ask may be there, without holes."""
     wrong = []
-    for name, where in (("service-treatments", "endpoints"), ("nodeport-treatments", "nodeport-endpoints")):
+    for name, where, ids in (("service-treatments", "endpoints", "affinity-services"),
+                             ("nodeport-treatments", "nodeport-endpoints", "affinity-nodeports")):
         for key, number in table.elements(name).items():
-            chain = chain_of(table, number)
-            slots = _slots(table, where, key)
-            cluster = sorted(slot for slot in slots if slot < LOCAL_SLOTS)
-            local = sorted(slot - LOCAL_SLOTS for slot in slots if slot >= LOCAL_SLOTS)
-            if cluster != list(range(len(cluster))) or local != list(range(len(local))):
-                wrong.append(f"{key} ({chain}) has slots {sorted(slots)}")
+            chain, identity, slots = chain_of(table, number), table.elements(ids).get(key), _slots(table, where, key)
+            found = CHAIN.fullmatch(chain)
+            if not found or bool(found[1]) != (where == "nodeport-endpoints") or bool(found[2]) != (identity is not None):
+                wrong.append(f"{key} goes to chain {chain}")
+                continue
+            if identity is not None:
+                if slots:
+                    wrong.append(f"{key} ({chain}) has slots {sorted(slots)} without affinity")
+                slots = {slot: _of_token(table, key, token, [TOKENS[slot >= LOCAL_SLOTS]])
+                         for slot, token in _id_slots(table, identity).items()}
+            for first, length in ((CLUSTER_SLOTS, found["all"] or found["either"]), (LOCAL_SLOTS, found["local"] or found["outside"])):
+                have = sorted(slot for slot in slots if (slot >= LOCAL_SLOTS) == (first == LOCAL_SLOTS))
+                asked = int(length or 0) or (len(have) if identity is not None else 0)
+                if have != list(range(first, first + asked)):
+                    wrong.append(f"{key} ({chain}) has slots {have}")
+            wrong += [f"{key} ({chain}): slot {slot} leads to no endpoint" for slot in sorted(slots) if slots[slot] is None]
     return wrong
 
 

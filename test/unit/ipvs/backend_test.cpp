@@ -34,6 +34,7 @@ class IpvsBackendTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_refused_virtual_server_leaves_no_address_behind);
   CPPUNIT_TEST(an_address_goes_with_its_last_virtual_server);
   CPPUNIT_TEST(conflicts_are_named_and_end);
+  CPPUNIT_TEST(a_virtual_server_that_moves_is_nobodys_loss);
   CPPUNIT_TEST(a_name_that_cannot_be_written_is_left_out);
   CPPUNIT_TEST(warnings_about_the_node_are_events);
   CPPUNIT_TEST(modules_are_asked_for_again_when_the_kernel_lacks_something);
@@ -422,6 +423,24 @@ class IpvsBackendTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(bench.host.failed.empty());
     CPPUNIT_ASSERT(has(bench.servers_text(), "172.30.0.41:80/TCP rr 10.180.0.1"));
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.resyncs.size());
+  }
+
+  void a_virtual_server_that_moves_is_nobodys_loss() {
+    for (const bool loser_is_first : {true, false}) {
+      IpvsBench bench;
+      std::vector<ServiceSpec> both = many_services(2, 2);
+      const std::size_t from = loser_is_first ? 0 : 1;
+      both[from].external_ips = {"192.168.99.11"};
+      ok(bench, bench.full(both));
+      both[0].external_ips.swap(both[1].external_ips);
+      ok(bench, bench.delta(both));
+      CPPUNIT_ASSERT_MESSAGE(bench.host.failed.empty() ? "" : bench.host.failed[0], bench.host.failed.empty());
+      CPPUNIT_ASSERT_EQUAL(std::uint32_t{0}, bench.result.failed_services);
+      CPPUNIT_ASSERT(bench.host.resyncs.empty());
+      IpvsBench fresh;
+      ok(fresh, fresh.full(both));
+      CPPUNIT_ASSERT_EQUAL(fresh.servers_text(), bench.servers_text());
+    }
   }
 
   void a_name_that_cannot_be_written_is_left_out() {

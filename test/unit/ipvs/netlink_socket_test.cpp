@@ -54,6 +54,7 @@ class NetlinkSocketTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(goes_on_receiving_after_a_signal);
   CPPUNIT_TEST(repeats_a_dump_that_was_broken);
   CPPUNIT_TEST(gives_a_dump_up_that_is_always_broken);
+  CPPUNIT_TEST(leaves_it_to_the_caller_what_an_interruption_means);
   CPPUNIT_TEST(returns_what_a_dump_was_refused_with);
   CPPUNIT_TEST(makes_room_for_a_large_answer);
   CPPUNIT_TEST(keeps_the_reason_in_words);
@@ -201,6 +202,33 @@ class NetlinkSocketTest : public CppUnit::TestFixture {
     line_.spoil = [](Items& items) { items.clear(); };
     CPPUNIT_ASSERT(abi::Code::kRetry == code_when([&] { servers.servers(); }));
     CPPUNIT_ASSERT_EQUAL(dumps + 2, line_.kernel.server_dumps);
+  }
+
+  void leaves_it_to_the_caller_what_an_interruption_means() {
+    NetlinkServers servers(abi::Family::kIpv4, line_.opener(), kShort);
+    for (std::uint16_t i = 0; i < 20; ++i) servers.execute({add(i)});
+    Socket socket(line_.opener(), "IPVS", kShort);
+    const netlink::Message all = ask_for_servers(line_.id);
+    std::size_t taken = 0;
+    const auto dump = [&](Socket::Loose& loose) {
+      return socket.dump(all, [&] { taken = 0; }, [&](nlmsghdr*) { ++taken; }, &loose);
+    };
+    Socket::Loose loose;
+    CPPUNIT_ASSERT_EQUAL(0, dump(loose));
+    const std::size_t whole = taken;
+    CPPUNIT_ASSERT(!loose.interrupted && whole >= 20);
+    const std::uint64_t opened = line_.opened, dumps = line_.kernel.server_dumps;
+    line_.spoil = [](Items& items) { first_message(items.front().bytes)->nlmsg_flags |= NLM_F_DUMP_INTR; };
+    CPPUNIT_ASSERT_EQUAL(0, dump(loose));
+    CPPUNIT_ASSERT(loose.interrupted && taken == whole && line_.kernel.server_dumps == dumps + 1 && line_.opened == opened);
+    // One that is stopped goes on at the other end.
+    loose.stop = [&] { return taken >= 3; };
+    CPPUNIT_ASSERT_EQUAL(ECANCELED, dump(loose));
+    CPPUNIT_ASSERT(taken >= 3 && taken < whole);
+    loose.stop = {};
+    line_.spoil = {};
+    CPPUNIT_ASSERT_EQUAL(0, dump(loose));
+    CPPUNIT_ASSERT(!loose.interrupted && taken == whole && line_.opened == opened + 1);
   }
 
   void returns_what_a_dump_was_refused_with() {

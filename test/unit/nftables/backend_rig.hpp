@@ -4,6 +4,9 @@
 // A backend on a fake table, and the calls the daemon makes.
 #pragma once
 
+#include <cppunit/TestAssert.h>
+
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -133,5 +136,20 @@ class NftablesRig {
   std::vector<std::pair<std::string, std::string>> options_;
   abi::Backend* backend_ = nullptr;
 };
+
+inline void ok(abi::Code code) { CPPUNIT_ASSERT_EQUAL(std::int32_t{0}, static_cast<std::int32_t>(code)); }
+inline void ok(const NftablesRig& rig, abi::Code code) {
+  CPPUNIT_ASSERT_EQUAL_MESSAGE(rig.error.message, std::int32_t{0}, static_cast<std::int32_t>(code));
+}
+inline bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+// Of its cluster IP, IPv4.
+inline nftables::Key key(const ServiceSpec& service) {
+  const auto address = *sdk::parse_address(service.cluster_ip, abi::Family::kIpv4);
+  return nftables::frontend_key(abi::Family::kIpv4, {false, address, service.protocol, service.port});
+}
+inline bool is_of(const nftables::ElementWrite& write, const ServiceSpec& service) {
+  return write.record.set == nftables::SetId::kServiceIps && write.record.key == key(service);
+}
 
 }  // namespace sluice::test

@@ -92,14 +92,14 @@ class NftablesInspectionTest : public CppUnit::TestFixture {
     const auto other = *sdk::parse_address("172.30.0.99", abi::Family::kIpv4);
     const nftables::FrontendKey at{false, address, abi::Protocol::kTcp, 80};
     const nftables::FrontendKey stray{false, other, abi::Protocol::kTcp, 80};
-    elements[SetId::kEndpoints].erase(nftables::slot_key(abi::Family::kIpv4, at, 0));
+    elements[SetId::kEndpoints].erase(nftables::slot_key(abi::Family::kIpv4, at, nftables::kClusterSlots));
     elements[SetId::kEndpoints][nftables::slot_key(abi::Family::kIpv4, at, 7)] = {
         nftables::endpoint_data(abi::Family::kIpv4, {other, 80}), ""};
     elements[SetId::kServiceIps][nftables::frontend_key(abi::Family::kIpv4, stray)] = {nftables::number_data(77), "x"};
     const std::string text = lines(rig.inspect());
     for (const std::string part :
-         {"(nothing in slot 0)\n", "of nobody: 172.30.0.99:80/tcp -> nowhere, there is no chain 77 in service-chains\n",
-          "of nobody: element 172.30.0.41:80/tcp slot 7 of endpoints\n"}) {
+         {"(nothing in slot 0:1)\n", "of nobody: 172.30.0.99:80/tcp -> nowhere, there is no chain 77 in service-chains\n",
+          "of nobody: element 172.30.0.41:80/tcp slot 0:7 of endpoints\n"}) {
       CPPUNIT_ASSERT_MESSAGE(text, text.find(part) != std::string::npos);
     }
   }

@@ -222,6 +222,8 @@ Batch Description::all() const {
   batch.create_table = true;
   batch.create_sets = all_sets(facts_.family, facts_.counters, capacity_);
   std::set<std::string> seen;
+  // First: shared chains go on to some of them.
+  for (const auto& spec : fixed_chains(facts_)) add_chain(batch.chains, seen, spec);
   for (const auto& [number, treatment] : treatments_) {
     add_treatment(batch.chains, seen, treatment);
     batch.dispatch.push_back({false, number, chain_name(treatment), false});
@@ -230,7 +232,6 @@ Batch Description::all() const {
     add_chain(batch.chains, seen, firewall_chain(facts_, allowed));
     batch.dispatch.push_back({true, number, firewall_chain_name(allowed), false});
   }
-  for (const auto& spec : fixed_chains(facts_)) add_chain(batch.chains, seen, spec);
   return batch;
 }
 

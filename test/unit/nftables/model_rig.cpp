@@ -78,7 +78,8 @@ Listing StrictTable::listing(abi::Family family) const {
   return listing;
 }
 
-ModelRig::ModelRig(abi::Family of, bool counters) : family(of), model({of, counters}) {}
+ModelRig::ModelRig(abi::Family of, bool counters, std::uint32_t affinity_ids)
+    : family(of), model({of, counters, affinity_ids}) {}
 
 ServicePlan ModelRig::plan(const ServiceSpec& spec) const {
   World world(family);
@@ -89,7 +90,10 @@ PortId ModelRig::id(const ServiceSpec& spec) {
   return {spec.namespace_name + "/" + spec.name + (spec.port_name.empty() ? "" : ":" + spec.port_name), spec.protocol};
 }
 
-std::vector<Model::Conflict> ModelRig::put(const ServiceSpec& spec) { return model.put(id(spec), plan(spec)); }
+std::vector<Model::Conflict> ModelRig::put(const ServiceSpec& spec) {
+  model.put(id(spec), plan(spec));
+  return model.settle().conflicts;
+}
 
 void ModelRig::remove(const ServiceSpec& spec) { model.remove(id(spec)); }
 

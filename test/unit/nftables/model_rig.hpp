@@ -4,6 +4,7 @@
 // A model with a table as strict as the kernel's behind it, for tests of the model.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <utility>
@@ -36,7 +37,8 @@ struct StrictTable {
 
 class ModelRig {
  public:
-  explicit ModelRig(abi::Family family = abi::Family::kIpv4, bool counters = false);
+  explicit ModelRig(abi::Family family = abi::Family::kIpv4, bool counters = false,
+                    std::uint32_t affinity_ids = nftables::kMaxAffinityNumber);
 
   nftables::ServicePlan plan(const ServiceSpec& spec) const;
   std::vector<nftables::Model::Conflict> put(const ServiceSpec& spec);

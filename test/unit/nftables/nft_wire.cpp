@@ -26,6 +26,10 @@ class NftWire final : public netlink::Wire {
     line_.queue.clear();
   }
 
+  ~NftWire() override {
+    if (line_.closed) line_.closed();
+  }
+
   int send(std::string_view datagram) noexcept override {
     if (line_.send_error != 0) return std::exchange(line_.send_error, 0);
     std::deque<NftItem> answers;
@@ -40,20 +44,24 @@ class NftWire final : public netlink::Wire {
   }
 
   long receive(std::span<char> into, std::chrono::milliseconds) noexcept override {
-    if (line_.queue.empty()) return -EAGAIN;
-    const NftItem item = std::move(line_.queue.front());
-    line_.queue.pop_front();
+    std::deque<NftItem>& queue = listens_ ? line_.told : line_.queue;
+    if (queue.empty()) return -EAGAIN;
+    const NftItem item = std::move(queue.front());
+    queue.pop_front();
     if (item.error != 0) return -item.error;
     item.bytes.copy(into.data(), into.size());
     return static_cast<long>(item.bytes.size());
   }
 
-  std::uint32_t port() const noexcept override { return kNftPort; }
+  std::uint32_t port() const noexcept override { return line_.port; }
   int listen(std::uint32_t group, bool on) noexcept override {
-    if (line_.joined) line_.joined(group, on);
+    listens_ = on;
+    return line_.joined ? line_.joined(group, on) : 0;
+  }
+  int leave_out(std::span<const std::uint32_t> ports) noexcept override {
+    line_.left_out.assign(ports.begin(), ports.end());
     return 0;
   }
-  int leave_out(std::uint32_t) noexcept override { return 0; }
 
  private:
   static nlmsghdr header_of(std::string_view datagram) {
@@ -62,7 +70,7 @@ class NftWire final : public netlink::Wire {
     return header;
   }
 
-  static std::string answer(std::uint32_t sequence, int error, std::uint32_t offset = 0) {
+  std::string answer(std::uint32_t sequence, int error, std::uint32_t offset = 0) const {
     nlmsgerr body{};
     body.error = -error;
     std::string bytes(reinterpret_cast<const char*>(&body), sizeof(body));
@@ -71,7 +79,7 @@ class NftWire final : public netlink::Wire {
       AttributeWriter(bytes).put(NLMSGERR_ATTR_OFFS, &offset, sizeof(offset));
       flags |= NLM_F_ACK_TLVS;
     }
-    return netlink_message(NLMSG_ERROR, flags, sequence, kNftPort, bytes);
+    return netlink_message(NLMSG_ERROR, flags, sequence, line_.port, bytes);
   }
 
   void transaction(std::string_view datagram, std::deque<NftItem>& answers) {
@@ -98,7 +106,8 @@ class NftWire final : public netlink::Wire {
       }
       datagram.remove_prefix(NLMSG_ALIGN(header.nlmsg_len));
     }
-    if (refused || !ended) return;
+    if (messages.empty()) ++line_.empty;
+    if (refused || !ended || messages.empty()) return;
     ++line_.generation;
     for (auto& [kind, body] : messages) line_.kept[kind].push_back(std::move(body));
   }
@@ -112,11 +121,11 @@ class NftWire final : public netlink::Wire {
       const nfgenmsg extra{};
       std::string body(reinterpret_cast<const char*>(&extra), sizeof(extra));
       AttributeWriter(body).put_be32(NFTA_GEN_ID, line_.next_generation ? line_.next_generation() : line_.generation);
-      answers.push_back({netlink_message(kType | NFT_MSG_NEWGEN, 0, sequence, kNftPort, body), 0});
+      answers.push_back({netlink_message(kType | NFT_MSG_NEWGEN, 0, sequence, line_.port, body), 0});
       answers.push_back({answer(sequence, 0), 0});
     } else if (kind == NFT_MSG_GETTABLE) {
       for (const std::string& body : line_.kept[NFT_MSG_NEWTABLE]) {
-        answers.push_back({netlink_message(kType | NFT_MSG_NEWTABLE, 0, sequence, kNftPort, body), 0});
+        answers.push_back({netlink_message(kType | NFT_MSG_NEWTABLE, 0, sequence, line_.port, body), 0});
       }
       answers.push_back({answer(sequence, line_.kept[NFT_MSG_NEWTABLE].empty() ? ENOENT : 0), 0});
     } else {
@@ -128,16 +137,18 @@ class NftWire final : public netlink::Wire {
             text_of(find_attribute(std::string_view(body).substr(sizeof(nfgenmsg)), NFTA_SET_ELEM_LIST_SET)) != text_of(set)) {
           continue;
         }
-        answers.push_back({netlink_message(static_cast<std::uint16_t>(kType | told), NLM_F_MULTI, sequence, kNftPort, body), 0});
+        const auto type = static_cast<std::uint16_t>(kType | told);
+        answers.push_back({netlink_message(type, NLM_F_MULTI, sequence, line_.port, body), 0});
       }
       const int none = 0;
-      answers.push_back({netlink_message(NLMSG_DONE, NLM_F_MULTI, sequence, kNftPort,
+      answers.push_back({netlink_message(NLMSG_DONE, NLM_F_MULTI, sequence, line_.port,
                                          {reinterpret_cast<const char*>(&none), sizeof(none)}),
                          0});
     }
   }
 
   NftLine& line_;
+  bool listens_ = false;
 };
 
 }  // namespace

@@ -24,6 +24,8 @@ struct NftItem {
   int error = 0;  // instead of bytes
 };
 
+inline constexpr std::uint32_t kNftPort = 4712;
+
 // What outlives a wire that was closed and opened again.
 struct NftLine {
   std::uint32_t generation = 1;
@@ -34,10 +36,15 @@ struct NftLine {
   std::function<int(std::size_t index, int kind, std::string_view body)> refuse;
   std::uint32_t offset = 0;                        // told with each refusal, where it is not 0
   std::function<void(std::deque<NftItem>&)> spoil; // sees the answers to each datagram
-  std::function<void(std::uint32_t group, bool on)> joined;
+  std::function<int(std::uint32_t group, bool on)> joined;  // 0 or an errno
+  std::deque<NftItem> told;                        // notifications, to whoever has joined and does not ask
+  std::function<void()> closed;                    // a wire
+  std::uint32_t port = kNftPort;
+  std::vector<std::uint32_t> left_out;             // what was asked for last
   std::map<int, std::vector<std::string>> kept;    // messages by their kind
   std::uint64_t opened = 0;
   std::uint64_t transactions = 0;                  // with those that had no end
+  std::uint64_t empty = 0;                         // transactions with nothing in them
   std::uint64_t dumps = 0;
   std::deque<NftItem> queue;
 
@@ -46,6 +53,5 @@ struct NftLine {
 
 std::string netlink_message(std::uint16_t type, std::uint16_t flags, std::uint32_t sequence, std::uint32_t port,
                             std::string_view body);
-inline constexpr std::uint32_t kNftPort = 4712;
 
 }  // namespace sluice::nftables

@@ -4,6 +4,7 @@
 #include "test/unit/nftables/random_subject.hpp"
 
 #include <fcntl.h>
+#include <linux/netlink.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -14,6 +15,9 @@
 #include <thread>
 #include <utility>
 
+#include "plugins/common/netlink/wire.hpp"
+#include "plugins/nftables/kernel/netlink_table.hpp"
+#include "plugins/nftables/kernel/own_senders.hpp"
 #include "sluice/sdk/error.hpp"
 #include "sluice/sdk/views.hpp"
 
@@ -187,5 +191,10 @@ bool Subject::is_well() { return verify() == abi::Code::kOk; }
 std::string Subject::said() { return std::string(error_.object) + " " + error_.message + "\n" + host.said(); }
 
 std::string Subject::take_refused() { return std::exchange(refused_, {}); }
+
+std::unique_ptr<nftables::TableKernel> open_stranger(abi::Family family) {
+  return std::make_unique<nftables::NetlinkTable>(
+      family, [] { return netlink::open_kernel(NETLINK_NETFILTER); }, std::make_shared<nftables::OwnSenders>());
+}
 
 }  // namespace sluice::test

@@ -83,7 +83,7 @@ class Subject {
   abi::Code verify();
   // Waits until the backend has noticed that somebody else was at its table.
   bool notices();
-  // Waits until it has nothing to complain about.
+  // Whether it has nothing to complain about.
   bool is_well();
 
   std::uint64_t writes() const { return result_.kernel_writes; }
@@ -104,6 +104,9 @@ class Subject {
   std::uint64_t generation_ = 0;
   std::string refused_;
 };
+
+// A writer whose transactions are not those of the backends of this process.
+std::unique_ptr<nftables::TableKernel> open_stranger(abi::Family family);
 
 // Somebody else changes the table: elements, chains, rules, all of it. Says what.
 std::string spoil(RandomServices& random, nftables::TableKernel& stranger, abi::Family family);

@@ -60,8 +60,8 @@ class SetSpecTest : public CppUnit::TestFixture {
     }
   }
   void types_are_numbered_as_nft_does() {
-    CPPUNIT_ASSERT_EQUAL(0x1cc344u, set_spec(abi::Family::kIpv4, SetId::kEndpoints).key_type);
-    CPPUNIT_ASSERT_EQUAL(0x20c344u, set_spec(abi::Family::kIpv6, SetId::kEndpoints).key_type);
+    CPPUNIT_ASSERT_EQUAL(0x1cc357u, set_spec(abi::Family::kIpv4, SetId::kEndpoints).key_type);
+    CPPUNIT_ASSERT_EQUAL(0x20c357u, set_spec(abi::Family::kIpv6, SetId::kEndpoints).key_type);
     CPPUNIT_ASSERT_EQUAL(0x1cdu, set_spec(abi::Family::kIpv4, SetId::kEndpoints).data_type);
     CPPUNIT_ASSERT_EQUAL(0x5c4u, set_spec(abi::Family::kIpv4, SetId::kAffinitySlots).key_type);
     CPPUNIT_ASSERT_EQUAL(0x1c730du, set_spec(abi::Family::kIpv4, SetId::kHairpin).key_type);

@@ -49,6 +49,7 @@ class NftablesSlotsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(tokens_of_a_listing);
   CPPUNIT_TEST(every_token_can_be_used);
   CPPUNIT_TEST(ids_rotate);
+  CPPUNIT_TEST(ids_rotate_from_where_they_were);
   CPPUNIT_TEST_SUITE_END();
 
   void the_first_time_in_their_order() {
@@ -149,12 +150,33 @@ class NftablesSlotsTest : public CppUnit::TestFixture {
     ids.give_back(first);
     CPPUNIT_ASSERT(ids.take_new() != first);
     CPPUNIT_ASSERT(!ids.is_free(0) && !ids.is_free(5) && ids.is_free(kAffinityIdMask));
-    ids.avoid({0x70000, 0x80000, 0xffff0000});
-    CPPUNIT_ASSERT_EQUAL(std::uint32_t{0x10000}, ids.take_new());
-    for (std::uint32_t taken = 2; taken < kMaxAffinityNumber; ++taken) ids.take_new();
-    CPPUNIT_ASSERT(ids.is_full());
+    ids.reserve({0x70000, 0x80000, 0xffff0000, 0x70000, 0x20000, 5});  // 0x20000 is taken, 5 is none
+    CPPUNIT_ASSERT_EQUAL(std::uint32_t{0x30000}, ids.take_new());
+    ids.take(0x80000);
+    for (std::uint32_t taken = 3; taken < kMaxAffinityNumber - 2; ++taken) {
+      CPPUNIT_ASSERT(ids.has_new());
+      ids.take_new();
+    }
+    CPPUNIT_ASSERT_MESSAGE("two are kept for those that had them", !ids.has_new() && ids.is_free(0x70000));
+    ids.stop_reserving();
+    CPPUNIT_ASSERT(ids.has_new());
+    CPPUNIT_ASSERT_EQUAL(std::uint32_t{0x70000}, ids.take_new());
+    CPPUNIT_ASSERT_EQUAL(std::uint32_t{0xffff0000}, ids.take_new());
+    CPPUNIT_ASSERT(!ids.has_new());
     ids.give_back(0x70000);
     CPPUNIT_ASSERT_EQUAL(std::uint32_t{0x70000}, ids.take_new());
+  }
+
+  // Clients may be remembered with ids of Services that are gone: also when all is compared anew.
+  void ids_rotate_from_where_they_were() {
+    AffinityIds before;
+    for (int i = 0; i < 9; ++i) before.give_back(before.take_new());
+    CPPUNIT_ASSERT_EQUAL(9U, before.last());
+    AffinityIds after(kMaxAffinityNumber, before.last());
+    after.reserve({0x50000});
+    CPPUNIT_ASSERT_EQUAL(std::uint32_t{0xa0000}, after.take_new());
+    AffinityIds at_the_end(kMaxAffinityNumber, kMaxAffinityNumber);
+    CPPUNIT_ASSERT_EQUAL(std::uint32_t{0x10000}, at_the_end.take_new());
   }
 };
 

@@ -135,7 +135,7 @@ std::vector<EndpointAddress> TableModel::balanced(const FrontendKey& frontend, c
     if (read_number(*id) == 0 || (read_number(*id) & ~kAffinityIdMask) != 0) fault("its affinity id is none");
   }
   for (std::uint32_t i = 0; i < length; ++i) {
-    const std::uint32_t slot = (local ? kLocalSlots : 0) + i;
+    const std::uint32_t slot = (local ? kLocalSlots : kClusterSlots) + i;
     std::optional<Data> endpoint;
     if (!id) {
       endpoint = find(frontend.node_port ? SetId::kNodePortEndpoints : SetId::kEndpoints,
@@ -235,7 +235,7 @@ std::vector<std::string> TableModel::faults() const {
           asked_for.emplace(node_port ? SetId::kAffinityNodePorts : SetId::kAffinityServices, key);
         }
         for (std::uint32_t i = 0; i < (local ? treatment.local : treatment.cluster); ++i) {
-          const std::uint32_t slot = (local ? kLocalSlots : 0) + i;
+          const std::uint32_t slot = (local ? kLocalSlots : kClusterSlots) + i;
           if (treatment.affinity_seconds == 0) {
             asked_for.emplace(node_port ? SetId::kNodePortEndpoints : SetId::kEndpoints,
                               slot_key(family_, frontend, slot));

@@ -6,6 +6,7 @@
 //   nftables_roundtrip 4|6          TAP
 //   nftables_roundtrip measure N    what a listener costs a transaction of N elements
 #include <linux/netfilter/nf_tables.h>
+#include <linux/netlink.h>
 
 #include <atomic>
 #include <cerrno>
@@ -14,13 +15,16 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <memory>
 #include <mutex>
 #include <regex>
 #include <string>
 #include <vector>
 
 #include "plugins/common/process/command.hpp"
+#include "plugins/nftables/kernel/own_senders.hpp"
 #include "plugins/nftables/kernel/table_kernel.hpp"
+#include "plugins/nftables/kernel/table_watch.hpp"
 #include "plugins/nftables/layout/layout.hpp"
 #include "sluice/sdk/error.hpp"
 
@@ -100,6 +104,7 @@ class Checks {
  private:
   static constexpr std::chrono::milliseconds kLong{20000};
   static constexpr std::chrono::milliseconds kShort{1500};
+  static constexpr std::chrono::milliseconds kPoll{200};
 
   void check(bool good, const std::string& what, const std::string& why = "") {
     std::printf("%s %d - %s\n", good ? "ok" : "not ok", ++count_, what.c_str());
@@ -114,7 +119,9 @@ class Checks {
     }
     return text;
   }
-  void accepted(const std::vector<Refusal>& refusals, const std::string& what) { check(refusals.empty(), what, words(refusals)); }
+  void accepted(const std::vector<Refusal>& refusals, const std::string& what) {
+    check(refusals.empty(), what, words(refusals));
+  }
   std::string listed() const { return nft({"list", "table", ip_, kTableName}).output; }
 
   FrontendKey frontend(std::uint32_t n, bool node_port = false) const {
@@ -202,20 +209,26 @@ class Checks {
     return batch;
   }
 
-  // nft chooses others than we do.
-  static std::string without_registers(const std::string& text) {
-    return std::regex_replace(text, std::regex("(reg|sreg_data|reg_key|dreg) [0-9]+"), "$1");
+  // The rule nft 1.0.6 makes of the listing of ours: for the data of a memory of IPv6 it takes a word that the key needs
+  // (docs/decisions/0021-nftables.md). Everything else is as it was.
+  std::string loaded_by_nft(const std::string& text) const {
+    if (family_ != Family::kIpv6) return text;
+    static const std::regex kData("=> reg 3\n(dynset [a-z]+ reg_key 1 set affinity sreg_data) 3 ");
+    return std::regex_replace(text, kData, "=> reg 2\n$1 2 ");
   }
-  static std::string other_rule(const std::vector<Rule>& is, const std::vector<Rule>& wanted) {
+  enum class By { kUs, kNft };
+  std::string other_rule(const std::vector<Rule>& is, const std::vector<Rule>& wanted, By writer) const {
     if (is.size() != wanted.size()) return std::to_string(is.size()) + " of them";
     for (std::size_t i = 0; i < is.size(); ++i) {
-      if (is[i].comment != wanted[i].comment || without_registers(is[i].text) != without_registers(wanted[i].text)) return is[i].text + " (" + is[i].comment + ") instead of " + wanted[i].text + " (" + wanted[i].comment + ")";
+      const std::string text = writer == By::kNft ? loaded_by_nft(wanted[i].text) : wanted[i].text;
+      if (is[i].comment == wanted[i].comment && is[i].text == text) continue;
+      return is[i].text + " (" + is[i].comment + ") instead of " + text + " (" + wanted[i].comment + ")";
     }
     return {};
   }
 
   // What a listing has of what the batch made; empty when all is there and nothing else is.
-  std::string differs(const Listing& listing, const Batch& batch) const {
+  std::string differs(const Listing& listing, const Batch& batch, By writer = By::kUs) const {
     std::string why;
     if (!listing.exists) return "no table";
     if (listing.sets.size() != batch.create_sets.size()) why += "sets: " + std::to_string(listing.sets.size()) + "; ";
@@ -240,8 +253,12 @@ class Checks {
         continue;
       }
       const KnownChain& is = found->second;
-      if (is.is_base != chain.spec.is_base || (is.is_base && is.hook != chain.spec.hook)) why += "hook of " + chain.spec.name + "; ";
-      if (is.rules != chain.spec.rules && !other_rule(is.rules, chain.spec.rules).empty()) why += "rules of " + chain.spec.name + ": " + other_rule(is.rules, chain.spec.rules) + "; ";
+      if (is.is_base != chain.spec.is_base || (is.is_base && is.hook != chain.spec.hook)) {
+        why += "hook of " + chain.spec.name + "; ";
+      }
+      if (const std::string rule = other_rule(is.rules, chain.spec.rules, writer); !rule.empty()) {
+        why += "rules of " + chain.spec.name + ": " + rule + "; ";
+      }
     }
     if (listing.dispatch.size() != batch.dispatch.size()) why += "dispatch: " + std::to_string(listing.dispatch.size()) + "; ";
     for (const DispatchWrite& wanted : batch.dispatch) {
@@ -272,8 +289,9 @@ class Checks {
 
   void rehearses() {
     Told told;
-    Table other = open_table(family_);  // to it, what we do is done by somebody else
-    other.watch->start([&](const std::string& sentence) { told.tell(sentence); });
+    // To it, what we do is done by somebody else.
+    NetlinkWatch other(family_, [] { return netlink::open_kernel(NETLINK_NETFILTER); }, std::make_shared<OwnSenders>());
+    other.start([&](const std::string& sentence) { told.tell(sentence); });
     const std::uint32_t before = table_.kernel->list().generation;
     Batch batch = everything();
     accepted(table_.kernel->rehearse(batch), "everything is accepted in a rehearsal");
@@ -290,6 +308,9 @@ class Checks {
     batch = everything();
     check(nft({"list", "ruleset"}).output.empty(), "and nothing is left of that either");
     check(told.wait(kShort).empty(), "nobody is told of rehearsals");
+    nft({"add", "table", ip_, kTableName});
+    check(!told.wait(kLong).empty(), "but of what is done");
+    nft({"delete", "table", ip_, kTableName});
   }
 
   void writes_everything() {
@@ -317,7 +338,7 @@ class Checks {
     const Run load = nft({"-f", "-"}, listing.output);
     check(load.status == 0, "and loads what it listed", load.output);
     check(listed() == listing.output, "with the same result", listed());
-    const std::string why = differs(table_.kernel->list(), written_);
+    const std::string why = differs(table_.kernel->list(), written_, By::kNft);
     check(why.empty(), "in which we see no difference", why);
   }
 
@@ -427,14 +448,20 @@ class Checks {
   void tells_foreign_changes() {
     Told& told = told_;
     table_.watch->start([&](const std::string& sentence) { told.tell(sentence); });
+    nft({"add", "table", ip_, "other"});
+    // While there is little to list: a slow machine must see it before its time is over.
+    const std::string client = family_ == Family::kIpv6 ? "fd00::1" : "10.0.0.1";
+    nft({"add", "element", ip_, kTableName, "affinity", "{ 0001:0000 . " + client + " timeout 5s : 0001:0001 }"});
+    const auto remembered = [&] { return has(nft({"list", "map", ip_, kTableName, "affinity"}).output, "expires"); };
+    check(remembered(), "somebody puts an element with a timeout into the memory of clients", "it is not there");
     Batch batch;
     for (std::uint32_t i = 0; i < 5000; ++i) batch.elements.push_back(service(10000 + i));
     accepted(table_.kernel->commit(batch), "5,000 elements are written while there is a watch");
-    nft({"add", "table", ip_, "other"});
-    nft({"add", "element", ip_, kTableName, "affinity",
-         "{ 0001:0000 . " + std::string(family_ == Family::kIpv6 ? "fd00::1" : "10.0.0.1") + " timeout 1s : 0001:0001 }"});
-    check(has(listed(), "expires"), "somebody puts an element with a timeout into the memory of clients", "it is not there");
-    const std::string none = told.wait(std::chrono::milliseconds(2500));
+    std::string none;
+    const auto end = std::chrono::steady_clock::now() + kLong;
+    while (none.empty() && remembered() && std::chrono::steady_clock::now() < end) none = told.wait(kPoll);
+    check(!remembered(), "which is forgotten");
+    if (none.empty()) none = told.wait(kShort);
     check(none.empty(), "neither our own changes are told, nor those of other tables, nor those of the memory of clients, "
                         "whose elements time out", none);
     const std::string table = "table " + ip_ + " kube-proxy";

@@ -1,0 +1,84 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/nftables/kernel/own_senders.hpp"
+
+#include <linux/netfilter/nfnetlink.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace sluice::nftables {
+
+// Where the kernel cannot, who reads them does.
+void OwnSenders::leave_out() noexcept {
+  for (const Listener& listener : listeners_) listener.wire->leave_out(ports_);
+}
+
+void OwnSenders::opened(std::uint32_t port) {
+  const std::lock_guard lock(mutex_);
+  ports_.push_back(port);
+  leave_out();
+}
+
+void OwnSenders::closing(std::uint32_t port) noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::find(ports_.begin(), ports_.end(), port);
+  if (found == ports_.end()) return;
+  ports_.erase(found);
+  leave_out();
+}
+
+int OwnSenders::listen(netlink::Wire& wire, Missed missed) {
+  const std::lock_guard lock(mutex_);
+  listeners_.push_back({&wire, std::move(missed), 0});
+  wire.leave_out(ports_);
+  const int error = wire.listen(NFNLGRP_NFTABLES, true);
+  if (error != 0) listeners_.pop_back();
+  return error;
+}
+
+void OwnSenders::leave(const netlink::Wire& wire) noexcept {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(listeners_, [&](const Listener& listener) { return listener.wire == &wire; });
+}
+
+void OwnSenders::listen_again(netlink::Wire& wire) noexcept {
+  const std::lock_guard lock(mutex_);
+  for (Listener& listener : listeners_) {
+    if (listener.wire != &wire || listener.error == 0) continue;
+    if (wire.listen(NFNLGRP_NFTABLES, true) != 0) continue;
+    listener.error = 0;
+    listener.missed(0);
+  }
+}
+
+bool OwnSenders::has_listener() const noexcept {
+  const std::lock_guard lock(mutex_);
+  return !listeners_.empty();
+}
+
+void OwnSenders::hear(bool on) noexcept {
+  const std::lock_guard lock(mutex_);
+  for (Listener& listener : listeners_) {
+    const int error = listener.wire->listen(NFNLGRP_NFTABLES, on);
+    // One that does not leave only costs time.
+    if (!on || (error != 0) == (listener.error != 0)) continue;
+    listener.error = error;
+    listener.missed(error);
+  }
+}
+
+void OwnSenders::missed() const {
+  const std::lock_guard lock(mutex_);
+  for (const Listener& listener : listeners_) {
+    if (listener.error == 0) listener.missed(0);
+  }
+}
+
+bool OwnSenders::is(std::uint32_t port) const noexcept {
+  const std::lock_guard lock(mutex_);
+  return port != 0 && std::find(ports_.begin(), ports_.end(), port) != ports_.end();
+}
+
+}  // namespace sluice::nftables

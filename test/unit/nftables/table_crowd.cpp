@@ -1,0 +1,376 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The table on a real kernel that others use as well, at the worst of moments: somebody else's transactions are carried out
+// between any two datagrams. In a network namespace of its own.
+//   nftables_crowd          TAP; needs root
+#include <linux/netfilter/nfnetlink.h>
+#include <linux/netlink.h>
+#include <sched.h>
+
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plugins/nftables/kernel/netlink_table.hpp"
+#include "plugins/nftables/kernel/own_senders.hpp"
+#include "plugins/nftables/kernel/table_kernel.hpp"
+#include "plugins/nftables/kernel/table_watch.hpp"
+#include "plugins/nftables/kernel/transaction.hpp"
+#include "plugins/nftables/layout/layout.hpp"
+#include "sluice/sdk/error.hpp"
+
+namespace sluice::test {
+namespace {
+
+using namespace nftables;
+using abi::Family;
+using std::chrono::milliseconds;
+
+constexpr std::uint32_t kElements = 20000;  // some seventy datagrams
+constexpr milliseconds kLong{20000};
+
+// A socket to the kernel that lets somebody go first.
+struct Turns {
+  std::function<void()> before_batch;
+  std::function<void()> before_part;  // of a dump
+  std::uint64_t dumps = 0;
+};
+class PoliteWire final : public netlink::Wire {
+ public:
+  explicit PoliteWire(Turns& turns) : turns_(turns), wire_(netlink::open_kernel(NETLINK_NETFILTER)) {}
+  int send(std::string_view datagram) noexcept override {
+    nlmsghdr header{};
+    std::memcpy(&header, datagram.data(), sizeof(header));
+    const bool batch = header.nlmsg_type == NLMSG_MIN_TYPE;
+    dumping_ = !batch && (header.nlmsg_flags & NLM_F_DUMP) == NLM_F_DUMP;
+    if (dumping_) ++turns_.dumps;
+    // Not before one with nothing in it.
+    if (batch && datagram.size() > 2 * NLMSG_SPACE(sizeof(nfgenmsg)) && turns_.before_batch) turns_.before_batch();
+    return wire_->send(datagram);
+  }
+  long receive(std::span<char> into, milliseconds patience) noexcept override {
+    if (dumping_ && turns_.before_part) turns_.before_part();
+    return wire_->receive(into, patience);
+  }
+  std::uint32_t port() const noexcept override { return wire_->port(); }
+  int make_room(std::size_t bytes) noexcept override { return wire_->make_room(bytes); }
+  int listen(std::uint32_t group, bool on) noexcept override { return wire_->listen(group, on); }
+  int descriptor() const noexcept override { return wire_->descriptor(); }
+
+ private:
+  Turns& turns_;
+  std::unique_ptr<netlink::Wire> wire_;
+  bool dumping_ = false;
+};
+
+netlink::OpenWire polite(Turns& turns) {
+  return [&turns] { return std::make_unique<PoliteWire>(turns); };
+}
+std::unique_ptr<netlink::Wire> plain() { return netlink::open_kernel(NETLINK_NETFILTER); }
+
+ElementWrite service(Family family, std::uint32_t n, bool remove = false) {
+  FrontendKey key;
+  const std::size_t size = family == Family::kIpv6 ? 16 : 4;
+  key.address.bytes[0] = family == Family::kIpv6 ? 0xfd : 172;
+  for (std::size_t i = 0; i < 3; ++i) key.address.bytes[size - 1 - i] = static_cast<std::uint8_t>(n >> 8 * i);
+  key.protocol = abi::Protocol::kTcp;
+  key.port = 80;
+  ElementWrite made;
+  made.record = {SetId::kServiceIps, frontend_key(family, key), number_data(3)};
+  made.comment = "ns/svc" + std::to_string(n) + ":p80";
+  made.remove = remove;
+  return made;
+}
+
+Batch whole_table(Family family, std::uint32_t elements) {
+  Batch batch;
+  batch.create_table = true;
+  batch.create_sets = all_sets(family, true, 1000);
+  LayoutFacts facts;
+  facts.family = family;
+  facts.masquerade_mark = 0x4000;
+  for (const bool base : {false, true}) {
+    for (const ChainSpec& chain : fixed_chains(facts)) {
+      if (chain.is_base == base) batch.chains.push_back({chain, true});
+    }
+  }
+  for (std::uint32_t n = 0; n < elements; ++n) batch.elements.push_back(service(family, n));
+  return batch;
+}
+
+// Another program, with a table of its own and none of our manners.
+class Somebody {
+ public:
+  explicit Somebody(Family family)
+      : family_(family), socket_(family, plain, std::make_shared<OwnSenders>(), NetlinkTable::kPatience) {
+    Batch batch;
+    batch.create_table = true;
+    batch.create_sets = {set_spec(family, SetId::kServiceIps)};
+    good_ = socket_.run(batch, kTheirs, TransactionSocket::Fate::kCarriedOut).empty();
+  }
+  // An element comes and goes: a transaction each.
+  void busy() { toggle(kTheirs, 1, there_); }
+  void meddle() { toggle(kTableName, 90000, in_ours_); }
+  void remove(std::uint32_t n) { write(kTableName, service(family_, n, true)); }
+  bool good() const noexcept { return good_; }
+  std::uint64_t transactions() const noexcept { return transactions_; }
+
+ private:
+  static constexpr char kTheirs[] = "sluice-crowd";
+  void toggle(const char* table, std::uint32_t n, bool& there) {
+    write(table, service(family_, n, there));
+    there = !there;
+  }
+  void write(const char* table, ElementWrite element) {
+    Batch batch;
+    batch.elements = {std::move(element)};
+    good_ = socket_.run(batch, table, TransactionSocket::Fate::kCarriedOut).empty() && good_;
+    ++transactions_;
+  }
+  Family family_;
+  TransactionSocket socket_;
+  bool there_ = false, in_ours_ = false, good_ = false;
+  std::uint64_t transactions_ = 0;
+};
+
+// What a watch tells, waited for.
+class Told {
+ public:
+  void tell(const std::string& sentence) {
+    const std::lock_guard lock(mutex_);
+    sentence_ = sentence;
+    changed_.notify_all();
+  }
+  std::string wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, kLong, [&] { return !sentence_.empty(); });
+    return std::exchange(sentence_, {});
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::string sentence_;
+};
+
+class Checks {
+ public:
+  int run() {
+    for (const Family family : {Family::kIpv4, Family::kIpv6}) {
+      family_ = family;
+      lists_among_others();
+      lists_what_others_change();
+      gives_up_in_the_end();
+      does_not_hear_the_other_family();
+      hears_of_others_during_the_other_familys_load();
+    }
+    std::printf("1..%d\n", count_);
+    return failed_ ? 1 : 0;
+  }
+
+ private:
+  void check(bool good, const std::string& what, const std::string& why = "") {
+    std::printf("%s %d - %s: %s\n", good ? "ok" : "not ok", ++count_, family_ == Family::kIpv6 ? "IPv6" : "IPv4", what.c_str());
+    if (!good) std::printf("# %s\n", why.c_str());
+    failed_ = failed_ || !good;
+    std::fflush(stdout);
+  }
+
+  struct Scene {
+    explicit Scene(Family family)
+        : table(family, polite(turns), std::make_shared<OwnSenders>()), somebody(family), whole(whole_table(family, kElements)) {
+      good = table.commit(whole).empty();
+    }
+    ~Scene() { table.delete_table(); }
+    Turns turns;
+    NetlinkTable table;
+    Somebody somebody;
+    Batch whole;
+    bool good;
+  };
+
+  std::string list(Scene& scene, Listing& listing) {
+    try {
+      listing = scene.table.list();
+    } catch (const sdk::Failure& failure) {
+      return std::string(failure.code() == abi::Code::kRetry ? "kRetry: " : "not kRetry: ") + failure.what();
+    }
+    return {};
+  }
+
+  std::string differs(const Listing& listing, const Batch& whole, std::size_t without = 0) {
+    if (listing.sets.size() != whole.create_sets.size()) return std::to_string(listing.sets.size()) + " sets";
+    if (listing.chains.size() != whole.chains.size()) return std::to_string(listing.chains.size()) + " chains";
+    for (const ChainWrite& chain : whole.chains) {
+      const auto found = listing.chains.find(chain.spec.name);
+      if (found == listing.chains.end() || found->second.rules != chain.spec.rules) return "chain " + chain.spec.name;
+    }
+    const RecordTable& records = listing.records[index(SetId::kServiceIps)];
+    if (records.size() != whole.elements.size() - without) return std::to_string(records.size()) + " elements";
+    for (std::size_t n = without; n < whole.elements.size(); ++n) {
+      if (!records.find(whole.elements[n].record.key)) return "element " + std::to_string(n);
+    }
+    return {};
+  }
+
+  void lists_among_others() {
+    Scene scene(family_);
+    Listing listing;
+    std::string why = list(scene, listing);
+    if (why.empty()) why = differs(listing, scene.whole);
+    check(scene.good && why.empty(), "a table of many elements is listed", why);
+    const std::uint64_t once = std::exchange(scene.turns.dumps, 0);
+    scene.turns.before_part = [&] { scene.somebody.busy(); };
+    why = list(scene, listing);
+    if (why.empty()) why = differs(listing, scene.whole);
+    scene.turns.before_part = {};
+    check(why.empty() && scene.somebody.good() && scene.somebody.transactions() > 60,
+          "and also while somebody changes another table between any two parts of the listing",
+          why + ", after " + std::to_string(scene.somebody.transactions()) + " transactions");
+    check(scene.turns.dumps <= 3 * once, "which does not take much longer",
+          std::to_string(scene.turns.dumps) + " dumps, not " + std::to_string(once));
+    std::size_t counts = 1;
+    scene.turns.before_part = [&] { scene.somebody.busy(); };
+    try {
+      counts = scene.table.traffic().size();
+    } catch (const sdk::Failure& failure) {
+      why = failure.what();
+    }
+    check(why.empty() && counts == 0, "traffic is told, too", why);
+  }
+
+  void lists_what_others_change() {
+    Scene scene(family_);
+    constexpr std::uint64_t kLast = 40;  // of some eighty parts, most of which are of one set
+    std::uint64_t part = 0;
+    // Others are busy all the time, so that the generation says nothing; an element that has been listed goes.
+    scene.turns.before_part = [&] {
+      scene.somebody.busy();
+      if (++part == kLast) scene.somebody.remove(0);
+    };
+    Listing listing;
+    std::string why = list(scene, listing);
+    if (why.empty()) why = differs(listing, scene.whole, 1);
+    check(why.empty() && part > kLast, "what somebody changes in our table meanwhile is in the listing",
+          why + ", " + std::to_string(part));
+  }
+
+  void gives_up_in_the_end() {
+    Scene scene(family_);
+    scene.turns.before_part = [&] { scene.somebody.meddle(); };
+    Listing listing;
+    const std::string why = list(scene, listing);
+    scene.turns.before_part = {};
+    check(why.starts_with("kRetry: ") && why.find("table kube-proxy") != why.npos,
+          "a table that changes all the time is given up", why);
+  }
+
+  // How often the threads of this process have been woken.
+  static std::map<std::string, std::uint64_t> wakings() {
+    std::map<std::string, std::uint64_t> all;
+    for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+      std::ifstream status(task.path() / "status");
+      for (std::string word; status >> word;) {
+        if (word == "voluntary_ctxt_switches:") status >> all[task.path().filename()];
+      }
+    }
+    return all;
+  }
+  Family other_family() const { return family_ == Family::kIpv6 ? Family::kIpv4 : Family::kIpv6; }
+
+  void does_not_hear_the_other_family() {
+    Told told;
+    Table ours = open_table(family_), others = open_table(other_family());
+    const auto before = wakings();
+    ours.watch->start([&](const std::string& sentence) { told.tell(sentence); });
+    std::string listener;
+    for (const auto& [task, count] : wakings()) {
+      if (!before.contains(task)) listener = task;
+    }
+    bool good = ours.kernel->commit(whole_table(family_, 10)).empty() &&
+                others.kernel->commit(whole_table(other_family(), 10)).empty();
+    // It has been through all that a start takes.
+    Somebody somebody(family_);
+    somebody.meddle();
+    const std::string sentence = told.wait();
+    check(good && sentence.find("an element of service-treatments was added") != sentence.npos, "somebody else is heard",
+          sentence);
+    constexpr std::uint32_t kBatches = 200;
+    const std::uint64_t from = wakings()[listener];
+    for (std::uint32_t i = 0; i < kBatches; ++i) {
+      Batch one;
+      one.elements = {service(other_family(), 1000 + i)};
+      good = others.kernel->commit(one).empty() && good;
+    }
+    const std::uint64_t woken = wakings()[listener] - from;
+    check(good && woken < kBatches / 20, "transactions of the other family wake nobody",
+          std::to_string(woken) + " times in " + std::to_string(kBatches));
+    ours.kernel->delete_table();
+    others.kernel->delete_table();
+  }
+
+  void hears_of_others_during_the_other_familys_load() {
+    Told told;
+    Turns turns;
+    const auto own = std::make_shared<OwnSenders>();
+    NetlinkTable ours(family_, plain, own), others(other_family(), polite(turns), own);
+    NetlinkWatch watch(family_, plain, own);
+    watch.start([&](const std::string& sentence) { told.tell(sentence); });
+    bool good = ours.commit(whole_table(family_, 10)).empty() && others.commit(whole_table(other_family(), 10)).empty();
+    Batch load;
+    for (std::uint32_t n = 0; n < 2 * NetlinkTable::kTooManyToHear; ++n) {
+      load.elements.push_back(service(other_family(), 1000 + n));
+    }
+    Somebody somebody(family_);
+    turns.before_batch = [&] { somebody.meddle(); };
+    good = others.commit(load).empty() && good;
+    turns.before_batch = {};
+    const std::string sentence = told.wait();
+    check(good && sentence.find("may have been changed by somebody while many elements were written") != sentence.npos,
+          "what somebody does to our table while nobody listens, for the other family writes, is told", sentence);
+    watch.rearm();
+    somebody.meddle();
+    const std::string later = told.wait();
+    check(later.find("an element of service-treatments was removed") != later.npos, "and what is done later", later);
+    ours.delete_table();
+    others.delete_table();
+  }
+
+  Family family_ = Family::kIpv4;
+  int count_ = 0;
+  bool failed_ = false;
+};
+
+}  // namespace
+}  // namespace sluice::test
+
+int main() {
+  if (::unshare(CLONE_NEWNET) != 0) {
+    std::printf("1..0 # SKIP a network namespace of its own needs root\n");
+    return 0;
+  }
+  try {
+    return sluice::test::Checks().run();
+  } catch (const sluice::sdk::Failure& caught) {
+    if (caught.code() == sluice::abi::Code::kUnsupported) {
+      std::printf("1..0 # SKIP this kernel has no nf_tables\n");
+      return 0;
+    }
+    std::printf("Bail out! %s\n", caught.what());
+  } catch (const std::exception& caught) {
+    std::printf("Bail out! %s\n", caught.what());
+  }
+  return 1;
+}
