@@ -243,7 +243,7 @@ in_vm() {
 # it. In the long form everything, on each kernel.
 part_vm() {
   make -C "$build" -j "$SLUICE_JOBS" test/system/ipvs_roundtrip test/system/ipvs_rules_roundtrip \
-    test/system/nftables_roundtrip >"$logs/vm.log" 2>&1
+    test/system/nftables_roundtrip test/system/nftables_crowd >"$logs/vm.log" 2>&1
   tap selftest 600 python3 "$src/test/vm/selftest.py" --builddir "$build"
   for vm_release in 6.1 6.12; do
     tap "servers-$vm_release" 900 python3 "$src/test/vm/run" --builddir "$build" --kernel "$vm_release" --limit 600 -- \
@@ -251,6 +251,10 @@ part_vm() {
     # Part kernel has run these where matches of IPVS may be missing.
     tap "rules-$vm_release" 900 python3 "$src/test/vm/run" --builddir "$build" --kernel "$vm_release" --limit 600 -- \
       env SLUICE_BUILDDIR="$build" "$src/test/system/iptables_kernel_test.sh" "$build/test/system/ipvs_rules_roundtrip"
+    tap "nftables-kernel-$vm_release" 600 python3 "$src/test/vm/run" --builddir "$build" --kernel "$vm_release" --limit 300 -- \
+      "$src/test/system/nftables_kernel_test.sh" "$build/test/system/nftables_roundtrip"
+    tap "nftables-crowd-$vm_release" 600 python3 "$src/test/vm/run" --builddir "$build" --kernel "$vm_release" --limit 300 -- \
+      "$build/test/system/nftables_crowd"
     if [ "$long" = 0 ]; then break; fi
   done
   if [ "$long" = 0 ]; then
@@ -259,8 +263,6 @@ part_vm() {
     # Each set and each kind of chain once, on a kernel that lists and removes otherwise than a new one; SCTP.
     in_vm nftables 900 6.1 --backend nftables --short --once --filter 8 --filter 13 --filter 22 --filter 56 --filter 63 \
       --filter 74 --filter 125 --filter 126 --filter stale_after_restart --filter cases_nftables.counters
-    tap nftables-kernel 600 python3 "$src/test/vm/run" --builddir "$build" --kernel 6.1 --limit 300 -- \
-      "$src/test/system/nftables_kernel_test.sh" "$build/test/system/nftables_roundtrip"
     # Each way of the rules once: cluster IP, nobody there, policies, ranges, node ports, memory, repair.
     in_vm legacy 900 6.1 --iptables legacy --short --family v4 --protocol tcp \
       --filter 2 --filter 13 --filter 22 --filter 56 --filter 63 --filter 74 --filter 100
@@ -401,7 +403,7 @@ part_fuzz() {
   tap targets 36000 "$src/test/fuzz/fuzz.sh" --builddir "$instrumented" --seconds "$fuzz_seconds" --jobs "$SLUICE_JOBS"
 }
 
-# Threads: unit tests of the core and of the backend that has most threads, and the daemon with the print example while
+# Threads: unit tests of the core and of the backends that have some, and the daemon with the print example while
 # everything changes; in the long form with real packets too.
 part_tsan() {
   instrumented thread "the build for threads" || return

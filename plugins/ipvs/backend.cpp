@@ -117,8 +117,8 @@ abi::Code IpvsBackend::do_apply(const abi::Transaction& transaction, const abi::
     throw;
   }
   note_cost(sent, begin, result);
-  note_gained();
   left_out_.note(transaction, problems, result);
+  note_gained();
   report(result);
   if (full) damage_.written();
   valid_ = true;

@@ -126,6 +126,7 @@ abi::Code NftablesBackend::do_apply(const abi::Transaction& transaction, const a
 
 void NftablesBackend::write_full(const abi::Transaction& transaction, Problems& problems) {
   const std::uint64_t begin = host().now();
+  asked_for_ids_ = false;
   // Before anything is looked at, so that no change is missed.
   table_.watch->start([this](const std::string& sentence) { others_.note(sentence); });
   const bool damaged = others_.begin();
@@ -210,7 +211,7 @@ abi::Code NftablesBackend::do_verify(abi::Error* error) {
     return sdk::fail(error, abi::Code::kNeedFull, {}, *damage);
   }
   left_out_.retry_when_due();
-  if (model_.has_ids_again()) {
+  if (model_.has_ids_again() && !std::exchange(asked_for_ids_, true)) {
     host().request_resync(sdk::view("there are numbers for session affinity again, for service ports that had none"));
   }
   try {

@@ -85,6 +85,7 @@ class NftablesBackend final : public sdk::BackendBase {
   std::uint64_t generation_ = 0;
   Facts facts_;
   netfilter::LeftOut left_out_{host()};
+  bool asked_for_ids_ = false;      // since the last full transaction
   std::set<std::string> unusable_;  // addresses for node ports that were complained about
 };
 

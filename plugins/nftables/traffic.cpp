@@ -37,7 +37,15 @@ Traffic::News Traffic::take(const std::vector<TrafficCount>& counts,
     sum->second.packets += more.packets;
     sum->second.bytes += more.bytes;
   }
-  std::erase_if(held_, [this](const auto& one) { return one.second.round != round_; });
+  // A dump may lack elements that are there: another time they would count as new.
+  std::erase_if(held_, [&](const auto& one) {
+    if (one.second.round == round_) return false;
+    const auto& [node_port, key] = one.first;
+    const std::string_view service = service_of(owner(read_frontend(family_, key, node_port)));
+    if (service.empty()) return true;
+    if (const auto told = told_.find(service); told != told_.end()) told->second = round_;
+    return false;
+  });
   std::erase_if(told_, [&](const auto& one) {
     const bool is_gone = one.second != round_;
     if (is_gone) news.gone.push_back(one.first);

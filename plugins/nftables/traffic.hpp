@@ -34,8 +34,8 @@ class Traffic {
 
   explicit Traffic(abi::Family family) : family_(family) {}
 
-  // `owner`: printed name of who has that frontend now, empty for nobody; it is asked once for each of `counts`, and nothing
-  // else is walked. A counter that is lower than it was began anew.
+  // `owner`: printed name of who has that frontend now, empty for nobody; it is asked once for each of `counts` and for each that
+  // is missing among them. A counter that is lower than it was began anew.
   News take(const std::vector<TrafficCount>& counts, const std::function<std::string_view(const FrontendKey&)>& owner);
 
  private:

@@ -39,7 +39,8 @@ class Writer {
   // not end, or what is refused belongs to nobody: then some of it is in the kernel.
   Refused write_all(const TableFacts& facts, Model& model, const Urgency& urgency, Listing& seen);
 
-  // What has changed in the model, in one transaction; `facts` differ from `before` in addresses of node ports at the
+  // What has changed in the model, in one transaction, or two when it takes new chains: these are there first, and stay when the
+  // second one fails. `facts` differ from `before` in addresses of node ports at the
   // most. Throws sdk::Failure with kNeedFull when somebody else has changed the table.
   Refused write_changes(const TableFacts& before, const TableFacts& facts, Model& model, const Urgency& urgency);
 

@@ -20,8 +20,10 @@ PROBE_REST_SECONDS = 0.13
 class Updates:
     """Sends them from a thread of its own; each adds an endpoint to a Service or takes one away."""
 
-    def __init__(self, cluster, seconds, rate=UPDATES_PER_SECOND):
+    def __init__(self, cluster, seconds, rate=UPDATES_PER_SECOND, before=0):
+        """`before`: updates sent earlier, which these go on from: none is what is there already."""
         self._rate = rate
+        self._before = before
         self._client = cluster.client()
         # The first Service stays as it is, the last is the one that is probed.
         others = range(1, cluster.services - 1)
@@ -57,7 +59,7 @@ class Updates:
     def _send(self):
         begin = time.monotonic()
         while (now := time.monotonic()) < begin + self._seconds:
-            turn, number = divmod(self.sent, len(self._numbers))
+            turn, number = divmod(self._before + self.sent, len(self._numbers))
             self._client.send_slice(self._bodies[turn % 2][number])
             self._client.answer()
             self.sent += 1

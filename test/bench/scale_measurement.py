@@ -122,13 +122,17 @@ class ScaleMeasurement:
         if self._cluster.services < 3 or self._cluster.endpoints < 2:
             # Where there is one endpoint it is replaced: taking it away would be another kind of change.
             kind = Replacements
-        with_all = self._churn_with(kind(self._cluster, self._wanted.churn_seconds))
+        updates = kind(self._cluster, self._wanted.churn_seconds)
+        figures_of_all = self._churn_with(updates)
         seconds = min(self._wanted.churn_seconds, BASELINE_SECONDS)
-        compared = self._churn_with(kind(self._cluster, seconds, BASELINE_RATE))
-        return {**with_all, "churn_baseline_updates_per_second": compared["churn_updates_per_second"],
+        compared = self._churn_with(kind(self._cluster, seconds, BASELINE_RATE, updates.sent))
+        no_op = "churn_no_op_events"
+        return {**figures_of_all, no_op: figures_of_all[no_op] + compared[no_op],
+                "churn_baseline_updates_per_second": compared["churn_updates_per_second"],
                 "churn_baseline_own_cpu_percent": compared["churn_own_cpu_percent"]}
 
     def _churn_with(self, updates):
+        no_op = self._no_op()
         before, begin, syncs = self._subject.cpu(), time.monotonic(), self._ipv4()
         while updates.running:
             time.sleep(POLL_SECONDS * 50)
@@ -138,8 +142,11 @@ class ScaleMeasurement:
         return {"churn_updates_per_second": updates.sent / took, "churn_own_cpu_percent": used.own * 100 / took,
                 "churn_own_cpu_us_per_update": used.own * 1e6 / updates.sent,
                 "churn_applies": after["delta_syncs"] - syncs["delta_syncs"],
-                "churn_full_syncs": after["full_syncs"] - syncs["full_syncs"],
+                "churn_full_syncs": after["full_syncs"] - syncs["full_syncs"], "churn_no_op_events": self._no_op() - no_op,
                 "churn_resident_mib": found["resident"], "churn_peak_mib": found["peak"]}
+
+    def _no_op(self):
+        return (self._subject.status() or {}).get("events", {}).get("no_op", 0)
 
     # With the table there.
 

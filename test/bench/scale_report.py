@@ -26,7 +26,7 @@ TABLES = [
         ("floor_change_us_p50", "floor: endpoint replaced p50"), ("floor_change_us_p99", "p99")]),
     ("100 changes a second", [
         ("churn_updates_per_second", "changes/s"), ("churn_own_cpu_percent", "own CPU %"), ("churn_own_cpu_us_per_update", "own CPU µs each"),
-        ("churn_applies", "deltas"), ("churn_full_syncs", "full"), ("churn_baseline_updates_per_second", "half as many: changes/s"),
+        ("churn_applies", "deltas"), ("churn_full_syncs", "full"), ("churn_no_op_events", "that changed nothing"), ("churn_baseline_updates_per_second", "half as many: changes/s"),
         ("churn_baseline_own_cpu_percent", "own CPU %")]),
     ("Memory (MiB)", [
         ("memory_resident_mib", "resident after the first sync"), ("memory_peak_mib", "peak until then"),
@@ -38,7 +38,7 @@ TABLES = [
         for name, title in (("direct", "to an endpoint itself"), ("first", "first Service"), ("last", "last Service"))
         for rank in (50, 99)]),
 ]
-ZERO = ("first_late_services", "resync_kernel_writes", "restart_kernel_writes", "churn_full_syncs")
+ZERO = ("first_late_services", "resync_kernel_writes", "restart_kernel_writes", "churn_full_syncs", "churn_no_op_events")
 MAY_BE_ANYTHING = ("memory_kernel_mib", "floor_kernel_mib")  # the whole machine's
 # Size, figure, the most it may be.
 TARGETS = [

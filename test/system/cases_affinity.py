@@ -6,7 +6,7 @@ import time
 
 from lib import pace
 from lib.addresses import E1, E2, E3, E4, EXT_OTHER
-from lib.cases import EXT, POD, case, kept, masqueraded
+from lib.cases import EXT, POD, Skip, case, kept, masqueraded
 from lib.differences import LOCAL_FOR_ALL, MEMORY_PER_FRONTEND
 from lib.objects import ready
 
@@ -118,6 +118,8 @@ def memory_ends(t):
             if ended - begun < SHORT_SECONDS:
                 proved += 1
                 t.require(has == had, f"within the time-out, after {ended - begun:.1f} s: had {had}, then {has}")
+    if proved == 0:
+        raise Skip(f"this machine takes longer than {SHORT_SECONDS} s to ask {MANY} times: nothing is proved")
     t.remark(f"{proved} of {2 * MANY} pauses were shorter than the time-out of {SHORT_SECONDS} s")
     names = [[name for name, _, _ in one] for one in (rounds[-1], later)]
     t.require(names[0] != names[1], f"still the same endpoints after the time-out: {names[1]}")

@@ -160,7 +160,7 @@ def service_deleted(t):
     t.require(not [line for line in lines if not line.startswith("delete element ")], f"something else is written: {lines[:4]}")
     t.require(len(lines) == len(theirs), f"{len(theirs)} elements were its own, {len(lines)} are deleted")
     # Chains that had lost their users before may have been removed meanwhile; that none is written is said above.
-    before, after = ({line for line in some if line.startswith(t.family) and not _is_of_a_shared_chain(line)}
+    before, after = ({line for line in some if line.startswith(t.family) and not is_of_a_shared_chain(line)}
                      for some in (before, nftables.lines(t)))
     gone, new = before - after, after - before
     t.require(gone == theirs, f"left: {sorted(theirs - gone)[:3]}, deleted of others: {sorted(gone - theirs)[:3]}")
@@ -170,7 +170,7 @@ def service_deleted(t):
     t.expect_one(EXT, bystander.vip(), masqueraded(E1, E2))
 
 
-def _is_of_a_shared_chain(line):
+def is_of_a_shared_chain(line):
     name = line.split()[1]
     return name == "service-chains" or nftables.is_shared(name)
 

@@ -288,6 +288,7 @@ def data_plane(family):
              "treatment 1 cluster 3 0 0", "treatment 2 external 3 0 0 nodeport", "treatment 3 external-local 3 1 0",
              "treatment 4 cluster 3 0 100", "treatment 5 external-local 3 0 0", "treatment 6 external 3 0 0",
              "treatment 7 external-local 3 3 0", "treatment 8 cluster 3 0 200", "treatment 9 local 0 3 200",
+             "treatment 10 external-local 3 3 0 nodeport", "treatment 11 cluster 3 0 200 nodeport",
              f"firewall 1 {world.client_address}/{128 if family == 6 else 32}"]
     names = ["p5", "p6", "p7"]
 
@@ -381,16 +382,22 @@ def shorter_lists(world):
                       if slot < 0x10001 or number == SHORTER_LOCAL]
     lines += ["add nodeport-treatments udp 30011 : 2"]
     lines += [f"add nodeport-endpoints udp 30011 {slot} : {pods[name]} 8080" for slot, name in ((1, "p5"), (2, "p6"))]
+    lines += ["add nodeport-treatments udp 30012 : 10"]
+    lines += [f"add nodeport-endpoints udp 30012 {slot} : {pods[name]} 8080"
+              for slot, name in ((1, "p5"), (2, "p6"), (0x10001, "p6"), (0x10002, "p7"))]
+    lines += ["add nodeport-treatments udp 30013 : 11", "add affinity-nodeports udp 30013 : 0x70000"]
     for number, treatment, identity in STICKY:
         lines += [f"add service-treatments {vip % number} udp 80 : {treatment}",
                   f"add affinity-services {vip % number} udp 80 : {identity}"]
     lines += [f"add affinity-slots 0x40000 {slot} : {0x40000 + slot}" for slot in (1, 2)]
+    lines += [f"add affinity-slots 0x70000 {slot} : {0x70000 + slot}" for slot in (1, 2)]
     lines += [f"add affinity-slots 0x50000 {0x10000 + slot} : {0x50000 + slot}" for slot in (1, 2)]
     lines += [f"add affinity-slots 0x60000 {slot} : {0x60000 + slot}" for slot in (1, 2, 3)]
     for token, name in ((1, "p5"), (2, "p6")):
         lines += [f"add affinity-endpoints udp {0x40000 + token} : {pods[name]} 8080",
                   f"add affinity-local-endpoints udp {0x50000 + token} : {pods[name]} 8080",
-                  f"add affinity-endpoints udp {0x60000 + token} : {pods[name]} 8080"]
+                  f"add affinity-endpoints udp {0x60000 + token} : {pods[name]} 8080",
+                  f"add affinity-endpoints udp {0x70000 + token} : {pods[name]} 8080"]
     return lines
 
 
@@ -411,7 +418,7 @@ def become_shorter(world, what):
              for protocol in ("udp", "tcp")]  # one of them in two lists
     front = [*plain, *(f"{vip % number} . udp . 80" for number, _, _ in STICKY)]
     said = nftables.is_dense(table)
-    ok(sorted(one.split(" (")[0] for one in said) == sorted([*front, "udp . 30011"]),
+    ok(sorted(one.split(" (")[0] for one in said) == sorted([*front, "udp . 30011", "udp . 30012", "udp . 30012", "udp . 30013"]),
        f"{what}: each list that is too short is named, and nothing else", said)
     for tcp in (False, True):
         seen = answers(200, "p7", vip % SHORTER_PLAIN, 80, tcp=tcp)
@@ -423,16 +430,19 @@ def become_shorter(world, what):
     ok(set(seen) == {"p5", "p6"}, f"{what}: a list becomes shorter meanwhile: and pods by all of them", seen)
     seen = answers(200, "client", world.node_address, 30011)
     ok(set(seen) == {"p5", "p6"}, f"{what}: a list becomes shorter meanwhile: everybody is served at a node port", seen)
-    for number, title in ((SHORTER_STICKY, "with affinity"), (SHORTER_STICKY_LOCAL, "with affinity, by local endpoints"),
-                          (NO_ENDPOINT_OF_TOKEN, "with affinity, when the endpoint of a slot is gone")):
+    seen = answers(200, "client", world.node_address, 30012)
+    ok(set(seen) == {"p6", "p7"}, f"{what}: a list becomes shorter meanwhile: at a node port with policy Local, too", seen)
+    for address, port, title in ((vip % SHORTER_STICKY, 80, "with affinity"), (world.node_address, 30013, "with affinity, at a node port"),
+                                 (vip % SHORTER_STICKY_LOCAL, 80, "with affinity, by local endpoints"),
+                                 (vip % NO_ENDPOINT_OF_TOKEN, 80, "with affinity, when the endpoint of a slot is gone")):
         seen = collections.Counter()
         # That the one slot of three is not met in 60 times: 3e-11.
         for _ in range(60):  # as a new client each time
             sh(f"nft flush map {world.table} kube-proxy affinity")
-            seen += (first := answers(1, "client", vip % number, 80))
+            seen += (first := answers(1, "client", address, port))
             if not set(first) <= {"p5", "p6"}:
                 break
-            again = answers(2, "client", vip % number, 80)
+            again = answers(2, "client", address, port)
             if set(again) != set(first):
                 seen["another one"] += 1
         ok(set(seen) == {"p5", "p6"}, f"{what}: a list becomes shorter meanwhile: clients are served and stay, {title}", seen)

@@ -33,6 +33,12 @@ void RecordTable::sort() {
   std::sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
     return std::memcmp(bytes_.data() + a * step, bytes_.data() + b * step, key_size_) < 0;
   });
+  // The kernel may tell an element twice when it makes the set's table larger meanwhile, which is no transaction. A second one
+  // that nobody marks would be removed, and with it the element.
+  const auto same = [&](std::uint32_t a, std::uint32_t b) {
+    return std::memcmp(bytes_.data() + a * step, bytes_.data() + b * step, key_size_) == 0;
+  };
+  order_.erase(std::unique(order_.begin(), order_.end(), same), order_.end());
   marked_.assign(order_.size(), false);
 }
 

@@ -33,7 +33,7 @@ class RecordTable {
   RecordTable(std::size_t key_size, std::size_t data_size) : key_size_(key_size), data_size_(data_size) {}
 
   void add(const void* key, const void* data, std::uint64_t comment);
-  void sort();  // once, after the last add()
+  void sort();  // once, after the last add(); of a key that is there twice one stays
   std::size_t size() const noexcept { return order_.size(); }
   // REQUIRES: sorted. The place of a key; empty when it is not there.
   std::optional<std::size_t> find(const Key& key) const;

@@ -16,8 +16,8 @@
 namespace sluice::nftables {
 namespace {
 
-// A listing is of one generation, and any transaction makes another one, also that of the other family. Those of this process wait for
-// each other, so that the two families of a node do not make each other read again and again. No destructor runs for it:
+// A transaction of the other family would interrupt a dump, and a listing that was interrupted takes questions about who it was.
+// Those of this process wait for each other instead. No destructor runs for it:
 // the plugin may be unloaded at any time nobody uses it.
 constinit std::mutex one_at_a_time;
 static_assert(std::is_trivially_destructible_v<std::mutex>);

@@ -26,7 +26,8 @@ class NetlinkTable final : public TableKernel {
   // listener 609 and 380 ms, without 337 and 204 ms. The price are two questions for the generation.
   static constexpr std::uint64_t kTooManyToHear = 2000;
 
-  // `open` makes wires of protocol NETLINK_NETFILTER; two are used, one to write and one to read. `own` is told from where is
+  // `open` makes wires of protocol NETLINK_NETFILTER; one is used to write, one to read, and another one while all
+  // of it is read. `own` is told from where is
   // written.
   NetlinkTable(abi::Family family, netlink::OpenWire open, std::shared_ptr<OwnSenders> own,
                std::chrono::milliseconds patience = kPatience);

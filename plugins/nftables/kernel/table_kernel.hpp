@@ -38,7 +38,8 @@ class TableKernel {
  public:
   virtual ~TableKernel() = default;
 
-  // The whole table; an interrupted dump is repeated. Throws sdk::Failure (kRetry for what passes).
+  // The whole table as it was at one time; what others do to theirs meanwhile does not matter, as long as it can be told apart.
+  // Throws sdk::Failure (kRetry for what passes).
   virtual Listing list() = 0;
 
   // Of nf_tables, now: a listing of the same generation is still right. Throws sdk::Failure.

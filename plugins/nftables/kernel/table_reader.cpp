@@ -298,6 +298,7 @@ bool TableReader::read_records(Listing& listing, SetId id) {
 }
 
 bool TableReader::read(Listing& listing) {
+  chains_in_doubt_ = false;
   bool dormant = false;
   if (!read_table(listing, dormant)) return true;
   if (!read_sets(listing) || !read_chains(listing, dormant) || !read_rules(listing)) return false;
@@ -321,12 +322,22 @@ Listing TableReader::list() {
   std::string last;
   int attempt = 0;
   for (; attempt < kTries || Clock::now() < end; ++attempt) {
-    onlooker_ = std::make_unique<Onlooker>(family_, open_, patience_);
+    onlooker_.reset();
+    try {
+      onlooker_ = std::make_unique<Onlooker>(family_, open_, patience_);
+    } catch (const sdk::Failure& failure) {
+      last = failure.what();  // without it only a listing of one generation counts
+    }
     const std::uint32_t before = generation();
     Listing listing;
     const bool whole = read(listing);
     listing.generation = generation();
-    if (whole && listing.generation == before) return listing;
+    if (listing.generation == before) {
+      if (whole) return listing;
+      last = "a part of it was not there any more";
+      continue;
+    }
+    if (!onlooker_) continue;
     if (!onlooker_->untouched(listing.generation)) {
       last = onlooker_->take();
     } else if (!whole) {

@@ -28,7 +28,7 @@ class TableReader {
   TableReader(abi::Family family, netlink::OpenWire open, std::chrono::milliseconds patience);
 
   // Everything in it, as it was at one time. Throws sdk::Failure, kRetry when somebody kept changing it; what others do to other
-  // tables does not matter.
+  // tables does not matter, unless one transaction of theirs is so large that its notifications do not fit into a socket.
   Listing list();
   // Of the sets with counters; empty where they are not.
   std::vector<TrafficCount> traffic();

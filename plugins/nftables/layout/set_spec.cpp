@@ -52,7 +52,7 @@ std::uint32_t size(abi::Family family, Parts parts) {
   return static_cast<std::uint32_t>(bytes);
 }
 
-// A slot is an integer, and that has no size of its own: nft needs an expression that has.
+// kSlot is an integer, and that has no size of its own: nft needs an expression that has.
 bool needs_typeof(Parts parts) {
   for (const auto part : parts) {
     if (part == Part::kSlot) return true;

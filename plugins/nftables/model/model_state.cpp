@@ -138,7 +138,8 @@ void Model::State::put(const PortId& id, ServicePlan plan) {
     std::set_union(plan.cluster.begin(), plan.cluster.end(), plan.local.begin(), plan.local.end(),
                    std::back_inserter(endpoints));
   }
-  if (plan.cluster.size() > kLocalSlots || plan.local.size() > kLocalSlots || endpoints.size() > kMaxAffinityNumber) {
+  static_assert(kClusterSlots + kMaxAffinityNumber <= kLocalSlots);
+  if (std::max({plan.cluster.size(), plan.local.size(), endpoints.size()}) > kMaxAffinityNumber) {
     throw sdk::Failure(abi::Code::kInvalid, plan.name,
                        "it has more than 65535 endpoints, which is more than one Service can have here; divide them among "
                        "several Services");

@@ -35,6 +35,7 @@ class IpvsBackendTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(an_address_goes_with_its_last_virtual_server);
   CPPUNIT_TEST(conflicts_are_named_and_end);
   CPPUNIT_TEST(a_virtual_server_that_moves_is_nobodys_loss);
+  CPPUNIT_TEST(who_gets_what_another_had_and_is_named_needs_no_resync);
   CPPUNIT_TEST(a_name_that_cannot_be_written_is_left_out);
   CPPUNIT_TEST(warnings_about_the_node_are_events);
   CPPUNIT_TEST(modules_are_asked_for_again_when_the_kernel_lacks_something);
@@ -441,6 +442,18 @@ class IpvsBackendTest : public CppUnit::TestFixture {
       ok(fresh, fresh.full(both));
       CPPUNIT_ASSERT_EQUAL(fresh.servers_text(), bench.servers_text());
     }
+  }
+
+  void who_gets_what_another_had_and_is_named_needs_no_resync() {
+    IpvsBench bench;
+    std::vector<ServiceSpec> both = many_services(2, 2);
+    for (ServiceSpec& one : both) one.external_ips = {"192.168.99.11"};
+    ok(bench, bench.full(both));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.failed.size());
+    both[0].external_ips.clear();
+    ok(bench, bench.delta({both[1], both[0]}));
+    CPPUNIT_ASSERT(bench.host.resyncs.empty());
+    CPPUNIT_ASSERT(has(bench.servers_text(), "192.168.99.11"));
   }
 
   void a_name_that_cannot_be_written_is_left_out() {

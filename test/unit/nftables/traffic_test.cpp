@@ -23,6 +23,7 @@ class NftablesTrafficTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(traffic_is_told_by_service);
   CPPUNIT_TEST(it_is_that_of_whose_frontend_it_is_now);
   CPPUNIT_TEST(of_a_service_that_went_nothing_is_left);
+  CPPUNIT_TEST(what_a_dump_lacks_is_not_counted_twice);
   CPPUNIT_TEST(without_counters_nothing_is_counted);
   CPPUNIT_TEST_SUITE_END();
 
@@ -123,6 +124,20 @@ class NftablesTrafficTest : public CppUnit::TestFixture {
     ok(rig.verify());
     CPPUNIT_ASSERT_EQUAL(0.0, counted.told("ns1/a"));
     CPPUNIT_ASSERT_EQUAL(4.0, counted.told("ns1/b"));
+  }
+
+  void what_a_dump_lacks_is_not_counted_twice() {
+    Counted counted;
+    NftablesRig& rig = counted.rig;
+    ok(rig, rig.full({service("a", "172.30.0.1")}));
+    counted.set("172.30.0.1", 5);
+    ok(rig.verify());
+    counted.gone("172.30.0.1");
+    ok(rig.verify());
+    CPPUNIT_ASSERT_EQUAL(5.0, counted.told("ns1/a"));
+    counted.set("172.30.0.1", 6);
+    ok(rig.verify());
+    CPPUNIT_ASSERT_EQUAL(6.0, counted.told("ns1/a"));
   }
 
   void without_counters_nothing_is_counted() {

@@ -18,10 +18,32 @@ namespace {
 
 class NftablesWriterChainsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(NftablesWriterChainsTest);
+  CPPUNIT_TEST(new_chains_are_there_before_what_leads_to_them);
   CPPUNIT_TEST(unused_chains_go_after_a_second);
   CPPUNIT_TEST(chains_that_are_in_use_are_tried_again);
   CPPUNIT_TEST(chains_nobody_knows_go_later);
   CPPUNIT_TEST_SUITE_END();
+
+  // A packet on its way sees the rules of when it came, and elements as they are.
+  void new_chains_are_there_before_what_leads_to_them() {
+    NftablesRig rig;
+    std::vector<ServiceSpec> services = many_services(3, 2);
+    ok(rig, rig.full(services));
+    services[0].endpoints.push_back({"10.99.0.2", 8080, true});
+    ok(rig, rig.delta({services[0]}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig.table.batches.size());
+    CPPUNIT_ASSERT(rig.table.batches[0].elements.empty() && !rig.table.batches[0].chains.empty());
+    CPPUNIT_ASSERT(!rig.table.batches[0].dispatch.empty());
+    CPPUNIT_ASSERT(rig.table.batches[1].chains.empty() && !rig.table.batches[1].elements.empty());
+    // As in a comparison with the kernel.
+    services[1].endpoints.clear();
+    for (int i = 0; i < 4; ++i) services[1].endpoints.push_back({"10.99.1." + std::to_string(i), 8080, true});
+    rig.restart();
+    ok(rig, rig.full(services));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig.table.batches.size());
+    CPPUNIT_ASSERT(rig.table.batches[0].elements.empty() && !rig.table.batches[0].chains.empty());
+    CPPUNIT_ASSERT(rig.table.batches[1].chains.empty() && !rig.table.batches[1].elements.empty());
+  }
 
   void unused_chains_go_after_a_second() {
     NftablesRig rig;
