@@ -16,7 +16,7 @@ set -u
 src=$(cd "$(dirname "$0")/.." && pwd)
 build=$src/build-test
 long=${SLUICE_LONG:-0}
-parts="lint check apiserver kernel system vm demo bench asan fuzz tsan package dist"
+parts="lint check apiserver kernel system swap vm demo bench asan fuzz tsan package dist"
 chosen=
 with_build=1
 
@@ -189,40 +189,64 @@ part_kernel() {
   tap nftables-random 1800 "$build/test/system/nftables_random" --steps "$steps"
 }
 
+# Cases that compare traffic with a twin of it want a machine that is not full: they have a part of their own.
+traffic_cases="cases_swap. cases_swapfaults. cases_restart. cases_reload."
+but_traffic=
+only_traffic=
+for file in $traffic_cases; do
+  but_traffic="$but_traffic --except $file"
+  only_traffic="$only_traffic --filter $file"
+done
+
 # Every case runs in peace with modes iptables and nftables; those that share a daemon again while everything around
 # them changes; some, in the long form all, with the old iptables; and what is about the backend with mode userspace.
 # The short form takes manifests for mode iptables and the API server for mode nftables. The long form tests mode
 # userspace under change, too, and the tests themselves.
 part_system() {
   build_ahead
-  system=$src/test/system/run.py
+  system="$src/test/system/run.py $but_traffic"
   short=--short
   [ "$long" = 0 ] || short=
   # shellcheck disable=SC2086
-  tap cases 900 python3 "$system" --builddir "$build" --lanes 4 $short \
+  tap cases 900 python3 $system --builddir "$build" --lanes 4 $short \
     --results "$logs/system-nft.json" --keep-logs "$logs/system"
   # shellcheck disable=SC2086
-  tap nftables 900 python3 "$system" --builddir "$build" --lanes 4 --backend nftables $short \
+  tap nftables 900 python3 $system --builddir "$build" --lanes 4 --backend nftables $short \
     --results "$logs/system-nftables.json" --keep-logs "$logs/system-nftables"
   for churned in iptables nftables; do
     # shellcheck disable=SC2086
-    tap "$churned-churn" 900 python3 "$system" --builddir "$build" --backend $churned --churn $short \
+    tap "$churned-churn" 900 python3 $system --builddir "$build" --backend $churned --churn $short \
       --keep-logs "$logs/system-$churned-churn"
   done
   # shellcheck disable=SC2086
-  tap legacy 900 python3 "$system" --builddir "$build" --lanes 3 --iptables legacy $short \
+  tap legacy 900 python3 $system --builddir "$build" --lanes 3 --iptables legacy $short \
     --results "$logs/system-legacy.json" --keep-logs "$logs/system-legacy"
   # shellcheck disable=SC2086
-  tap userspace 900 python3 "$system" --builddir "$build" --lanes 4 --backend userspace $short \
+  tap userspace 900 python3 $system --builddir "$build" --lanes 4 --backend userspace $short \
     --results "$logs/system-userspace.json" --keep-logs "$logs/system-userspace"
   # shellcheck disable=SC2086
-  tap userspace-legacy 900 python3 "$system" --builddir "$build" --lanes 3 --backend userspace --iptables legacy $short \
+  tap userspace-legacy 900 python3 $system --builddir "$build" --lanes 3 --backend userspace --iptables legacy $short \
     --keep-logs "$logs/system-userspace-legacy"
   if [ "$long" != 0 ]; then
-    tap userspace-churn 900 python3 "$system" --builddir "$build" --backend userspace --churn \
+    tap userspace-churn 900 python3 $system --builddir "$build" --backend userspace --churn \
       --keep-logs "$logs/system-userspace-churn"
   fi
   if [ "$long" != 0 ]; then tap selftest 3600 python3 "$src/test/system/selftest.py" --builddir "$build"; fi
+}
+
+# The daemon under traffic that must not notice: backends are exchanged, swaps fail, processes are killed, settings change.
+# In the long form 1,000 swaps, 200 kills of each mode and 10,000 mutilated files, and connections held for 5 minutes.
+part_swap() {
+  make -C "$build" -j "$SLUICE_JOBS" test/tools/sluiced-faults test/plugins/faulty.la >"$logs/swap.log" 2>&1
+  swap_limit=900
+  short=--short
+  [ "$long" = 0 ] || { swap_limit=28800 short=; }
+  for swap_backend in iptables nftables userspace; do
+    # shellcheck disable=SC2086
+    tap "$swap_backend" "$swap_limit" python3 "$src/test/system/run.py" --builddir "$build" --lanes 2 \
+      --backend "$swap_backend" $short $only_traffic --results "$logs/swap-$swap_backend.json" \
+      --keep-logs "$logs/swap-$swap_backend"
+  done
 }
 
 # in_vm NAME LIMIT KERNEL OPTION…: system tests in a virtual machine with that kernel. There is more patience in it
@@ -239,26 +263,57 @@ in_vm() {
   sed -n 's,^test/vm/run: ,    ,p' "$logs/vm-$vm_name.err" >>"$failures"
 }
 
+# backends_in_vm KERNEL: those without the daemon, all in one machine; what each said is counted afterwards.
+backends_in_vm() {
+  vm_release=$1
+  vm_folder=$logs/vm-backends-$vm_release
+  rm -rf "$vm_folder"
+  mkdir -p "$vm_folder"
+  # Part kernel has run the rules where matches of IPVS may be missing.
+  # shellcheck disable=SC2016
+  tap "backends-$vm_release" 1500 python3 "$src/test/vm/run" --builddir "$build" --kernel "$vm_release" --limit 1200 \
+    --results "$vm_folder" --console "$logs/vm-backends-$vm_release.console" -- \
+    env SLUICE_BUILDDIR="$build" sh -c '
+      system=$1 programs=$2 results=$3
+      number=0
+      each() {
+        name=$1 limit=$2
+        shift 2
+        number=$((number + 1))
+        timeout "$limit" "$@" >"$results/$name.tap" 2>"$results/$name.err"
+        echo $? >"$results/$name.status"
+        echo "ok $number - $name has run"
+      }
+      echo 1..5
+      each servers 500 "$programs/ipvs_roundtrip"
+      each handover 400 /usr/bin/python3 "$system/ipvs_handover_test.py" "$programs/ipvs_handover"
+      each rules 500 "$system/iptables_kernel_test.sh" "$programs/ipvs_rules_roundtrip"
+      each nftables 300 "$system/nftables_kernel_test.sh" "$programs/nftables_roundtrip"
+      each nftables-crowd 300 "$programs/nftables_crowd"' \
+    sh "$src/test/system" "$build/test/system" "$vm_folder"
+  for vm_name in servers handover rules nftables nftables-crowd; do
+    label="vm: $vm_name-$vm_release"
+    : >>"$vm_folder/$vm_name.tap"
+    add "$(cat "$vm_folder/$vm_name.status" 2>/dev/null || echo 124)" "$vm_folder/$vm_name.tap"
+  done
+  label=
+}
+
 # Kernels of Debian, with what this machine's may lack: mode ipvs, SCTP, and the old iptables as a kernel of its time has
 # it. In the long form everything, on each kernel.
 part_vm() {
-  make -C "$build" -j "$SLUICE_JOBS" test/system/ipvs_roundtrip test/system/ipvs_rules_roundtrip \
+  make -C "$build" -j "$SLUICE_JOBS" test/system/ipvs_handover test/system/ipvs_roundtrip test/system/ipvs_rules_roundtrip \
     test/system/nftables_roundtrip test/system/nftables_crowd >"$logs/vm.log" 2>&1
   tap selftest 600 python3 "$src/test/vm/selftest.py" --builddir "$build"
   for vm_release in 6.1 6.12; do
-    tap "servers-$vm_release" 900 python3 "$src/test/vm/run" --builddir "$build" --kernel "$vm_release" --limit 600 -- \
-      "$build/test/system/ipvs_roundtrip"
-    # Part kernel has run these where matches of IPVS may be missing.
-    tap "rules-$vm_release" 900 python3 "$src/test/vm/run" --builddir "$build" --kernel "$vm_release" --limit 600 -- \
-      env SLUICE_BUILDDIR="$build" "$src/test/system/iptables_kernel_test.sh" "$build/test/system/ipvs_rules_roundtrip"
-    tap "nftables-kernel-$vm_release" 600 python3 "$src/test/vm/run" --builddir "$build" --kernel "$vm_release" --limit 300 -- \
-      "$src/test/system/nftables_kernel_test.sh" "$build/test/system/nftables_roundtrip"
-    tap "nftables-crowd-$vm_release" 600 python3 "$src/test/vm/run" --builddir "$build" --kernel "$vm_release" --limit 300 -- \
-      "$build/test/system/nftables_crowd"
+    backends_in_vm "$vm_release"
     if [ "$long" = 0 ]; then break; fi
   done
   if [ "$long" = 0 ]; then
     in_vm ipvs 900 6.1 --backend ipvs --short --lanes 3
+    # Every pair with ipvs in one family; kill -9.
+    in_vm ipvs-swap 900 6.1 --backend ipvs --lanes 1 --family v4 --source manifests \
+      --filter cases_swap. --filter cases_restart.
     in_vm sctp 300 6.1 --protocol sctp --source manifests
     # Each set and each kind of chain once, on a kernel that lists and removes otherwise than a new one; SCTP.
     in_vm nftables 900 6.1 --backend nftables --short --once --filter 8 --filter 13 --filter 22 --filter 56 --filter 63 \
@@ -269,10 +324,16 @@ part_vm() {
     return
   fi
   for vm_release in 6.1 6.12; do
-    for backend in iptables ipvs nftables userspace; do in_vm "$backend-$vm_release" 14400 "$vm_release" --backend "$backend"; done
-    for backend in iptables ipvs; do
-      in_vm "$backend-legacy-$vm_release" 14400 "$vm_release" --backend "$backend" --iptables legacy
+    # shellcheck disable=SC2086
+    for backend in iptables ipvs nftables userspace; do
+      in_vm "$backend-$vm_release" 14400 "$vm_release" --backend "$backend" $but_traffic
     done
+    # shellcheck disable=SC2086
+    for backend in iptables ipvs; do
+      in_vm "$backend-legacy-$vm_release" 14400 "$vm_release" --backend "$backend" --iptables legacy $but_traffic
+    done
+    # shellcheck disable=SC2086
+    in_vm "ipvs-swap-$vm_release" 36000 "$vm_release" --backend ipvs --lanes 1 $only_traffic
   done
 }
 
@@ -282,9 +343,11 @@ part_bench() {
   if [ "$long" = 0 ]; then
     tap smoke 300 python3 "$src/test/bench/bench.py" --builddir "$build" --smoke
     tap scale 300 python3 "$src/test/bench/scale.py" --builddir "$build" --smoke
+    tap swap 300 python3 "$src/test/bench/swap.py" --builddir "$build" --smoke
   else
     one "the benchmark" 3600 python3 "$src/test/bench/bench.py" --builddir "$build" --json "$logs/bench.json"
     one "the benchmark of mode nftables" 5400 python3 "$src/test/bench/scale.py" --builddir "$build" --json "$logs/scale.json"
+    one "the benchmark of swaps" 3600 python3 "$src/test/bench/swap.py" --builddir "$build" --json "$logs/swap.json"
   fi
 }
 
@@ -380,7 +443,7 @@ part_asan() {
   clang_build || return
   begin_reports address
   unit_tests unit_tests iptables_tests ipvs_tests nftables_tests userspace_tests
-  system="$src/test/system/run.py --builddir $instrumented"
+  system="$src/test/system/run.py --builddir $instrumented $but_traffic"
   # The short form takes each source once, and both families and protocols; the configurations of the
   # daemon differ in rules, which the part system looks at.
   # shellcheck disable=SC2086
@@ -394,6 +457,9 @@ part_asan() {
     # All of it together: a relay goes on while programs are started and everything else happens.
     watched system-userspace 600 python3 $system --backend userspace --short --family v4 --lanes 4
   fi
+  # Libraries come and go while everything runs.
+  watched system-swap 600 python3 "$src/test/system/run.py" --builddir "$instrumented" --family v4 \
+    --filter cases_swap.every_pair
   end_reports
 }
 
@@ -424,7 +490,8 @@ part_tsan() {
     --seconds "$change_seconds"
   if [ "$long" != 0 ]; then
     for backend in iptables nftables userspace; do
-      watched "system-$backend" 3600 python3 "$src/test/system/run.py" --builddir "$instrumented" --backend "$backend"
+      # shellcheck disable=SC2086
+      watched "system-$backend" 3600 python3 "$src/test/system/run.py" --builddir "$instrumented" --backend "$backend" $but_traffic
     done
   fi
   end_reports

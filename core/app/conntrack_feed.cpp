@@ -86,6 +86,14 @@ void ConntrackFeed::relays(const node::UdpPortKey& key, std::vector<std::uint16_
   }
 }
 
+std::vector<std::uint16_t> ConntrackFeed::relay_ports() const {
+  std::vector<std::uint16_t> out;
+  for (const auto& [key, ports] : relays_) out.insert(out.end(), ports.begin(), ports.end());
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
 void ConntrackFeed::forget_unnamed(const node::UdpChange& everything) {
   if (relays_.empty()) return;
   std::unordered_set<node::UdpPortKey> named;

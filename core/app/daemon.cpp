@@ -11,9 +11,11 @@
 
 #include "core/app/build_info.hpp"
 #include "core/app/logging.hpp"
+#include "core/app/reload/reload_command.hpp"
 #include "core/app/status_json.hpp"
 #include "core/base/log.hpp"
 #include "core/base/memory.hpp"
+#include "core/plugin/lookup.hpp"
 #include "core/node/family_support.hpp"
 #include "core/node/kernel_settings.hpp"
 #include "core/node/local_detector.hpp"
@@ -24,16 +26,16 @@
 namespace sluice::app {
 namespace {
 
-// BEH 4: everything is compared with the kernel at the latest this long after the last time.
-constexpr std::chrono::hours kFullSyncInterval{1};
 // BEH 1.4: how long NodeCIDR waits for the controller manager to give the node its range.
 constexpr std::chrono::minutes kPodCidrPatience{5};
 
+// How long the end waits until the service manager has taken what it is to keep.
+constexpr std::chrono::seconds kDescriptorPatience{2};
 // How long the end waits for the last events.
 constexpr std::chrono::seconds kEventPatience{1};
 
-constexpr abi::Family abi_family(base::Family family) {
-  return family == base::Family::ipv4 ? abi::Family::kIpv4 : abi::Family::kIpv6;
+store::StoreOptions store_options(const Settings& settings, const plugin::Plugin& plugin) {
+  return {.external_ips = settings.allow_external_ips, .service_cidrs = plugin.has(abi::kFeatureServiceCidrs)};
 }
 
 snapshot::DetectorKind detector_kind(node::LocalDetectorKind kind) {
@@ -59,14 +61,38 @@ int wait_for(const sigset_t& signals, const std::optional<base::Clock::Duration>
 
 }  // namespace
 
-Daemon::Daemon(Settings settings) : settings_(std::move(settings)), state_dir_(settings_.state_dir) {}
+Daemon::Daemon(Settings settings, ReadSettings read_again, base::Notifier notifier,
+               std::vector<base::PassedDescriptor> passed)
+    : settings_(std::move(settings)),
+      node_name_(settings_.get()->node_name),
+      notifier_(std::move(notifier)),
+      state_dir_(settings_.get()->state_dir),
+      events_({.node_name = node_name_}, clock_),
+      node_watch_(settings_.get()->bind_address),
+      observe_(settings_, observe_sources()),
+      descriptors_(notifier_, std::move(passed)),
+      backends_({state_dir_, metrics_, events_, service_health_, descriptors_, clock_, node_name_}),
+      kernel_part_(kernel_part()),
+      backend_part_(backends_, backend_part()),
+      reloader_(settings_, std::move(read_again),
+                {[this] {
+                   notifier_.reloading();
+                   file_watch_.take_note();  // what is read now is not told once more
+                 },
+                 [this](const ReloadResult& result) { reloaded(result); }},
+                clock_),
+      file_watch_([this](const std::vector<std::string>& paths) {
+        for (const auto& path : paths) reloader_.request(path + " has changed");
+      }) {}
 
 Daemon::~Daemon() { stop(); }
 
 base::Status Daemon::start() {
-  base::log_info("app", std::string("sluiced ") + kVersion + " on node " + settings_.node_name + ", backend " +
-                            settings_.backend);
-  if (auto status = watch_configuration(); !status.ok()) return status;
+  const auto settings = settings_.get();
+  base::log_info("app", std::string("sluiced ") + kVersion + " on node " + node_name_ + ", backend " + settings->backend);
+  // From the first moment on, as far as possible: what is written later has to be read again.
+  if (auto status = file_watch_.start(); !status.ok()) return status;
+  if (!settings->config_file.empty()) file_watch_.follow({{settings->config_file, {}}});
   if (auto status = state_dir_.open(); !status.ok()) return status;
 
   node::AddressMonitor::Options monitor;
@@ -79,185 +105,139 @@ base::Status Daemon::start() {
   if (!addresses) return addresses.status();
   set_addresses(*addresses);
 
-  set_up_kernel();
+  // Before the backend, which reads some of it (BEH 11.5).
+  kernel_part_.apply(*settings);
   if (auto status = start_backend(); !status.ok()) return status;
-  auto source = make_source(settings_, plugin_->has(abi::kFeatureServiceCidrs), *store_, metrics_);
-  if (!source) return source.status();
-  source_ = std::move(*source);
+  const bool service_cidrs = backends_.serving()->plugin().has(abi::kFeatureServiceCidrs);
+  source_ = std::make_unique<SourcePart>(source_part(), *store_, clock_);
+  if (auto status = source_->make(*settings, service_cidrs); !status.ok()) return status;
   events_.start(source_->transport());
   metrics_.set_figures([this] { return figures(); });
 
   control_ = std::make_unique<serve::ControlServer>(state_dir_.control_socket());
   control_->on("status", [this](const nlohmann::json&) { return status(); });
-  control_->on_slow("services", ServicesCommand(service_views()));
+  control_->on_slow("reload", reload_command(reloader_));
+  control_->on_slow("services", ServicesCommand([this] { return service_views(); }));
   if (auto status = control_->start(); !status.ok()) return status;
   service_health_.start();
   if (auto status = observe_.start(); !status.ok()) return status;
-  events_.record(starting_event(settings_.node_name, kVersion));
-  if (settings_.backend == "ipvs") {
-    const auto event = ipvs_deprecation_event(settings_.node_name);
-    base::log_warning("app", event.note);
-    events_.record(event);
-  }
+  events_.record(starting_event(node_name_, kVersion));
   store_->start();
-  return source_->start();
-}
-
-// From the first moment on, as far as possible: what is written later has to be read by another process.
-base::Status Daemon::watch_configuration() {
-  if (settings_.config_file.empty()) return {};
-  return config_watch_.start(settings_.config_file, [this] {
-    config_changed_ = true;
-    ::kill(::getpid(), SIGUSR1);  // run() waits for signals
-  });
+  if (auto status = source_->start(); !status.ok()) return status;
+  reloader_.add("logging", logging_part_);
+  reloader_.add("kernel", kernel_part_);
+  reloader_.add("addresses", observe_);
+  reloader_.add("source", *source_);
+  reloader_.add("backend", backend_part_);  // the last: a swap is not taken back for others
+  reloader_.start();
+  watch_files();
+  return {};
 }
 
 base::Status Daemon::start_backend() {
-  const plugin::Folders folders(settings_.plugins.folders.begin(), settings_.plugins.folders.end());
-  const auto file = plugin::find_plugin(folders, settings_.backend);
-  if (!file) return file.status();
-  auto loaded = plugin::load_plugin({*file, settings_.backend, {folders, settings_.plugins.relax_ownership}, 0});
-  if (!loaded) return loaded.status();
-  plugin_ = std::move(*loaded);
-
-  const auto liberal = node::conntrack_tcp_be_liberal(node::Sysctl());
-  if (!liberal) base::log_warning("node", liberal.status().message());
-  conntrack_tcp_liberal_ = liberal.ok() && *liberal;
-
-  // Both families at once: finding and probing the tools of the kernel takes its time.
-  std::array<base::Status, 2> support;
-  std::array<std::future<base::Status>, 2> probes;
-  for (const base::Family family : base::kFamilies) {
-    base::Status& status = support[base::family_index(family)];
-    if (family == base::Family::ipv6) status = node::check_ipv6();
-    if (status.ok() && !plugin_->has(family == base::Family::ipv4 ? abi::kFeatureIpv4 : abi::kFeatureIpv6)) {
-      status = {base::StatusCode::unsupported,
-                "backend " + settings_.backend + " does not support " + std::string(base::family_name(family))};
-    }
-    if (!status.ok()) continue;
-    auto probe = start_loop(family);
-    if (probe) probes[base::family_index(family)] = std::move(*probe);
-    else status = probe.status();
-  }
-  for (std::size_t i = 0; i < probes.size(); ++i) {
-    if (probes[i].valid()) support[i] = probes[i].get();
-  }
-  std::erase_if(families_, [&](const FamilyRun& run) { return !support[base::family_index(run.family)].ok(); });
-  const auto usable = node::choose_families(node::choose_node_ips({}, settings_.bind_address).primary, support);
+  const auto settings = settings_.get();
+  look_at_conntrack();
+  const auto support = backends_.start(*settings);
+  if (!support) return support.status();
+  const auto usable = node::choose_families(node::choose_node_ips({}, settings->bind_address).primary, *support);
   if (!usable) return usable.status();
   for (const base::Family family : base::kFamilies) {
-    const base::Status& status = support[base::family_index(family)];
+    const base::Status& status = (*support)[base::family_index(family)];
     if (!status.ok()) {
       base::log_info("app", std::string(base::family_name(family)) + " is not used: " + status.message());
     }
   }
-  if (auto status = check_families(*usable); !status.ok()) return status;
-  startup_cleanup_.expect(*usable);
-
   usable_families_ = *usable;
+  if (auto status = check_families(*settings); !status.ok()) return status;
+
   store_ = std::make_unique<snapshot::StoreThread>(
-      settings_.node_name, *usable,
+      node_name_, *usable,
       snapshot::StoreThread::Callbacks{
-          [this](base::Family family) {
-            for (const auto& run : families_) {
-              if (run.family == family) run.loop->request();
-            }
-          },
-          [this](base::Family family, const std::optional<model::Node>& node) { return node_facts(family, node); }},
-      store::StoreOptions{.external_ips = settings_.allow_external_ips,
-                          .service_cidrs = plugin_->has(abi::kFeatureServiceCidrs)},
+          [this](base::Family family, const std::optional<model::Node>& node, snapshot::FactsOf of) {
+            return node_facts(family, node, of);
+          }},
+      store_options(*settings, backends_.serving()->plugin()),
       // A recording may have none; files always say what there is.
-      settings_.source.kind == SourceKind::replay ? base::Clock::Duration(0)
+      settings->source.kind == SourceKind::replay ? base::Clock::Duration(0)
                                                   : snapshot::StoreThread::kServiceCidrPatience);
   store_for_threads_ = store_.get();
-  return {};
+  return backends_.feed(*store_, *usable);
 }
 
 // Settings that cannot work, or look like a mistake, on the families this node has.
-base::Status Daemon::check_families(const std::vector<base::Family>& usable) {
-  for (const auto& warning : node::check_node_port_families(settings_.node_ports, usable)) warn_once(warning);
-  const auto check = node::check_detector_families(settings_.local_detector, {}, usable);
+base::Status Daemon::check_families(const Settings& settings) {
+  const auto& usable = usable_families_;
+  for (const auto& warning : node::check_node_port_families(settings.node_ports, usable)) warn_once(warning);
+  const auto check = node::check_detector_families(settings.local_detector, {}, usable);
   // Of two families the Node object has to say which is the primary one; node_watch_ looks then.
-  if (usable.size() < 2 || !settings_.bind_address.is_unspecified()) {
+  if (usable.size() < 2 || !settings.bind_address.is_unspecified()) {
     for (const auto& warning : check.warnings) warn_once(warning);
   }
   return check.fatal;
 }
 
-base::Result<std::future<base::Status>> Daemon::start_loop(base::Family family) {
-  sync::SyncLoop::Options options;
-  options.intervals.min = settings_.min_sync_period;
-  options.intervals.retry = settings_.sync_period;
-  options.intervals.max = std::max<base::Clock::Duration>(kFullSyncInterval, settings_.sync_period);
-  options.verify_every = sync::verify_interval(settings_.sync_period);
-  auto health = std::make_unique<ServiceHealthCounts>();
-  auto conntrack_feed = std::make_unique<ConntrackFeed>();
-  auto conntrack = make_conntrack(family);
-  auto loop = std::make_unique<sync::SyncLoop>(
-      options, clock_,
-      sync::SyncLoop::Callbacks{
-          // A plugin may ask for everything before there is a store to ask.
-          [this, family](bool full) {
-            snapshot::StoreThread* store = store_for_threads_;
-            return store == nullptr ? nullptr : store->take(family, full);
-          },
-          [this, family](const std::vector<std::string>& claims) { record_claims(family, claims); },
-          [this, counts = health.get(), feed = conntrack_feed.get(),
-           conntrack = conntrack.get()](const snapshot::Transaction& t) {
-            publish_health(*counts, t);
-            conntrack->put(feed->update(t));
-            if (t.full) rest_after_burst();
-          },
-          [this, family](const sync::SyncReport& report) { metrics_.synced(family, report); },
-          [this](const plugin::FailedObject& failed) { events_.record(left_out_event(settings_.backend, failed)); },
-          [this](abi::Severity severity, const std::string& reason, const std::string& note) {
-            events_.record(backend_event(settings_.node_name, settings_.backend, severity, reason, note));
-          }});
-
-  const auto section = settings_.section();
-  plugin::BackendSettings backend;
-  backend.family = abi_family(family);
-  backend.config = section.yaml;
-  backend.options.assign(section.options.begin(), section.options.end());
-  backend.options.insert(backend.options.end(), settings_.mode_options.begin(), settings_.mode_options.end());
-  const auto folder = state_dir_.backend_folder(settings_.backend);
-  if (!folder) return folder.status();
-  backend.state_dir = *folder;
-  auto probe = loop->start([this, backend = std::move(backend), feed = conntrack_feed.get()](
-                               plugin::HostCallbacks callbacks) {
-    callbacks.relays = [feed](plugin::RelayedPort relayed) {
-      feed->relays({{base::Symbol(relayed.name_space), std::move(relayed.service)}, base::Symbol(relayed.port_name)},
-                   std::move(relayed.ports));
-    };
-    return plugin::BackendHandle::create(plugin_, backend, std::move(callbacks), &metrics_.of_plugins(), clock_);
-  });
-  families_.push_back(
-      {family, std::move(health), std::move(conntrack_feed), std::move(conntrack), std::move(loop)});
-  return probe;
+BackendPart::Callbacks Daemon::backend_part() {
+  BackendPart::Callbacks out;
+  out.check = [this](const Settings& to) { return check_families(to); };
+  out.service_cidrs = [this](bool wanted, const Settings& to) {
+    source_->set_service_cidrs(wanted);
+    store_->set_options({.external_ips = to.allow_external_ips, .service_cidrs = wanted});
+  };
+  out.refresh = [this] {
+    store_->facts_have_come();
+    store_->refresh_node_facts();
+  };
+  return out;
 }
 
-// A full transaction is the most there ever is to do; long quiet follows.
-void Daemon::rest_after_burst() {
-  base::release_free_memory();
-  base::release_startup_pages();
+// Every file that has a part in what is in force.
+void Daemon::watch_files() {
+  const auto settings = settings_.get();
+  std::vector<WatchedFile> files = source_->files();
+  if (!settings->config_file.empty()) files.push_back({settings->config_file, {}});
+  // As it was found: a link may come to lead elsewhere.
+  const plugin::Folders folders(settings->plugins.folders.begin(), settings->plugins.folders.end());
+  const plugin::Plugin& plugin = backends_.serving()->plugin();
+  const auto file = plugin::find_plugin(folders, plugin.id());
+  files.push_back({file ? file->string() : plugin.file().string(), plugin.sha256()});
+  file_watch_.follow(std::move(files));
 }
 
-// Before the backend, which reads some of it (BEH 11.5).
-void Daemon::set_up_kernel() {
-  const node::Sysctl sysctl;
-  const auto failed = node::apply_conntrack_settings(settings_.conntrack, sysctl);
-  if (!failed.empty()) {
-    const auto event = kernel_settings_event(settings_.node_name, failed);
-    base::log_warning("node", event.note);
-    events_.record(event);
-  }
-  const bool on_bridge = settings_.local_detector.mode == node::DetectLocalMode::bridge_interface;
-  if (const auto sentence = node::check_bridge_netfilter(sysctl, on_bridge); !sentence.empty()) {
-    base::log_warning("node", sentence);
-  }
-  if (const auto status = node::set_oom_score(settings_.oom_score_adj); !status.ok()) {
-    base::log_warning("node", status.message());
-  }
+// [reload thread]
+void Daemon::reloaded(const ReloadResult& result) {
+  watch_files();
+  notifier_.ready();
+  metrics_.reloaded(result);
+  if (result.outcome != ReloadOutcome::unchanged) events_.record(reload_event(node_name_, result));
+}
+
+void Daemon::look_at_conntrack() {
+  const auto liberal = node::conntrack_tcp_be_liberal(node::Sysctl());
+  if (!liberal) base::log_warning("node", liberal.status().message());
+  conntrack_tcp_liberal_ = liberal.ok() && *liberal;
+}
+
+KernelPart::Hooks Daemon::kernel_part() {
+  KernelPart::Hooks out;
+  out.failed = [this](const std::vector<std::string>& sentences) {
+    events_.record(kernel_settings_event(node_name_, sentences));
+  };
+  out.changed = [this] {
+    look_at_conntrack();
+    store_->refresh_node_facts();
+  };
+  return out;
+}
+
+SourcePart::Hooks Daemon::source_part() {
+  SourcePart::Hooks out;
+  out.make = [this](const Settings& settings, bool service_cidrs, model::EventSink& sink) {
+    return make_source(settings, service_cidrs, sink, metrics_);
+  };
+  out.check = check_source;
+  out.exchange_transport = [this](kube::Transport* transport) { events_.exchange(transport); };
+  out.version = kVersion;
+  return out;
 }
 
 void Daemon::set_addresses(const node::InterfaceAddresses& addresses) {
@@ -265,25 +245,31 @@ void Daemon::set_addresses(const node::InterfaceAddresses& addresses) {
   addresses_ = addresses;
 }
 
-std::optional<snapshot::NodeFacts> Daemon::node_facts(base::Family family, const std::optional<model::Node>& node) {
+std::optional<snapshot::NodeFacts> Daemon::node_facts(base::Family family, const std::optional<model::Node>& node,
+                                                      snapshot::FactsOf of) {
+  const auto in_force = settings_.get();
+  const auto coming = of == snapshot::FactsOf::coming ? backend_part_.coming() : nullptr;
+  const auto settings = coming ? coming : in_force;
   observe_.set_node(node);
-  for (const auto& sentence : node_watch_.look(node, settings_.node_name, settings_.local_detector, usable_families_)) {
+  node_watch_.set_bind_address(settings->bind_address);
+  for (const auto& sentence : node_watch_.look(node, node_name_, settings->local_detector, usable_families_)) {
     base::log_warning("node", sentence);
   }
   if (!node_watch_.fatal().ok()) return std::nullopt;
-  const bool node_cidr = settings_.local_detector.mode == node::DetectLocalMode::node_cidr;
+  const bool node_cidr = settings->local_detector.mode == node::DetectLocalMode::node_cidr;
   if (node_cidr && (!node || node->pod_cidrs.empty())) return std::nullopt;
 
   snapshot::NodeFacts out;
-  out.name = settings_.node_name;
-  const node::NodeIps ips = node::choose_node_ips(node_watch_.addresses(), settings_.bind_address);
+  out.name = node_name_;
+  const node::NodeIps ips = node::choose_node_ips(node_watch_.addresses(), settings->bind_address);
   out.node_ip = ips.of(family);
-  out.masquerade_mark = settings_.masquerade_mark();
-  out.masquerade_all = settings_.masquerade_all;
+  // While two backends serve they use one mark; another one follows when the newcomer is alone.
+  out.masquerade_mark = in_force->masquerade_mark();
+  out.masquerade_all = settings->masquerade_all;
   out.conntrack_tcp_liberal = conntrack_tcp_liberal_;
 
   const auto detectors =
-      node::make_local_detectors(settings_.local_detector, node ? node->pod_cidrs : std::vector<base::IpPrefix>());
+      node::make_local_detectors(settings->local_detector, node ? node->pod_cidrs : std::vector<base::IpPrefix>());
   const node::LocalDetector& detector = detectors[base::family_index(family)];
   out.detector = detector_kind(detector.kind);
   out.detector_cidr = detector.cidr;
@@ -294,8 +280,8 @@ std::optional<snapshot::NodeFacts> Daemon::node_facts(base::Family family, const
     const std::lock_guard lock(mutex_);
     addresses = addresses_;
   }
-  auto node_ports = node::choose_node_port_addresses(settings_.node_ports, family, addresses, ips,
-                                                     settings_.localhost_node_ports);
+  auto node_ports = node::choose_node_port_addresses(settings->node_ports, family, addresses, ips,
+                                                     settings->localhost_node_ports);
   for (const auto& warning : node_ports.warnings) warn_once(warning);
   out.node_ports_match_all = node_ports.match_all;
   out.node_port_addresses = std::move(node_ports.addresses);
@@ -313,36 +299,6 @@ void Daemon::warn_once(const std::string& warning) {
   base::log_warning("node", warning);
 }
 
-void Daemon::record_claims(base::Family family, const std::vector<std::string>& claims) {
-  const auto status = state_dir_.record_claims(settings_.backend, family, claims);
-  if (!status.ok()) base::log_warning("app", status.message());
-  startup_cleanup_.stands(family, claims);
-}
-
-std::unique_ptr<node::ConntrackReconciler> Daemon::make_conntrack(base::Family family) {
-  node::ConntrackReconciler::Options options;
-  options.family = family;
-  options.memory_file =
-      state_dir_.path() + (family == base::Family::ipv4 ? "/udp-frontends-ipv4" : "/udp-frontends-ipv6");
-  options.reconciled = [this, family](double seconds, std::uint64_t deleted) {
-    metrics_.conntrack_reconciled(family, seconds, deleted);
-  };
-  auto out = std::make_unique<node::ConntrackReconciler>(std::move(options), std::make_unique<node::KernelConntrackTable>());
-  out->start();
-  return out;
-}
-
-void Daemon::publish_health(ServiceHealthCounts& counts, const snapshot::Transaction& transaction) {
-  const snapshot::NodeFacts& node = *transaction.node;
-  service_health_.set_addresses(transaction.family, node.node_ports_match_all
-                                                        ? std::nullopt
-                                                        : std::optional(node.node_port_addresses));
-  for (auto& update : counts.update(transaction)) {
-    service_health_.set(transaction.family, std::move(update.name_space), std::move(update.name), update.port,
-                        update.local_endpoints);
-  }
-}
-
 ObserveSources Daemon::observe_sources() {
   ObserveSources out;
   out.families = [this] { return family_health(); };
@@ -351,7 +307,7 @@ ObserveSources Daemon::observe_sources() {
   out.answered_livez = [this](int code) { metrics_.answered_livez(code); };
   out.set_verbosity = [](int verbosity) { app::set_verbosity(verbosity); };
   out.bind_failed_hard = [this](const std::string& reason, const std::string& sentence) {
-    events_.record(bind_failed_event(settings_.node_name, reason, sentence));
+    events_.record(bind_failed_event(node_name_, reason, sentence));
   };
   out.version = kVersion;
   return out;
@@ -360,42 +316,38 @@ ObserveSources Daemon::observe_sources() {
 std::vector<serve::FamilyHealth> Daemon::family_health() const {
   std::vector<serve::FamilyHealth> out;
   const auto now = clock_.now();
-  for (const auto& run : families_) {
-    const auto fresh = run.loop->freshness();
-    serve::FamilyHealth family{run.family, fresh.last_updated, std::nullopt};
+  const auto serving = backends_.serving();
+  if (!serving) return out;
+  for (const auto& of : serving->families()) {
+    const auto fresh = of->loop->freshness();
+    serve::FamilyHealth family{of->family, fresh.last_updated, std::nullopt};
     if (fresh.pending_since) family.pending_for = now - *fresh.pending_since;
     out.push_back(family);
   }
   return out;
 }
 
-base::Status Daemon::run(base::Notifier notifier, const ReadSettings& read_again) {
+base::Status Daemon::run() {
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
   sigaddset(&signals, SIGHUP);
-  sigaddset(&signals, SIGUSR1);
-  Supervision supervision(std::move(notifier));
+  Supervision supervision(notifier_);
   supervision.ready();
-  const bool wait_for_pod_cidrs = settings_.local_detector.mode == node::DetectLocalMode::node_cidr;
-  std::optional<base::Clock::Duration> interval = supervision.interval();
-  if (wait_for_pod_cidrs) {
-    const base::Clock::Duration second = std::chrono::seconds(1);
-    interval = std::min(interval.value_or(second), second);
-  }
+  std::optional<base::Clock::Duration> watchdog = supervision.interval();
   for (;;) {
-    if (supervision.interval()) supervision.tell(supervised());
-    const int caught = wait_for(signals, interval);
-    if (caught == SIGUSR1) {
-      if (!config_changed_) continue;  // somebody else's
-      supervision.stopping("the configuration file has changed");
-      stop();
-      return {base::StatusCode::unavailable, "the content of the configuration file " + settings_.config_file +
-                                                 " has changed; ending with status 1, to be started again with it"};
+    if (watchdog) supervision.tell(supervised());
+    // A reload may have changed it.
+    const bool wait_for_pod_cidrs = settings_.get()->local_detector.mode == node::DetectLocalMode::node_cidr;
+    std::optional<base::Clock::Duration> interval = watchdog;
+    if (wait_for_pod_cidrs) {
+      const base::Clock::Duration second = std::chrono::seconds(1);
+      interval = std::min(interval.value_or(second), second);
     }
+    const int caught = wait_for(signals, interval);
     if (caught == SIGHUP) {
-      check_reload(settings_, read_again);
+      reloader_.request("SIGHUP");
       continue;
     }
     if (caught > 0) {
@@ -418,22 +370,23 @@ base::Status Daemon::check_pod_cidrs() {
   if (clock_.now() - started_ < kPodCidrPatience) return {};
   const auto status = store_->status();
   if (status.facts_known) return {};
-  return base::not_found(status.node ? "node " + settings_.node_name +
+  return base::not_found(status.node ? "node " + node_name_ +
                                            " has no spec.podCIDRs, which detectLocalMode NodeCIDR needs: let the "
                                            "controller manager allocate them, or choose another mode"
-                                     : "node " + settings_.node_name +
+                                     : "node " + node_name_ +
                                            " does not exist, which detectLocalMode NodeCIDR needs: check "
                                            "--hostname-override");
 }
 
 Supervised Daemon::supervised() {
   Supervised out;
-  out.source = settings_.source.kind == SourceKind::manifests ? "manifests in " : "the API server ";
-  if (settings_.source.kind == SourceKind::replay) out.source = "the recording ";
-  out.source += source_->detail();
+  const SourcePart::Now source = source_->now();
+  out.source = source.kind == SourceKind::manifests ? "manifests in " : "the API server ";
+  if (source.kind == SourceKind::replay) out.source = "the recording ";
+  out.source += source.detail;
   out.store = store_->status();
-  for (const auto& run : families_) {
-    out.families.push_back({run.family, run.loop->status(), std::string(run.loop->overdue())});
+  for (const auto& of : backends_.serving()->families()) {
+    out.families.push_back({of->family, of->loop->status(), std::string(of->loop->overdue())});
   }
   return out;
 }
@@ -443,45 +396,73 @@ Figures Daemon::figures() const {
   Figures out;
   out.store = store_->figures();
   out.events = events_.figures();
-  out.resources = source_->status();
+  out.resources = source_->now().resources;
   const auto now = clock_.now();
-  for (const auto& run : families_) {
-    const auto pending_since = run.loop->freshness().pending_since;
+  const auto serving = backends_.serving();
+  for (const auto& of : serving->families()) {
+    const auto pending_since = of->loop->freshness().pending_since;
     const double pending = pending_since ? std::chrono::duration<double>(now - *pending_since).count() : 0.0;
-    out.families.push_back({run.family, run.loop->figures(), pending, !run.loop->overdue().empty()});
+    out.families.push_back({of->family, of->loop->figures(), pending, !of->loop->overdue().empty()});
   }
-  const abi::PluginEntry& entry = plugin_->entry();
-  out.plugins.push_back(
-      {plugin_->id(), plugin_->version(), std::to_string(entry.major) + "." + std::to_string(entry.minor)});
-  out.features = feature_figures(settings_);
+  const auto told = [&](const plugin::Plugin& plugin) {
+    const abi::PluginEntry& entry = plugin.entry();
+    out.plugins.push_back(
+        {plugin.id(), plugin.version(), std::to_string(entry.major) + "." + std::to_string(entry.minor)});
+  };
+  told(serving->plugin());
+  out.features = feature_figures(*settings_.get());
   return out;
 }
 
 nlohmann::json Daemon::status() {
   StatusInput in;
-  in.settings = &settings_;
-  in.plugin = plugin_.get();
+  const auto serving = backends_.serving();
+  in.node_name = node_name_;
+  in.plugin = &serving->plugin();
   in.store = store_->status();
-  in.source = source_->detail();
-  in.resources = source_->status();
-  in.recording = source_->recording();
-  for (const auto& run : families_) {
-    in.families.push_back({run.family, run.loop->status(), std::string(run.loop->overdue())});
+  SourcePart::Now source = source_->now();
+  in.source_kind = source.kind;
+  in.source = std::move(source.detail);
+  in.resources = std::move(source.resources);
+  in.recording = std::move(source.recording);
+  for (const auto& of : serving->families()) {
+    in.families.push_back({of->family, of->loop->status(), std::string(of->loop->overdue())});
   }
+  in.swap = backends_.swap_progress();
+  for (const auto& entry : backends_.retiring()) {
+    StatusInput::Retiring retiring;
+    retiring.backend = entry.run->plugin().id();
+    for (const auto& of : entry.run->families()) retiring.families.push_back(of->family);
+    retiring.until = std::chrono::system_clock::now() + (entry.until - clock_.now());
+    retiring.error = entry.error;
+    in.retiring.push_back(std::move(retiring));
+  }
+  in.reload = reloader_.status();
   return status_json(in);
 }
 
-// For the control thread, which ends before the loops and the store.
+// [control thread] The views outlive the backend: what is asked of one that is gone is asked of nobody.
 std::vector<ServiceView> Daemon::service_views() {
   std::vector<ServiceView> out;
-  for (const auto& run : families_) {
+  const auto serving = backends_.serving();
+  for (const auto& of : serving->families()) {
     ServiceView view;
-    view.family = run.family;
-    view.backend = settings_.backend;
-    sync::SyncLoop* const loop = run.loop.get();
-    if (loop->inspectable()) view.inspect = [loop](sync::SyncLoop::Inspect question) { loop->inspect(std::move(question)); };
-    view.told = [this, family = run.family](snapshot::StoreThread::ToldDone done) { store_->told(family, std::move(done)); };
-    view.in_progress = [loop] { return std::string(loop->in_progress()); };
+    view.family = of->family;
+    view.backend = serving->plugin().id();
+    const std::weak_ptr<swap::BackendRun> run = serving;
+    sync::SyncLoop* const loop = of->loop.get();
+    if (loop->inspectable()) {
+      view.inspect = [run, loop](sync::SyncLoop::Inspect question) {
+        if (const auto there = run.lock()) loop->inspect(std::move(question));
+      };
+    }
+    view.told = [this, feed = of->feed.load()](snapshot::StoreThread::ToldDone done) {
+      store_->told(feed, std::move(done));
+    };
+    view.in_progress = [run, loop]() -> std::string {
+      const auto there = run.lock();
+      return there ? std::string(loop->in_progress()) : std::string();
+    };
     out.push_back(std::move(view));
   }
   return out;
@@ -489,9 +470,10 @@ std::vector<ServiceView> Daemon::service_views() {
 
 void Daemon::stop() {
   // Against the flow, from the outside in; nothing is called that has stopped.
-  config_watch_.stop();
+  file_watch_.stop();
+  reloader_.stop();  // a swap that has begun ends first
   if (control_) control_->stop();
-  service_health_.stop();  // before the loops it asks; what they still tell it has no effect
+  service_health_.stop();  // before the backends it asks about; what they still tell it has no effect
   observe_.stop();         // likewise
   if (address_monitor_) address_monitor_->stop();  // before the store it tells
   // What is still to be said gets a moment; a server that is silent holds nobody up.
@@ -499,10 +481,9 @@ void Daemon::stop() {
   // A source may wait for room in the store's queue; the store must still be taking.
   if (source_) source_->stop();
   events_.stop();
-  for (auto& run : families_) run.loop->stop();
-  startup_cleanup_.stop();
+  backends_.stop();
   if (store_) store_->stop();
-  families_.clear();
+  descriptors_.stop(kDescriptorPatience);
 }
 
 }  // namespace sluice::app

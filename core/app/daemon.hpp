@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The wiring: settings → source, store thread, one apply thread a family, control
-// socket; then waits for a signal. Owns everything, decides nothing about Services.
+// The wiring: settings → source, store thread, backends, control socket; then waits for a
+// signal. Owns everything, decides nothing about Services.
 #pragma once
 
 #include <atomic>
@@ -13,17 +13,20 @@
 #include <string>
 #include <vector>
 
-#include "core/app/reload_check.hpp"
-#include "core/app/cleanup/startup_cleanup.hpp"
-#include "core/app/conntrack_feed.hpp"
-#include "core/app/service_health_counts.hpp"
-#include "core/app/services_command.hpp"
-#include "core/app/config/settings.hpp"
-#include "core/app/config_watch.hpp"
+#include "core/app/backend_part.hpp"
+#include "core/app/backends.hpp"
+#include "core/app/config/settings_cell.hpp"
+#include "core/app/descriptor_keeper.hpp"
 #include "core/app/metrics/metrics.hpp"
+#include "core/app/node_events.hpp"
 #include "core/app/node_watch.hpp"
 #include "core/app/observe.hpp"
-#include "core/app/node_events.hpp"
+#include "core/app/reload/file_watch.hpp"
+#include "core/app/reload/kernel_part.hpp"
+#include "core/app/reload/logging_part.hpp"
+#include "core/app/reload/reloader.hpp"
+#include "core/app/reload/source_part.hpp"
+#include "core/app/services_command.hpp"
 #include "core/app/source.hpp"
 #include "core/app/state_dir.hpp"
 #include "core/app/supervision.hpp"
@@ -31,47 +34,38 @@
 #include "core/kube/events/event_recorder.hpp"
 #include "core/node/address_monitor.hpp"
 #include "core/node/addresses.hpp"
-#include "core/node/conntrack_reconciler.hpp"
-#include "core/plugin/lookup.hpp"
 #include "core/serve/control_server.hpp"
 #include "core/serve/service_health_server.hpp"
 #include "core/snapshot/store_thread.hpp"
-#include "core/sync/sync_loop.hpp"
 
 namespace sluice::app {
 
 class Daemon {
  public:
-  explicit Daemon(Settings settings);
+  // `read_again`: what a reload takes into force. `passed`: what the service manager has kept.
+  Daemon(Settings settings, ReadSettings read_again, base::Notifier notifier,
+         std::vector<base::PassedDescriptor> passed);
   ~Daemon();
 
   // Everything up to the moment the source starts; a failure leaves nothing running.
   base::Status start();
-  // Until SIGTERM or SIGINT. Rules stay in the kernel. SIGHUP checks what `read_again` says.
-  base::Status run(base::Notifier notifier, const ReadSettings& read_again);
+  // Until SIGTERM or SIGINT. Rules stay in the kernel. SIGHUP is a request to reload.
+  base::Status run();
 
  private:
-  struct FamilyRun {
-    base::Family family;
-    std::unique_ptr<ServiceHealthCounts> health;  // used on the apply thread only
-    std::unique_ptr<ConntrackFeed> conntrack_feed;  // used on the apply thread only
-    std::unique_ptr<node::ConntrackReconciler> conntrack;
-    std::unique_ptr<sync::SyncLoop> loop;
-  };
-
-  base::Status watch_configuration();
   base::Status start_backend();
-  base::Result<std::future<base::Status>> start_loop(base::Family family);
-  base::Status check_families(const std::vector<base::Family>& usable);
-  static void rest_after_burst();
-  void set_up_kernel();
+  base::Status check_families(const Settings& settings);
+  void look_at_conntrack();
   void set_addresses(const node::InterfaceAddresses& addresses);
-  std::optional<snapshot::NodeFacts> node_facts(base::Family family, const std::optional<model::Node>& node);
+  std::optional<snapshot::NodeFacts> node_facts(base::Family family, const std::optional<model::Node>& node,
+                                                snapshot::FactsOf of);
   void warn_once(const std::string& warning);
-  void record_claims(base::Family family, const std::vector<std::string>& claims);
-  std::unique_ptr<node::ConntrackReconciler> make_conntrack(base::Family family);
-  void publish_health(ServiceHealthCounts& counts, const snapshot::Transaction& transaction);
   ObserveSources observe_sources();
+  BackendPart::Callbacks backend_part();
+  KernelPart::Hooks kernel_part();
+  SourcePart::Hooks source_part();
+  void watch_files();
+  void reloaded(const ReloadResult& result);
   std::vector<serve::FamilyHealth> family_health() const;
   Figures figures() const;
   nlohmann::json status();
@@ -80,38 +74,43 @@ class Daemon {
   base::Status check_pod_cidrs();
   void stop();
 
-  const Settings settings_;
+  SettingsCell settings_;
+  const std::string node_name_;  // for life
+  const base::Notifier notifier_;
   const base::SteadyClock clock_;
   const base::Clock::Time started_ = clock_.now();
   StateDir state_dir_;
-  std::atomic<bool> config_changed_{false};
-  ConfigWatch config_watch_;
-  StartupCleanup startup_cleanup_{settings_.backend};
-  std::shared_ptr<const plugin::Plugin> plugin_;
-  bool conntrack_tcp_liberal_ = false;
+  std::atomic<bool> conntrack_tcp_liberal_{false};
 
   Metrics metrics_;  // before everybody who tells it something
-  kube::EventRecorder events_{{.node_name = settings_.node_name}, clock_};  // likewise
-  NodeWatch node_watch_{settings_.bind_address};  // store thread only, but for fatal()
+  kube::EventRecorder events_;  // likewise
+  NodeWatch node_watch_;        // store thread only, but for fatal()
   std::vector<base::Family> usable_families_;  // the primary one first; before the store begins
 
   std::mutex mutex_;
   node::InterfaceAddresses addresses_;  // under mutex_
   std::vector<std::string> warned_;     // under mutex_
 
-  std::vector<FamilyRun> families_;
   std::unique_ptr<snapshot::StoreThread> store_;
   std::atomic<snapshot::StoreThread*> store_for_threads_{nullptr};  // store_, once it is there
-  std::unique_ptr<Source> source_;
   std::unique_ptr<node::AddressMonitor> address_monitor_;
   std::unique_ptr<serve::ControlServer> control_;
-  Observe observe_{settings_, observe_sources()};
+  Observe observe_;
   serve::ServiceHealthServer service_health_{
       [this] { return observe_.proxy_healthy(); },
       {},
       [this](const std::string& name_space, const std::string& name, const std::string& sentence) {
         events_.record(service_health_event(name_space, name, sentence));
       }};
+  DescriptorKeeper descriptors_;
+  Backends backends_;
+  // What a reload concerns.
+  LoggingPart logging_part_;
+  KernelPart kernel_part_;
+  std::unique_ptr<SourcePart> source_;  // once there is a store
+  BackendPart backend_part_;
+  Reloader reloader_;
+  FileWatch file_watch_;
 };
 
 }  // namespace sluice::app

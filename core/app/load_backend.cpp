@@ -8,11 +8,11 @@
 namespace sluice::app {
 
 base::Result<std::shared_ptr<const plugin::Plugin>> load_backend(const PluginSettings& settings,
-                                                                 const std::string& id) {
+                                                                 const std::string& id, bool copy) {
   const plugin::Folders folders(settings.folders.begin(), settings.folders.end());
   const auto file = plugin::find_plugin(folders, id);
   if (!file) return file.status();
-  return plugin::load_plugin({*file, id, {folders, settings.relax_ownership}, 0});
+  return plugin::load_plugin({*file, id, {folders, settings.relax_ownership}, 0, copy});
 }
 
 }  // namespace sluice::app

@@ -13,6 +13,8 @@
 
 namespace sluice::app {
 
-base::Result<std::shared_ptr<const plugin::Plugin>> load_backend(const PluginSettings& settings, const std::string& id);
+// `copy`: as LoadRequest has it.
+base::Result<std::shared_ptr<const plugin::Plugin>> load_backend(const PluginSettings& settings, const std::string& id,
+                                                                 bool copy = false);
 
 }  // namespace sluice::app

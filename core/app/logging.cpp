@@ -157,29 +157,36 @@ class InfoStream {
 // of a pattern that matches. Debug lines pass log4cplus when any of them might.
 class LineAppender final : public log4cplus::Appender {
  public:
-  explicit LineAppender(const LogSettings& settings) : settings_(settings) {
-    if (settings.split_stream) info_.emplace(settings.info_buffer_size, settings.flush_frequency);
-  }
+  explicit LineAppender(const LogSettings& settings) { configure(settings); }
   ~LineAppender() override { destructorImpl(); }
   void close() override { closed = true; }
 
+  // No line is lost, and none is half the one and half the other. What waited in a buffer is written.
+  void configure(const LogSettings& settings) {
+    const std::lock_guard lock(mutex_);
+    info_.reset();
+    settings_ = settings;
+    if (settings.split_stream) info_.emplace(settings.info_buffer_size, settings.flush_frequency);
+  }
   void set_verbosity(int verbosity) {
     const std::lock_guard lock(mutex_);
     settings_.verbosity = verbosity;
   }
-  bool any_debug() const {
+  bool any_debug() {
+    const std::lock_guard lock(mutex_);
     return settings_.verbosity >= kDebugVerbosity ||
            std::any_of(settings_.vmodule.begin(), settings_.vmodule.end(),
                        [](const auto& module) { return module.verbosity >= kDebugVerbosity; });
   }
   void flush() {
+    const std::lock_guard lock(mutex_);
     if (info_) info_->flush();
   }
 
  protected:
-  // Called under the appender's own lock.
   void append(const log4cplus::spi::InternalLoggingEvent& event) override {
     const LogRecord record = to_record(event);
+    const std::lock_guard lock(mutex_);
     if (record.level == base::LogLevel::debug && !shows_debug(record.component)) return;
     const std::string line = (settings_.format == LogFormat::json ? json_line(record) : text_line(record)) + "\n";
     const bool info = record.level == base::LogLevel::info || record.level == base::LogLevel::debug;
@@ -191,17 +198,16 @@ class LineAppender final : public log4cplus::Appender {
   }
 
  private:
-  bool shows_debug(const std::string& component) {
-    const std::lock_guard lock(mutex_);
+  bool shows_debug(const std::string& component) const {
     if (settings_.verbosity >= kDebugVerbosity) return true;
     return std::any_of(settings_.vmodule.begin(), settings_.vmodule.end(), [&](const auto& module) {
       return module.verbosity >= kDebugVerbosity && matches_pattern(component, module.pattern);
     });
   }
 
-  std::mutex mutex_;  // for the verbosity
-  LogSettings settings_;
-  std::optional<InfoStream> info_;
+  std::mutex mutex_;
+  LogSettings settings_;            // under mutex_
+  std::optional<InfoStream> info_;  // under mutex_
 };
 
 log4cplus::Logger root_logger() { return log4cplus::Logger::getInstance(std::string(kRootName)); }
@@ -250,6 +256,13 @@ bool matches_pattern(std::string_view name, std::string_view pattern) {
 void set_up_logging(const LogSettings& settings) {
   log4cplus::initialize();
   log4cplus::Logger root = root_logger();
+  for (const auto& appender : root.getAllAppenders()) {
+    // Not by another one: a line that comes meanwhile would have nowhere to go.
+    if (LineAppender* const line = line_appender(appender)) {
+      line->configure(settings);
+      return set_level(*line);
+    }
+  }
   root.setAdditivity(false);
   const log4cplus::SharedAppenderPtr appender(new LineAppender(settings));
   root.removeAllAppenders();

@@ -15,7 +15,8 @@
 
 namespace sluice::app {
 
-// May be called again to change format or verbosity. REQUIRES: one thread at a time.
+// May be called again while others log: each line is written, and whole. What set_verbosity() said is forgotten then.
+// REQUIRES: one thread at a time.
 void set_up_logging(const LogSettings& settings);
 
 // [any thread] Another verbosity from now on, as PUT /debug/flags/v asks for.

@@ -21,6 +21,7 @@
 #include "core/app/config/flags.hpp"
 #include "core/app/init_only.hpp"
 #include "core/app/logging.hpp"
+#include "core/app/reload/settings_reader.hpp"
 #include "core/app/source.hpp"
 #include "core/app/config/render.hpp"
 #include "core/app/config/validate.hpp"
@@ -28,6 +29,7 @@
 #include "core/base/log.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/notify.hpp"
+#include "core/base/passed_descriptors.hpp"
 #include "core/plugin/lookup.hpp"
 
 #include <unistd.h>
@@ -49,12 +51,6 @@ app::Defaults defaults() {
   return out;
 }
 
-// What this node is called when nobody says. A recording is about the node it was made on.
-std::string default_node_name(const app::Draft& draft) {
-  const std::string recorded = draft.replay.given() ? app::recorded_node(draft.replay.value) : std::string();
-  return recorded.empty() ? host_name() : recorded;
-}
-
 // Errors of the command line come before logging is set up and go out as they are.
 int tell(const app::Problems& problems) {
   for (const auto& problem : problems.all()) {
@@ -71,7 +67,6 @@ void block_signals() {
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
   sigaddset(&signals, SIGHUP);
-  sigaddset(&signals, SIGUSR1);  // from the watch of the configuration file
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);  // a closed connection is an error return, not an end
   signal(SIGXFSZ, SIG_IGN);  // so is a file that may not grow
@@ -100,20 +95,16 @@ int write_configuration(const std::string& path, const std::string& text) {
   return out ? 0 : 1;
 }
 
-// Once a process: what was chosen at the start stays, whatever a look at the configuration later finds.
-base::Result<app::BackendChoice> chosen_backend(const app::PluginSettings& plugins, const app::LogSettings& log) {
-  static const base::Result<app::BackendChoice> choice = [&] {
-    app::set_up_logging(log);  // loading plugins has something to say
-    return app::choose_backend(plugins);
-  }();
-  return choice;
-}
-
-app::Settings validated(const app::Draft& draft, app::Problems& problems) {
-  const app::PluginSettings plugins = draft.plugins();
-  const plugin::Folders folders(plugins.folders.begin(), plugins.folders.end());
-  const auto choose = [&draft](const app::PluginSettings& where) { return chosen_backend(where, draft.log()); };
-  return app::validate(draft, {plugin::available_plugins(folders), default_node_name(draft), choose}, problems);
+app::ReaderSurroundings surroundings() {
+  app::ReaderSurroundings out;
+  out.defaults = defaults();
+  out.host_name = host_name();
+  out.installed_backends = [](const app::PluginSettings& plugins) {
+    return plugin::available_plugins({plugins.folders.begin(), plugins.folders.end()});
+  };
+  out.recorded_node = app::recorded_node;
+  out.choose_backend = app::choose_backend;
+  return out;
 }
 
 void tell_start(const app::Settings& settings, const app::Problems& problems) {
@@ -124,26 +115,34 @@ void tell_start(const app::Settings& settings, const app::Problems& problems) {
   if (!settings.backend_reason.empty()) base::log_info("app", settings.backend_reason);
 }
 
-int run(app::Settings settings, base::Notifier notifier, const app::ReadSettings& read_again) {
+// What the service manager hands to this process; found before there are threads.
+struct Manager {
+  base::Notifier notifier;
+  std::vector<base::PassedDescriptor> passed;
+};
+
+int run(app::Settings settings, Manager manager, app::ReadSettings read_again) {
   base::share_one_heap();
   block_signals();
-  app::Daemon daemon(std::move(settings));
+  app::Daemon daemon(std::move(settings), std::move(read_again), std::move(manager.notifier), std::move(manager.passed));
   base::Status status = daemon.start();
-  if (status.ok()) status = daemon.run(std::move(notifier), read_again);
+  if (status.ok()) status = daemon.run();
   if (status.ok()) return 0;
   base::log_error("app", status.message());
   return 1;
 }
 
 int start(const std::vector<std::string>& arguments) {
-  base::Notifier notifier = base::Notifier::from_environment();  // before there are threads
+  // In this order: later ones open descriptors.
+  auto passed = base::take_passed_descriptors();
+  Manager manager{base::Notifier::from_environment(), std::move(passed)};
   app::Problems problems;
   const app::Flags flags = app::parse_flags(arguments, problems);
   if (problems.has_errors()) return tell(problems);
-  const app::Defaults found = defaults();
+  const app::ReaderSurroundings machine = surroundings();
   const app::Action action = flags.action();
   if (action == app::Action::help) {
-    std::fputs(app::help_text("sluiced", app::kPluginDir, found.state_dir).c_str(), stdout);
+    std::fputs(app::help_text("sluiced", app::kPluginDir, machine.defaults.state_dir).c_str(), stdout);
     return 0;
   }
   if (action == app::Action::version) {
@@ -155,18 +154,16 @@ int start(const std::vector<std::string>& arguments) {
     return 0;
   }
 
-  const app::Draft draft = app::read_configuration(flags, found, problems);
+  const app::Draft draft = app::read_configuration(flags, machine.defaults, problems);
   const app::PluginSettings plugins = draft.plugins();
   if (action == app::Action::cleanup) {
     if (problems.has_errors()) return tell(problems);
     app::set_up_logging(draft.log());
     return app::clean_up(plugins, draft.state_dir.value) ? 0 : 1;
   }
-  const app::Settings settings = validated(draft, problems);
-  if (action == app::Action::check) {
-    app::set_up_logging(draft.log());
-    return check(settings, problems);
-  }
+  app::set_up_logging(draft.log());  // loading plugins, as mode auto does, has something to say
+  const app::Settings settings = app::validated(draft, machine, nullptr, problems);
+  if (action == app::Action::check) return check(settings, problems);
   if (problems.has_errors()) return tell(problems);
   if (action == app::Action::write_config) {
     app::tell_not_written(draft, settings, problems);
@@ -180,9 +177,8 @@ int start(const std::vector<std::string>& arguments) {
     if (!status.ok()) base::log_error("app", status.message());
     return status.ok() ? 0 : 1;
   }
-  return run(settings, std::move(notifier), [&arguments](app::Problems& found_again) {
-    const app::Flags again = app::parse_flags(arguments, found_again);
-    return validated(app::read_configuration(again, defaults(), found_again), found_again);
+  return run(settings, std::move(manager), [&](const app::Settings& in_force, app::Problems& found_again) {
+    return app::read_settings(arguments, machine, in_force, found_again);
   });
 }
 

@@ -51,6 +51,16 @@ ClusterEvent left_out_event(const std::string& backend, const plugin::FailedObje
           Regarding::service(name_space, name.substr(0, name.find_first_of(": ")))};
 }
 
+ClusterEvent reload_event(const std::string& node, const ReloadResult& result) {
+  std::string note;
+  for (const auto& sentence : result.sentences) note += (note.empty() ? "" : "; ") + sentence;
+  if (result.ok()) {
+    return {ClusterEvent::Type::normal, "ConfigurationReloaded", "Reload", note, Regarding::node(node)};
+  }
+  return {ClusterEvent::Type::warning, "ConfigurationReloadFailed", "Reload",
+          "what is in force stays (" + result.trigger + "): " + note, Regarding::node(node)};
+}
+
 ClusterEvent backend_event(const std::string& node, const std::string& backend, abi::Severity severity,
                            const std::string& reason, const std::string& note) {
   const bool bad = severity == abi::Severity::kError || severity == abi::Severity::kWarning;

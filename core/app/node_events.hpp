@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/app/reload/reload_result.hpp"
 #include "core/kube/events/cluster_event.hpp"
 #include "core/plugin/host_services.hpp"
 
@@ -25,6 +26,8 @@ kube::ClusterEvent service_health_event(const std::string& name_space, const std
                                         const std::string& sentence);
 // A service port that the backend leaves out.
 kube::ClusterEvent left_out_event(const std::string& backend, const plugin::FailedObject& failed);
+// REQUIRES: something came of it.
+kube::ClusterEvent reload_event(const std::string& node, const ReloadResult& result);
 kube::ClusterEvent backend_event(const std::string& node, const std::string& backend, abi::Severity severity,
                                  const std::string& reason, const std::string& note);
 

@@ -22,6 +22,7 @@ class NodeWatch {
  public:
   // `bind_address` says which family is the primary one, unless it is unspecified.
   explicit NodeWatch(const base::IpAddress& bind_address = {}) : bind_address_(bind_address) {}
+  void set_bind_address(const base::IpAddress& bind_address) { bind_address_ = bind_address; }
 
   // Takes note of the Node as it is now; nothing for one that was not there yet. Sentences
   // to be logged, the same ones never twice in a row. `families` are those in use; of two
@@ -41,7 +42,7 @@ class NodeWatch {
   void check_families(const node::LocalDetectorSettings& detector, std::vector<base::Family> families,
                       std::vector<std::string>& said);
 
-  const base::IpAddress bind_address_;
+  base::IpAddress bind_address_;
   bool said_no_addresses_ = false;
   std::optional<model::Node> last_;
   std::vector<base::IpAddress> addresses_;

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <ctime>
 #include <system_error>
+#include <utility>
 
 namespace sluice::app {
 namespace {
@@ -42,50 +43,103 @@ std::string date(serve::WallTime time) {
 
 }  // namespace
 
-Observe::Observe(const Settings& settings, ObserveSources sources)
+Observe::Observe(const SettingsCell& settings, ObserveSources sources)
     : settings_(settings), sources_(std::move(sources)) {}
 
 Observe::~Observe() { stop(); }
 
 base::Status Observe::start() {
-  if (settings_.serve.healthz) {
-    health_server_ = make_server("health server", *settings_.serve.healthz, "FailedToStartProxierHealthcheck",
-                                 [this](const HttpRequest& request) { return answer_health(request); });
-  }
-  if (settings_.serve.metrics && hard_failure_.ok()) {
-    metrics_server_ = make_server("metrics server", *settings_.serve.metrics, "FailedToStartMetricServer",
-                                  [this](const HttpRequest& request) { return answer_metrics(request); });
-  }
+  const auto settings = settings_.get();
+  start(health_server_, settings->serve.healthz);
+  if (hard_failure_.ok()) start(metrics_server_, settings->serve.metrics);
   if (!hard_failure_.ok()) stop();
   return hard_failure_;
 }
 
 void Observe::stop() {
-  health_server_.reset();
-  metrics_server_.reset();
+  for (Server* server : {&health_server_, &metrics_server_}) {
+    server->next.reset();
+    server->running.reset();
+  }
 }
 
 void Observe::set_node(const std::optional<model::Node>& node) { node_eligible_ = node && !node->leaving; }
 
 bool Observe::proxy_healthy() const { return serve::proxy_healthy(health()); }
 
-std::unique_ptr<serve::HttpServer> Observe::make_server(const char* name, const base::SocketAddress& where,
-                                                        const char* reason, serve::HttpHandler handler) {
+void Observe::start(Server& server, const std::optional<base::SocketAddress>& where) {
+  if (!where) return;
   serve::HttpServer::OnBindFailure failed;
-  if (settings_.serve.bind_address_hard_fail) {
+  if (settings_.get()->serve.bind_address_hard_fail) {
     // The first attempt is made by start(), on this thread, and no other follows.
-    failed = [this, reason](const std::string& sentence) {
+    failed = [this, reason = server.reason](const std::string& sentence) {
       hard_failure_ = {base::StatusCode::unavailable, sentence + ", and bindAddressHardFail makes that an error"};
       sources_.bind_failed_hard(reason, sentence);
     };
   }
-  auto out = std::make_unique<serve::HttpServer>(name, where, std::move(handler), std::move(failed));
-  out->start();
+  server.running = std::make_unique<serve::HttpServer>(server.name, *where, server.handler, std::move(failed));
+  server.port = where->port;
+  server.running->start();
+}
+
+bool Observe::concerned(const Settings& from, const Settings& to) const { return !(from.serve == to.serve); }
+
+base::Status Observe::prepare(const Settings& from, const Settings& to) {
+  base::Status status = prepare(health_server_, from.serve.healthz, to.serve.healthz);
+  if (status.ok()) status = prepare(metrics_server_, from.serve.metrics, to.serve.metrics);
+  if (!status.ok()) abandon();
+  return status;
+}
+
+// One address may be part of one that is served now, as 127.0.0.1 is of 0.0.0.0; and the two servers may change places.
+base::Status Observe::listen(serve::HttpServer& server, std::uint16_t port) {
+  base::Status status = server.listen();
+  for (Server* mine : {&health_server_, &metrics_server_}) {
+    if (status.ok() || !mine->running || mine->port != port) continue;
+    mine->running->share_port(true);
+    status = server.listen(true);
+    mine->running->share_port(false);
+  }
+  return status;
+}
+
+// At a start an address that cannot be had is tried again; here there is one that works.
+base::Status Observe::prepare(Server& server, const std::optional<base::SocketAddress>& from,
+                              const std::optional<base::SocketAddress>& to) {
+  if (from == to) return {};
+  if (to) {
+    auto next = std::make_unique<serve::HttpServer>(server.name, *to, server.handler, nullptr);
+    if (auto status = listen(*next, to->port); !status.ok()) return status;
+    server.next = std::move(next);
+  }
+  server.where = to;
+  server.exchanged = true;
+  return {};
+}
+
+std::vector<std::string> Observe::commit() {
+  std::vector<std::string> out;
+  for (Server* server : {&health_server_, &metrics_server_}) {
+    if (!std::exchange(server->exchanged, false)) continue;
+    if (server->next) server->next->start();
+    server->running = std::move(server->next);  // the old one is closed
+    server->port = server->where ? server->where->port : std::uint16_t{0};
+    out.push_back(std::string(server->name) +
+                  (server->where ? ": listens on " + server->where->to_string() : std::string(": is off")));
+  }
+  if (out.empty()) out.emplace_back("health and metrics: other settings are in force on the same addresses");
   return out;
 }
 
+void Observe::abandon() {
+  for (Server* server : {&health_server_, &metrics_server_}) {
+    server->next.reset();
+    server->exchanged = false;
+  }
+}
+
 serve::ProxyHealth Observe::health() const {
-  return {sources_.families(), 2 * settings_.sync_period, node_eligible_, std::chrono::system_clock::now()};
+  return {sources_.families(), 2 * settings_.get()->sync_period, node_eligible_, std::chrono::system_clock::now()};
 }
 
 HttpResponse Observe::answer_health(const HttpRequest& request) {
@@ -111,10 +165,11 @@ HttpResponse Observe::answer_metrics(const HttpRequest& request) {
     if (path == "/healthz") ++pings_;
     return text(200, "ok");
   }
-  if (path == "/proxyMode") return text(200, settings_.backend);
+  if (path == "/proxyMode") return text(200, settings_.get()->backend);
   if (path == "/sync") return serve::sync_ages(health());
   if (path == "/configz") {
-    const std::string& configuration = settings_.kube_proxy_configuration;
+    const auto settings = settings_.get();
+    const std::string& configuration = settings->kube_proxy_configuration;
     return {200,
             "application/json",
             "{\"kubeproxy.config.k8s.io\":" + (configuration.empty() ? "{}" : configuration) + "}",
@@ -125,14 +180,16 @@ HttpResponse Observe::answer_metrics(const HttpRequest& request) {
 
 HttpResponse Observe::debug_page(const HttpRequest& request) {
   const std::string& path = request.path;
-  if (settings_.serve.flagz && path == "/flagz") {
+  const auto settings = settings_.get();
+  const ServeSettings& serve = settings->serve;
+  if (serve.flagz && path == "/flagz") {
     std::string body = std::string("\nkube-proxy flagz\n") + kNotForMachines + "\n";
-    for (const auto& [name, value] : settings_.flags) body.append(name).append("=").append(value).append("\n");
+    for (const auto& [name, value] : settings->flags) body.append(name).append("=").append(value).append("\n");
     return text(200, std::move(body));
   }
-  if (settings_.serve.statusz && path == "/statusz") return text(200, statusz());
-  if (settings_.serve.profiling && path == "/debug/flags/v") return set_verbosity(request);
-  if (settings_.serve.profiling && path.starts_with("/debug/pprof")) return no_pprof();
+  if (serve.statusz && path == "/statusz") return text(200, statusz());
+  if (serve.profiling && path == "/debug/flags/v") return set_verbosity(request);
+  if (serve.profiling && path.starts_with("/debug/pprof")) return no_pprof();
   return not_found();
 }
 

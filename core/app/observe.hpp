@@ -3,6 +3,8 @@
 
 // What others read from the daemon over HTTP: health on one address, metrics and debug
 // pages on another (BEH 10.1, 10.3). Knows paths; who knows the answers is given to it.
+// What it says of settings is what is in force when it is asked; as a part of a reload it
+// exchanges addresses, the new one being bound before the old one is let go.
 #pragma once
 
 #include <atomic>
@@ -14,6 +16,8 @@
 #include <vector>
 
 #include "core/app/config/settings.hpp"
+#include "core/app/config/settings_cell.hpp"
+#include "core/app/reload/part.hpp"
 #include "core/base/status.hpp"
 #include "core/model/node.hpp"
 #include "core/serve/http_server.hpp"
@@ -33,10 +37,11 @@ struct ObserveSources {
   std::string version;
 };
 
-class Observe {
+class Observe final : public ReloadPart {
  public:
-  Observe(const Settings& settings, ObserveSources sources);
-  ~Observe();  // stops
+  // The settings outlive it.
+  Observe(const SettingsCell& settings, ObserveSources sources);
+  ~Observe() override;  // stops
   Observe(const Observe&) = delete;
   Observe& operator=(const Observe&) = delete;
 
@@ -50,10 +55,29 @@ class Observe {
   // [any thread] All families healthy; says nothing about the node.
   bool proxy_healthy() const;
 
+  bool concerned(const Settings& from, const Settings& to) const override;
+  base::Status prepare(const Settings& from, const Settings& to) override;
+  std::vector<std::string> commit() override;
+  void abandon() override;
+
  private:
+  struct Server {
+    const char* name;
+    const char* reason;  // of the event, as kube-proxy calls it
+    serve::HttpHandler handler;
+    std::unique_ptr<serve::HttpServer> running{};
+    std::uint16_t port = 0;  // of the running one
+    // Between prepare() and commit() or abandon().
+    bool exchanged = false;
+    std::optional<base::SocketAddress> where{};
+    std::unique_ptr<serve::HttpServer> next{};
+  };
+
   serve::ProxyHealth health() const;
-  std::unique_ptr<serve::HttpServer> make_server(const char* name, const base::SocketAddress& where, const char* reason,
-                                                 serve::HttpHandler handler);
+  void start(Server& server, const std::optional<base::SocketAddress>& where);
+  base::Status listen(serve::HttpServer& server, std::uint16_t port);
+  base::Status prepare(Server& server, const std::optional<base::SocketAddress>& from,
+                       const std::optional<base::SocketAddress>& to);
   serve::HttpResponse answer_health(const serve::HttpRequest& request);
   serve::HttpResponse answer_metrics(const serve::HttpRequest& request);
   serve::HttpResponse debug_page(const serve::HttpRequest& request);
@@ -61,14 +85,16 @@ class Observe {
   std::string slis() const;
   std::string statusz() const;
 
-  const Settings& settings_;
+  const SettingsCell& settings_;
   const ObserveSources sources_;
   const serve::WallTime started_ = std::chrono::system_clock::now();
   std::atomic<bool> node_eligible_{false};
-  std::uint64_t pings_ = 0;  // of /healthz on the metrics address; its server's thread only
+  std::atomic<std::uint64_t> pings_{0};  // of /healthz on the metrics address
   base::Status hard_failure_;
-  std::unique_ptr<serve::HttpServer> health_server_;
-  std::unique_ptr<serve::HttpServer> metrics_server_;
+  Server health_server_{"health server", "FailedToStartProxierHealthcheck",
+                        [this](const serve::HttpRequest& request) { return answer_health(request); }};
+  Server metrics_server_{"metrics server", "FailedToStartMetricServer",
+                         [this](const serve::HttpRequest& request) { return answer_metrics(request); }};
 };
 
 }  // namespace sluice::app

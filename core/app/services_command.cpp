@@ -132,7 +132,7 @@ std::vector<ServiceView> views_in(const json& request, const std::vector<Service
 serve::ControlServer::Pending ServicesCommand::operator()(const json& request, ControlReply reply) const {
   const std::string name = name_in(request);
   const bool told = told_in(request);
-  const auto views = views_in(request, views_);
+  const auto views = views_in(request, views_());
   const auto gathering = std::make_shared<Gathering>(views, std::move(reply));
   for (std::size_t part = 0; part < views.size(); ++part) ask(views[part], part, name, told, gathering);
   return {patience_, [gathering, patience = patience_] { return gathering->late(patience); }};

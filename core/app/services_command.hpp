@@ -18,7 +18,7 @@
 
 namespace sluice::app {
 
-// Who knows about one family. All must be there as long as the control thread runs.
+// Who knows about one family. What is called for a backend that is gone does nothing.
 struct ServiceView {
   base::Family family = base::Family::ipv4;
   std::string backend;                                   // its id
@@ -31,7 +31,9 @@ class ServicesCommand {
  public:
   static constexpr std::chrono::milliseconds kPatience{15'000};  // longer than a backend may take to answer
 
-  explicit ServicesCommand(std::vector<ServiceView> views, std::chrono::milliseconds patience = kPatience)
+  // `views` [control thread] is asked for each request: who serves changes.
+  explicit ServicesCommand(std::function<std::vector<ServiceView>()> views,
+                           std::chrono::milliseconds patience = kPatience)
       : views_(std::move(views)), patience_(patience) {}
 
   // {"command":"services","name":"shop/cart:http","family":4,"told":true}; the last three may be missing. Answers with
@@ -40,7 +42,7 @@ class ServicesCommand {
   serve::ControlServer::Pending operator()(const nlohmann::json& request, serve::ControlReply reply) const;
 
  private:
-  std::vector<ServiceView> views_;
+  std::function<std::vector<ServiceView>()> views_;
   std::chrono::milliseconds patience_;
 };
 

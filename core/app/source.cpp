@@ -15,6 +15,7 @@
 #include "core/kube/http/measured_transport.hpp"
 #include "core/kube/http/request_budget.hpp"
 #include "core/kube/manifests/manifests_source.hpp"
+#include "core/kube/recording/recording_file.hpp"
 #include "core/kube/recording/recording_reader.hpp"
 #include "core/kube/recording/replay_source.hpp"
 #include "core/kube/watch/api_source.hpp"
@@ -52,11 +53,19 @@ class Manifests final : public Source {
   kube::ManifestsSource source_;
 };
 
+std::vector<std::string> files_of(const std::string& kubeconfig, const kube::ConnectionConfig& connection) {
+  std::vector<std::string> out{kubeconfig, connection.ca.file, connection.client_certificate.file,
+                               connection.client_key.file};
+  std::erase(out, std::string());
+  return out;
+}
+
 class ApiServer final : public Source {
  public:
   ApiServer(kube::ConnectionConfig connection, const Settings& settings, bool service_cidrs, model::EventSink& sink,
             kube::RequestObserver& observer)
       : detail_(connection.server.to_string() + " (" + connection.origin + ")"),
+        files_(files_of(settings.source.kubeconfig, connection)),
         source_(transport(std::move(connection), settings.source.client, observer, clock_),
                 {settings.node_name, kube::streaming_lists_wanted(environment), service_cidrs}, sink, clock_) {}
 
@@ -66,6 +75,8 @@ class ApiServer final : public Source {
   }
   void stop() override { source_.stop(); }
   kube::Transport* transport() override { return &source_.transport(); }
+  void set_service_cidrs(bool wanted) override { source_.set_service_cidrs(wanted); }
+  std::vector<std::string> files() const override { return files_; }
   std::string detail() const override { return detail_; }
 
   std::vector<ResourceStatus> status() const override {
@@ -94,6 +105,7 @@ class ApiServer final : public Source {
 
   const base::SteadyClock clock_;
   const std::string detail_;
+  const std::vector<std::string> files_;
   kube::ApiSource source_;
 };
 
@@ -136,38 +148,6 @@ class Replay final : public Source {
   kube::ReplaySource source_;
 };
 
-// Another source, and a recording of what it tells.
-class Recorded final : public Source {
- public:
-  Recorded(const Settings& settings, model::EventSink& sink)
-      : header_{std::string("sluiced ") + kVersion, settings.node_name, {}},
-        recording_(settings.source.record, sink, clock_) {}
-
-  // What the other source is made with, and then the source itself.
-  model::EventSink& sink() { return recording_; }
-  void set_source(std::unique_ptr<Source> source) { source_ = std::move(source); }
-
-  base::Status start() override {
-    header_.started = std::chrono::system_clock::now();
-    if (auto status = recording_.start(header_); !status.ok()) return status;
-    return source_->start();
-  }
-  void stop() override {
-    source_->stop();
-    recording_.stop();
-  }
-  kube::Transport* transport() override { return source_->transport(); }
-  std::string detail() const override { return source_->detail(); }
-  std::vector<ResourceStatus> status() const override { return source_->status(); }
-  std::optional<kube::RecordingStatus> recording() const override { return recording_.status(); }
-
- private:
-  const base::SteadyClock clock_;
-  kube::RecordingHeader header_;
-  kube::RecordingSink recording_;
-  std::unique_ptr<Source> source_;  // ends before the sink it delivers to
-};
-
 base::Result<kube::ConnectionConfig> connection_of(const Settings& settings) {
   kube::ConnectionRequest request;
   request.kubeconfig = settings.source.kubeconfig;
@@ -177,19 +157,6 @@ base::Result<kube::ConnectionConfig> connection_of(const Settings& settings) {
 }
 
 using SourceResult = base::Result<std::unique_ptr<Source>>;
-
-SourceResult make_plain_source(const Settings& settings, bool service_cidrs, model::EventSink& sink,
-                               kube::RequestObserver& observer) {
-  switch (settings.source.kind) {
-    case SourceKind::manifests: return SourceResult(std::make_unique<Manifests>(settings, sink));
-    case SourceKind::replay: return SourceResult(std::make_unique<Replay>(settings, sink));
-    case SourceKind::in_cluster:
-    case SourceKind::api: break;
-  }
-  auto connection = connection_of(settings);
-  if (!connection) return connection.status();
-  return SourceResult(std::make_unique<ApiServer>(std::move(*connection), settings, service_cidrs, sink, observer));
-}
 
 std::vector<std::string> check_plain_source(const Settings& settings) {
   switch (settings.source.kind) {
@@ -206,12 +173,15 @@ std::vector<std::string> check_plain_source(const Settings& settings) {
 
 SourceResult make_source(const Settings& settings, bool service_cidrs, model::EventSink& sink,
                          kube::RequestObserver& observer) {
-  if (settings.source.record.empty()) return make_plain_source(settings, service_cidrs, sink, observer);
-  auto recorded = std::make_unique<Recorded>(settings, sink);
-  auto source = make_plain_source(settings, service_cidrs, recorded->sink(), observer);
-  if (!source) return source.status();
-  recorded->set_source(std::move(*source));
-  return SourceResult(std::move(recorded));
+  switch (settings.source.kind) {
+    case SourceKind::manifests: return SourceResult(std::make_unique<Manifests>(settings, sink));
+    case SourceKind::replay: return SourceResult(std::make_unique<Replay>(settings, sink));
+    case SourceKind::in_cluster:
+    case SourceKind::api: break;
+  }
+  auto connection = connection_of(settings);
+  if (!connection) return connection.status();
+  return SourceResult(std::make_unique<ApiServer>(std::move(*connection), settings, service_cidrs, sink, observer));
 }
 
 std::vector<std::string> check_source(const Settings& settings) {

@@ -2,12 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Where Services come from, as the daemon sees it: the API server, files, or a
-// recording. Exactly one is in use; what it tells may be recorded on the way.
+// recording. Exactly one is in use.
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +14,6 @@
 #include "core/base/status.hpp"
 #include "core/kube/http/request_observer.hpp"
 #include "core/kube/http/transport.hpp"
-#include "core/kube/recording/recording_sink.hpp"
 #include "core/model/event.hpp"
 
 namespace sluice::app {
@@ -44,8 +42,12 @@ class Source {
   virtual std::vector<ResourceStatus> status() const = 0;  // any thread
   // The way to the API server, for events; null where there is none. Lives as long as this.
   virtual kube::Transport* transport() { return nullptr; }
-  // [any thread] Nothing when what it tells is not recorded.
-  virtual std::optional<kube::RecordingStatus> recording() const { return std::nullopt; }
+  // [any thread] Whether ServiceCIDRs are wanted, from now on; of those that are not, nothing is delivered after it returns.
+  // Where it delivers them anyway it does nothing.
+  virtual void set_service_cidrs(bool) {}
+  // Files that say how to get to the server and that do not follow their content themselves alone: the kubeconfig
+  // first, then the certificates it names. Tokens are not among them: they change all the time, and are read again.
+  virtual std::vector<std::string> files() const { return {}; }
 };
 
 // `sink` and `observer`, which is told of requests to the API server, outlive the source.
@@ -54,7 +56,7 @@ base::Result<std::unique_ptr<Source>> make_source(const Settings& settings, bool
                                                   kube::RequestObserver& observer);
 
 // Everything that is wrong with the source in use and with the file to record to,
-// without starting anything; for --check.
+// without starting anything; for --check and before a source is exchanged.
 std::vector<std::string> check_source(const Settings& settings);
 
 // The node a recording was made on; empty when the file cannot be read.

@@ -69,10 +69,19 @@ base::Result<std::string> StateDir::backend_folder(std::string_view id) const {
   return out;
 }
 
-base::Status StateDir::record_claims(const std::string& backend, base::Family family,
-                                     ClaimsLedger::Artifacts artifacts) {
+base::Status StateDir::record(Claim claim) {
   const std::lock_guard lock(mutex_);
-  return ledger_.set({backend, family}, std::move(artifacts));
+  return ledger_.record(std::move(claim));
+}
+
+base::Status StateDir::forget(const std::string& backend, base::Family family, ClaimState state) {
+  const std::lock_guard lock(mutex_);
+  return ledger_.forget(backend, family, state);
+}
+
+std::vector<Claim> StateDir::claims() const {
+  const std::lock_guard lock(mutex_);
+  return ledger_.claims();
 }
 
 }  // namespace sluice::app

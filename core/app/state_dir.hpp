@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "core/app/claims_ledger.hpp"
 #include "core/base/fd.hpp"
@@ -32,15 +33,17 @@ class StateDir {
   // The folder of one backend, made if needed. REQUIRES: open.
   base::Result<std::string> backend_folder(std::string_view id) const;
 
-  const ClaimsLedger& ledger() const { return ledger_; }
-  // Any thread. REQUIRES: open.
-  base::Status record_claims(const std::string& backend, base::Family family, ClaimsLedger::Artifacts artifacts);
+  // The ledger of claims, for any thread; see ClaimsLedger for what they do. Both wait for
+  // the disk. Before open() there is nothing in it, and nothing may be recorded.
+  base::Status record(Claim claim);
+  base::Status forget(const std::string& backend, base::Family family, ClaimState state);
+  std::vector<Claim> claims() const;
 
  private:
   std::string path_;
   base::Fd lock_;
-  std::mutex mutex_;  // each family reports its claims from its own thread
-  ClaimsLedger ledger_;
+  mutable std::mutex mutex_;  // families and swaps report from threads of their own
+  ClaimsLedger ledger_;       // under mutex_
 };
 
 }  // namespace sluice::app

@@ -3,27 +3,13 @@
 
 #include "core/app/status_json.hpp"
 
-#include <cstdio>
-#include <ctime>
-
 #include "core/app/build_info.hpp"
+#include "core/app/rfc3339.hpp"
 
 namespace sluice::app {
 namespace {
 
 using nlohmann::json;
-
-std::string rfc3339(std::chrono::system_clock::time_point at) {
-  const auto since = std::chrono::duration_cast<std::chrono::milliseconds>(at.time_since_epoch()).count();
-  const std::time_t seconds = static_cast<std::time_t>(since / 1000);
-  std::tm parts{};
-  gmtime_r(&seconds, &parts);
-  char date[32];
-  std::strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &parts);
-  char out[48];
-  std::snprintf(out, sizeof out, "%s.%03dZ", date, static_cast<int>(since % 1000));
-  return out;
-}
 
 const char* source_kind(SourceKind kind) {
   switch (kind) {
@@ -66,6 +52,37 @@ json family_json(const StatusInput& in, const StatusInput::PerFamily& family) {
   return out;
 }
 
+json swap_json(const swap::SwapProgress& swap) {
+  json out = {{"state", swap.step ? std::string(swap::step_name(*swap.step)) : std::string("idle")}};
+  if (swap.step) {
+    out["from"] = swap.from;
+    out["to"] = swap.to;
+    out["since"] = rfc3339(swap.since);
+  }
+  if (swap.last) {
+    const swap::SwapResult& last = *swap.last;
+    out["last"] = {{"from", last.from},
+                   {"to", last.to},
+                   {"result", last.status.ok() ? "success" : "failed"},
+                   {"seconds", last.seconds},
+                   {"longest_wait_seconds", last.longest_wait_seconds},
+                   {"remarks", last.remarks},
+                   {"at", rfc3339(last.at)}};
+    if (!last.status.ok()) out["last"]["error"] = last.status.message();
+    if (last.failed_at) out["last"]["failed_at"] = std::string(swap::step_name(*last.failed_at));
+  }
+  return out;
+}
+
+json retiring_json(const StatusInput::Retiring& retiring) {
+  json families = json::array();
+  for (const base::Family family : retiring.families) families.push_back(base::family_name(family));
+  return {{"backend", retiring.backend},
+          {"families", std::move(families)},
+          {"until", rfc3339(retiring.until)},
+          {"error", retiring.error}};
+}
+
 }  // namespace
 
 json status_json(const StatusInput& in) {
@@ -82,11 +99,11 @@ json status_json(const StatusInput& in) {
   for (const auto& family : in.families) families.push_back(family_json(in, family));
   json out = {
       {"version", kVersion},
-      {"mode", in.settings->backend},
+      {"mode", in.plugin->id()},
       {"plugin", {{"id", in.plugin->id()}, {"version", in.plugin->version()}, {"path", in.plugin->file().string()}}},
-      {"node", {{"name", in.settings->node_name}, {"seen", in.store.node.has_value()}}},
+      {"node", {{"name", in.node_name}, {"seen", in.store.node.has_value()}}},
       {"source",
-       {{"kind", source_kind(in.settings->source.kind)},
+       {{"kind", source_kind(in.source_kind)},
         {"detail", in.source},
         {"synced", in.store.synced},
         {"resources", std::move(resources)}}},
@@ -97,6 +114,11 @@ json status_json(const StatusInput& in) {
        {{"total", in.store.counters.events},
         {"no_op", in.store.counters.no_op},
         {"unusable", in.store.counters.unusable}}}};
+  json retiring = json::array();
+  for (const auto& one : in.retiring) retiring.push_back(retiring_json(one));
+  out["retiring"] = std::move(retiring);
+  out["swap"] = swap_json(in.swap);
+  out["reload"] = reload_json(in.reload);
   if (in.recording) {
     out["recording"] = {{"file", in.recording->path},
                         {"events", in.recording->events},

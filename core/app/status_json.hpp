@@ -10,17 +10,21 @@
 #include <vector>
 
 #include "core/app/config/settings.hpp"
+#include "core/app/reload/reload_result.hpp"
 #include "core/app/source.hpp"
+#include "core/kube/recording/recording_sink.hpp"
 #include "core/plugin/loader.hpp"
 #include "core/snapshot/store_thread.hpp"
+#include "core/swap/swapper.hpp"
 #include "core/sync/sync_loop.hpp"
 
 namespace sluice::app {
 
 struct StatusInput {
-  const Settings* settings = nullptr;
+  std::string node_name;
   const plugin::Plugin* plugin = nullptr;
   snapshot::StoreStatus store;
+  SourceKind source_kind = SourceKind::in_cluster;
   std::string source;
   std::vector<ResourceStatus> resources;
   std::optional<kube::RecordingStatus> recording;
@@ -30,6 +34,15 @@ struct StatusInput {
     std::string overdue;
   };
   std::vector<PerFamily> families;
+  swap::SwapProgress swap;
+  struct Retiring {
+    std::string backend;
+    std::vector<base::Family> families;
+    std::chrono::system_clock::time_point until;
+    std::string error;
+  };
+  std::vector<Retiring> retiring;
+  ReloadStatus reload;
 };
 
 nlohmann::json status_json(const StatusInput& in);

@@ -45,7 +45,7 @@ bool alive(const Supervised& now) {
                      [](const Supervised::PerFamily& family) { return family.overdue.empty(); });
 }
 
-Supervision::Supervision(base::Notifier notifier) : notifier_(std::move(notifier)) {}
+Supervision::Supervision(const base::Notifier& notifier) : notifier_(notifier) {}
 
 std::optional<base::Clock::Duration> Supervision::interval() const {
   if (!notifier_.listened_to()) return std::nullopt;

@@ -39,7 +39,8 @@ bool alive(const Supervised& now);
 
 class Supervision {
  public:
-  explicit Supervision(base::Notifier notifier);
+  // `notifier` outlives it.
+  explicit Supervision(const base::Notifier& notifier);
 
   // How often tell() wants to be called; nothing when nobody listens.
   std::optional<base::Clock::Duration> interval() const;
@@ -48,7 +49,7 @@ class Supervision {
   void stopping(std::string_view why);
 
  private:
-  const base::Notifier notifier_;
+  const base::Notifier& notifier_;
   std::string said_;
 };
 

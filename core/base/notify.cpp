@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <charconv>
@@ -65,5 +66,14 @@ void Notifier::say(std::string_view words) const {
   [[maybe_unused]] const auto sent = ::sendto(socket_.get(), words.data(), words.size(), MSG_NOSIGNAL, address,
                                               static_cast<socklen_t>(address_.size()));
 }
+
+void Notifier::reloading() const {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  const long long microseconds = now.tv_sec * 1'000'000LL + now.tv_nsec / 1000;
+  say("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(microseconds));
+}
+
+void Notifier::ready() const { say("READY=1"); }
 
 }  // namespace sluice::base

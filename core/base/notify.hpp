@@ -28,9 +28,17 @@ class Notifier {
   // How often at least the manager wants to hear WATCHDOG=1; nothing when it does not.
   std::optional<std::chrono::microseconds> watchdog() const { return watchdog_; }
 
-  // [one thread] "READY=1" or "STATUS=…", several lines are several words. Never waits: what
+  // [any thread] "READY=1" or "STATUS=…", several lines are several words. Never waits: what
   // the manager has no room for is lost, and so is everything once it is gone.
   void say(std::string_view words) const;
+  // "RELOADING=1", with the time that managers want that wait for what follows (systemd from
+  // 253 on, Type=notify-reload); older ones ignore it. ready() is to follow in any case.
+  void reloading() const;
+  // "READY=1": started, or a reload has ended.
+  void ready() const;
+
+  // Where the manager listens, for a speaker with a socket of its own; empty when nobody does.
+  const std::vector<char>& address() const { return address_; }
 
  private:
   Fd socket_;

@@ -4,7 +4,11 @@
 #include "core/ctl/arguments.hpp"
 
 #include <boost/program_options.hpp>
+#include <charconv>
+#include <cstdint>
+#include <optional>
 #include <sstream>
+#include <system_error>
 #include <utility>
 
 namespace sluice::ctl {
@@ -12,7 +16,19 @@ namespace {
 
 namespace po = boost::program_options;
 
-constexpr const char* kCommands = "status, services";
+constexpr const char* kCommands = "status, services, reload";
+constexpr std::chrono::hours kLongestTimeout{24};
+
+// "90s", "10m", "1h".
+std::optional<std::chrono::seconds> parse_time(const std::string& text) {
+  unsigned number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || end - rest != 1) return std::nullopt;
+  const unsigned unit = *rest == 's' ? 1 : *rest == 'm' ? 60 : *rest == 'h' ? 3600 : 0;
+  const std::chrono::seconds out(std::uint64_t{number} * unit);
+  return out.count() > 0 && out <= kLongestTimeout ? std::optional(out) : std::nullopt;
+}
 
 po::options_description options() {
   po::options_description out("Options");
@@ -22,6 +38,8 @@ po::options_description options() {
       "json", "The same as --output json.")("family", po::value<std::string>()->value_name("4|6"),
                                             "services: one IP family only.")(
       "told", "services: what the backend has been told, without reading the kernel.")(
+      "timeout", po::value<std::string>()->value_name("TIME"),
+      "reload: how long to wait for its end, as 30s, 10m or 1h (default 10m).")(
       "version", "Print the version and exit.")("help,h", "Print this text and exit.");
   return out;
 }
@@ -62,18 +80,27 @@ base::Result<Arguments> interpret(const po::variables_map& given) {
   const auto words =
       given.count("command") != 0 ? given["command"].as<std::vector<std::string>>() : std::vector<std::string>();
   if (words.empty()) return base::invalid(std::string("a command is missing; commands: ") + kCommands);
-  if (words.front() != "status" && words.front() != "services") {
-    return base::invalid("unknown command '" + words.front() + "'; commands: " + kCommands);
-  }
   out.command = words.front();
   const bool services = out.command == "services";
+  const bool reload = out.command == "reload";
+  if (out.command != "status" && !services && !reload) {
+    return base::invalid("unknown command '" + out.command + "'; commands: " + kCommands);
+  }
   const std::size_t most = services ? 2 : 1;
   if (words.size() > most) return base::invalid("unexpected argument '" + words[most] + "' after " + words[most - 1]);
-  if (services) return interpret_services(given, words, std::move(out));
   for (const char* option : {"family", "told"}) {
-    if (given.count(option) != 0) return base::invalid(std::string("--") + option + ": only the command services has it");
+    if (!services && given.count(option) != 0) {
+      return base::invalid(std::string("--") + option + ": only the command services has it");
+    }
   }
-  return out;
+  if (given.count("timeout") != 0) {
+    if (!reload) return base::invalid("--timeout: only the command reload has it");
+    const auto& text = given["timeout"].as<std::string>();
+    const auto timeout = parse_time(text);
+    if (!timeout) return base::invalid("--timeout: '" + text + "' is no time; allowed: 1s to 24h, as 30s, 10m or 1h");
+    out.timeout = *timeout;
+  }
+  return services ? interpret_services(given, words, std::move(out)) : out;
 }
 
 }  // namespace
@@ -103,7 +130,9 @@ std::string usage() {
   out << "Usage: sluicectl [OPTION...] COMMAND\n\nAsks the sluiced of this node. Needs root.\n\n"
       << "Commands:\n  status                what it serves, from where, and how the last sync went\n"
       << "  services [NAME]       where packets for Services go: what the kernel has, or, where the backend\n"
-      << "                        cannot tell, what it has been told. NAME: NAMESPACE/NAME[:PORT]\n\n"
+      << "                        cannot tell, what it has been told. NAME: NAMESPACE/NAME[:PORT]\n"
+      << "  reload                reads the configuration again and waits for what comes of it; exit status 1\n"
+      << "                        where it failed, which leaves what is in force, or has not ended in time\n\n"
       << options();
   return out.str();
 }

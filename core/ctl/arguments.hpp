@@ -4,6 +4,7 @@
 // The command line of sluicectl.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,8 @@ struct Arguments {
   std::string name;  // "shop/cart", "shop/cart:http"; empty: all
   int family = 0;    // 4, 6; 0: both
   bool told = false;
+  // Of the command reload: how long it may take.
+  std::chrono::seconds timeout{600};
 };
 
 // `words` without the program's name. A failure is a sentence that says what is allowed.

@@ -4,6 +4,7 @@
 #include "core/ctl/fields.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <utility>
 
 namespace sluice::ctl {
@@ -30,5 +31,18 @@ std::string text(const json& value) {
 }
 
 std::string text(const json& object, std::string_view key) { return text(member(object, key)); }
+
+std::string duration(const json& seconds) {
+  if (!seconds.is_number()) return "-";
+  const double value = seconds.get<double>();
+  char out[32];
+  if (value < 0.001)
+    std::snprintf(out, sizeof out, "%.0f us", value * 1e6);
+  else if (value < 1)
+    std::snprintf(out, sizeof out, "%.1f ms", value * 1e3);
+  else
+    std::snprintf(out, sizeof out, "%.2f s", value);
+  return out;
+}
 
 }  // namespace sluice::ctl

@@ -20,4 +20,7 @@ std::string harmless(std::string text);
 std::string text(const nlohmann::json& value);
 std::string text(const nlohmann::json& object, std::string_view key);
 
+// A number of seconds, as "4.2 ms".
+std::string duration(const nlohmann::json& seconds);
+
 }  // namespace sluice::ctl

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// sluicectl: looks into the sluiced of this node. Exit status: 0 done, 1 no answer or
-// a refusal, 2 wrong usage.
+// sluicectl: looks into the sluiced of this node, and has it read its configuration
+// again. Exit status: 0 done, 1 no answer or a refusal, 2 wrong usage.
 #include "config.h"
 
 #include <chrono>
@@ -11,6 +11,7 @@
 
 #include "core/ctl/arguments.hpp"
 #include "core/ctl/client.hpp"
+#include "core/ctl/reload_text.hpp"
 #include "core/ctl/services_text.hpp"
 #include "core/ctl/status_text.hpp"
 
@@ -21,6 +22,8 @@ using namespace sluice;
 constexpr std::chrono::seconds kPatience{10};
 // Longer than the daemon waits for its apply threads, so that what it says about them arrives.
 constexpr std::chrono::seconds kServicesPatience{25};
+// Likewise, for its word that a reload has not ended in time.
+constexpr std::chrono::seconds kReloadMargin{10};
 constexpr int kFailed = 1;
 constexpr int kWrongUsage = 2;
 
@@ -43,13 +46,23 @@ int run(const std::vector<std::string>& words) {
     if (arguments->family != 0) question["family"] = arguments->family;
     if (arguments->told) question["told"] = true;
     const bool services = arguments->command == "services";
-    const auto answer = ctl::ask(arguments->state_dir, question, services ? kServicesPatience : kPatience);
+    const bool reload = arguments->command == "reload";
+    if (reload) question["timeout_seconds"] = arguments->timeout.count();
+    const auto answer = ctl::ask(arguments->state_dir, question,
+                                 reload     ? arguments->timeout + kReloadMargin
+                                 : services ? kServicesPatience
+                                            : kPatience);
     if (!answer) return complain(answer.status(), kFailed);
     std::string troubles;
     if (services) {
       auto page = ctl::services_page(*answer, arguments->name);
       out = std::move(page.text);
       troubles = std::move(page.troubles);
+      if (!troubles.empty()) troubles.pop_back();
+    } else if (reload) {
+      auto page = ctl::reload_page(*answer, arguments->timeout);
+      out = std::move(page.text);
+      troubles = std::move(page.trouble);
     } else {
       out = ctl::status_text(*answer);
     }
@@ -57,7 +70,6 @@ int run(const std::vector<std::string>& words) {
     if (!troubles.empty()) {
       std::fputs(out.c_str(), stdout);
       std::fflush(stdout);
-      troubles.pop_back();
       return complain(base::invalid(troubles), kFailed);
     }
   }

@@ -4,11 +4,11 @@
 #include "core/ctl/status_text.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <string_view>
 #include <vector>
 
 #include "core/ctl/fields.hpp"
+#include "core/ctl/reload_text.hpp"
 
 namespace sluice::ctl {
 namespace {
@@ -17,19 +17,6 @@ using nlohmann::json;
 
 std::string either(const json& value, const char* yes, const char* no) {
   return value.is_boolean() ? (value.get<bool>() ? yes : no) : "-";
-}
-
-std::string duration(const json& seconds) {
-  if (!seconds.is_number()) return "-";
-  const double value = seconds.get<double>();
-  char out[32];
-  if (value < 0.001)
-    std::snprintf(out, sizeof out, "%.0f us", value * 1e6);
-  else if (value < 1)
-    std::snprintf(out, sizeof out, "%.1f ms", value * 1e3);
-  else
-    std::snprintf(out, sizeof out, "%.2f s", value);
-  return out;
 }
 
 // Columns as wide as their widest cell, two blanks between; a column in which nobody
@@ -89,6 +76,7 @@ std::string heading(const json& status) {
     out += "Objects  " + text(objects, "services") + " Services, " + text(objects, "endpoint_slices") +
            " EndpointSlices, " + text(objects, "endpoints") + " endpoints\n";
   }
+  out += reload_lines(status);
   return out;
 }
 

@@ -24,6 +24,9 @@ struct Flow {
   base::SocketAddress reply_source;  // who answers: an endpoint, when a rule of ours was at work
   base::SocketAddress reply_destination;
   std::uint32_t id = 0;             // the kernel's number for the entry
+  bool redirected = true;           // by a rule; otherwise, if translated, by IPVS, which tells tracking behind it
+  std::uint32_t remaining = 0;      // seconds until it is forgotten when no packet comes
+  std::uint64_t packets = 0;        // both ways; 0 where the kernel does not count them
   bool translated() const { return reply_source != destination; }
   bool operator==(const Flow&) const = default;
 };

@@ -4,6 +4,8 @@
 #include "core/node/conntrack_message.hpp"
 
 #include <arpa/inet.h>
+#include <endian.h>
+#include <linux/netfilter/nf_conntrack_common.h>
 #include <linux/netfilter/nfnetlink.h>
 #include <linux/netfilter/nfnetlink_conntrack.h>
 #include <netinet/in.h>
@@ -76,6 +78,20 @@ bool read_port(const nlattr* attribute, std::uint16_t& out) {
   if (attribute == nullptr || mnl_attr_get_payload_len(attribute) != sizeof out) return false;
   out = ntohs(mnl_attr_get_u16(attribute));
   return true;
+}
+
+// 0 when it is missing.
+std::uint32_t read_u32(const nlattr* attribute) {
+  if (attribute == nullptr || mnl_attr_get_payload_len(attribute) != sizeof(std::uint32_t)) return 0;
+  return ntohl(mnl_attr_get_u32(attribute));
+}
+
+// The kernel counts when net.netfilter.nf_conntrack_acct says so.
+std::uint64_t read_packets(const nlattr* counters) {
+  if (counters == nullptr) return 0;
+  const nlattr* const packets = nested(counters)[CTA_COUNTERS_PACKETS];
+  if (packets == nullptr || mnl_attr_get_payload_len(packets) != sizeof(std::uint64_t)) return 0;
+  return be64toh(mnl_attr_get_u64(packets));
 }
 
 bool in_another_zone(const nlattr* zone) {
@@ -189,6 +205,9 @@ std::optional<Flow> read_conntrack_entry(const nlmsghdr* message) {
     return std::nullopt;
   }
   flow.id = mnl_attr_get_u32(entry[CTA_ID]);  // sent back as it came
+  flow.redirected = (read_u32(entry[CTA_STATUS]) & IPS_DST_NAT) != 0;
+  flow.remaining = read_u32(entry[CTA_TIMEOUT]);
+  flow.packets = read_packets(entry[CTA_COUNTERS_ORIG]) + read_packets(entry[CTA_COUNTERS_REPLY]);
   return flow;
 }
 

@@ -12,11 +12,25 @@ namespace {
 
 constexpr std::size_t kBatch = 512;
 
+bool is_stale(const Flow& flow, const ConntrackState& state, const ConntrackWork& work, FormerBackend* former) {
+  switch (state.judge(flow, work)) {
+    case ConntrackState::Verdict::kRight:
+      return false;
+    case ConntrackState::Verdict::kThroughIpvs:
+      return former != nullptr && !former->keeps_through_ipvs(flow);
+    case ConntrackState::Verdict::kStale:
+      return true;
+    case ConntrackState::Verdict::kStaleHere:
+      return former == nullptr || !former->keeps_relayed(flow);
+  }
+  return false;
+}
+
 }  // namespace
 
 base::Result<ConntrackPass> reconcile_conntrack(base::Family family, const ConntrackState& state,
                                                 const ConntrackWork& work, ConntrackTable& table,
-                                                const std::atomic<bool>& stop) {
+                                                const std::atomic<bool>& stop, FormerBackend* former) {
   ConntrackPass pass;
   base::Status failed;
   std::vector<Flow> batch;
@@ -30,7 +44,7 @@ base::Result<ConntrackPass> reconcile_conntrack(base::Family family, const Connt
   };
   const auto visitor = [&](const Flow& flow) {
     ++pass.seen;
-    if (state.stale(flow, work)) batch.push_back(flow);
+    if (is_stale(flow, state, work, former)) batch.push_back(flow);
     return !stop && (batch.size() < kBatch || flush());
   };
   std::vector<FlowQuery> asked;

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "core/node/conntrack_former.hpp"
 #include "core/node/conntrack_state.hpp"
 #include "core/node/conntrack_table.hpp"
 
@@ -22,9 +23,10 @@ struct ConntrackPass {
   bool partial = false;  // every attempt was interrupted: flows may have been passed over
 };
 
-// Any thread, one at a time for a table. Ends early, with what it did, once `stop` is set.
+// Any thread, one at a time for a table. Ends early, with what it did, once `stop` is set. `former`: nobody serves but
+// the present backend, where it is null.
 base::Result<ConntrackPass> reconcile_conntrack(base::Family family, const ConntrackState& state,
                                                 const ConntrackWork& work, ConntrackTable& table,
-                                                const std::atomic<bool>& stop);
+                                                const std::atomic<bool>& stop, FormerBackend* former = nullptr);
 
 }  // namespace sluice::node

@@ -17,6 +17,8 @@ namespace {
 
 // A big table takes a while to walk: not more than a third of one processor goes there.
 constexpr int kRestFactor = 2;
+// Of looks that are repeated for as long as a predecessor drains: a tenth.
+constexpr int kRestFactorOfLooks = 9;
 // Behind the threads that write rules.
 constexpr int kNice = 10;
 
@@ -46,6 +48,14 @@ void ConntrackReconciler::put(UdpChange change) {
   filled_.notify_one();
 }
 
+void ConntrackReconciler::set_predecessor(Predecessor predecessor) {
+  {
+    const std::lock_guard lock(mutex_);
+    new_predecessor_ = std::move(predecessor);
+  }
+  filled_.notify_one();
+}
+
 void ConntrackReconciler::run() {
   // Lowering is allowed to everybody; nothing depends on it.
   ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kNice);
@@ -57,25 +67,34 @@ void ConntrackReconciler::run() {
       everything_at_.reset();
       work_.note_everything();
     }
+    if (former_.serves() && now >= next_look_) work_.note_everything();
     if (!stopping_ && state_known_ && !work_.empty() && now >= not_before_) pass();
   }
 }
 
 // Until there is something new, or something to do.
-ConntrackMailbox::Contents ConntrackReconciler::wait() {
+ConntrackReconciler::News ConntrackReconciler::wait() {
   Time due = everything_at_.value_or(Time::max());
+  if (state_known_ && former_.serves()) due = std::min(due, std::max(next_look_, not_before_));
   if (state_known_ && !work_.empty()) due = std::min(due, not_before_);
   std::unique_lock lock(mutex_);
-  const auto ready = [&] { return stopping_ || !mailbox_.empty(); };
+  const auto ready = [&] { return stopping_ || !mailbox_.empty() || new_predecessor_; };
   if (due == Time::max()) {
     filled_.wait(lock, ready);
   } else {
     filled_.wait_until(lock, due, ready);
   }
-  return mailbox_.take();
+  return {mailbox_.take(), std::exchange(new_predecessor_, std::nullopt)};
 }
 
-void ConntrackReconciler::take_over(ConntrackMailbox::Contents news) {
+void ConntrackReconciler::take_over(News arrived) {
+  if (arrived.predecessor) {
+    const bool served = former_.serves();
+    former_.set(arrived.predecessor->serves, std::move(arrived.predecessor->relays));
+    next_look_ = clock_.now();
+    if (served && !former_.serves()) work_.note_everything();
+  }
+  ConntrackMailbox::Contents& news = arrived.contents;
   if (!news.change.empty()) state_.apply(news.change, work_);
   work_.merge(news.work);
   if (!news.change.full) return;
@@ -92,11 +111,15 @@ void ConntrackReconciler::take_over(ConntrackMailbox::Contents news) {
 
 void ConntrackReconciler::pass() {
   const bool everything = work_.everything();
+  next_look_ = clock_.now() + options_.between_looks;
   if (!state_.empty() || work_.has_retired()) {
     const Time begin = clock_.now();
-    const auto result = reconcile_conntrack(options_.family, state_, work_, *table_, stopping_);
+    former_.begin(begin, everything);
+    const auto result = reconcile_conntrack(options_.family, state_, work_, *table_, stopping_, &former_);
     const auto took = clock_.now() - begin;
     not_before_ = begin + took * (1 + kRestFactor);
+    next_look_ = begin + std::max(options_.between_looks, took * (1 + kRestFactorOfLooks));
+    former_.end(result && !result->partial && !stopping_);
     if (!result) return failed(result.status());
     if (stopping_) return;
     const double seconds = std::chrono::duration<double>(took).count();

@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "core/base/clock.hpp"
 #include "core/node/conntrack_mailbox.hpp"
@@ -35,10 +36,13 @@ class ConntrackReconciler {
     base::Clock::Duration retry_unsupported = std::chrono::minutes(5);
     // How often everything may be looked at because everything was sent.
     base::Clock::Duration between_full = std::chrono::seconds(30);
+    // How often at the flows of a predecessor; less often where a look takes long.
+    base::Clock::Duration between_looks = std::chrono::milliseconds(400);
+    FormerBackend::VirtualServers virtual_servers = has_virtual_servers;
   };
 
   ConntrackReconciler(Options options, std::unique_ptr<ConntrackTable> table)
-      : options_(std::move(options)), table_(std::move(table)) {}
+      : options_(std::move(options)), table_(std::move(table)), former_(options_.virtual_servers) {}
   ~ConntrackReconciler() { stop(); }
   ConntrackReconciler(const ConntrackReconciler&) = delete;
   ConntrackReconciler& operator=(const ConntrackReconciler&) = delete;
@@ -51,10 +55,29 @@ class ConntrackReconciler {
   // arrives during one is joined, so that what waits is bounded by the UDP service ports.
   void put(UdpChange change);
 
+  // [any thread] Whether another backend that took part in this family still serves flows of its own: in its process
+  // (`relays`: the ports of this node, host byte order, at which it answers), or, where there are none, in the kernel
+  // past the rules (IPVS). While there is one, flows that it answers are left alone as long as packets pass; a flow that is
+  // quiet is deleted, so that its next packet meets who serves now. Quiet: without a packet for 300 ms, or, where the
+  // kernel does not count them (net.netfilter.nf_conntrack_acct), for one to three seconds. Those to an endpoint or Service
+  // that is gone are deleted at once, as ever. Replaces what was said before. `serves` false: nobody, and what is left of
+  // its flows is deleted. To be said before put() of what the successor serves, and taken back before what the predecessor
+  // has in the kernel is removed: between the two no packet would be answered. Of one whose rules chose the endpoint once
+  // (iptables, nftables) it need not be said: such flows go on by themselves.
+  struct Predecessor {
+    bool serves = false;
+    std::vector<std::uint16_t> relays;
+  };
+  void set_predecessor(Predecessor predecessor);
+
  private:
   void run();
-  ConntrackMailbox::Contents wait();
-  void take_over(ConntrackMailbox::Contents news);
+  struct News {
+    ConntrackMailbox::Contents contents;
+    std::optional<Predecessor> predecessor;
+  };
+  News wait();
+  void take_over(News news);
   void pass();
   void failed(const base::Status& status);
   void recall();
@@ -69,11 +92,14 @@ class ConntrackReconciler {
 
   std::mutex mutex_;
   std::condition_variable filled_;
-  ConntrackMailbox mailbox_;  // under mutex_
+  ConntrackMailbox mailbox_;                    // under mutex_
+  std::optional<Predecessor> new_predecessor_;  // under mutex_
 
   // Own thread.
   ConntrackState state_;
   ConntrackWork work_;
+  FormerBackend former_;
+  base::Clock::Time next_look_;  // at the flows of former_
   bool state_known_ = false;
   std::optional<base::Clock::Time> last_everything_;
   std::optional<base::Clock::Time> everything_at_;  // a look at everything that has to wait

@@ -82,23 +82,30 @@ bool ConntrackState::of_this_node(const base::IpAddress& address) const {
   return address.is_loopback() || std::binary_search(scope_.local.begin(), scope_.local.end(), address);
 }
 
-bool ConntrackState::stale(const Flow& flow, const ConntrackWork& work) const {
+ConntrackState::Verdict ConntrackState::judge(const Flow& flow, const ConntrackWork& work) const {
   bool served = false;
-  bool served_by_this = false;
+  bool by_endpoint = false;
+  bool by_relay = false;
+  const bool answered_here = of_this_node(flow.reply_source.address);
   const auto look = [&](const UdpPort& port) {
     served = served || port.served();
-    served_by_this =
-        served_by_this || std::binary_search(port.serving.begin(), port.serving.end(), flow.reply_source) ||
-        (std::binary_search(port.relays.begin(), port.relays.end(), flow.reply_source.port) &&
-         of_this_node(flow.reply_source.address));
+    by_endpoint = by_endpoint || std::binary_search(port.serving.begin(), port.serving.end(), flow.reply_source);
+    by_relay = by_relay || (answered_here && std::binary_search(port.relays.begin(), port.relays.end(),
+                                                                flow.reply_source.port));
   };
   const base::SocketAddress& to = flow.destination;
   bool ours = each(by_frontend_, to, look);
   if (!ours && at_node_port(to.address)) ours = each(by_node_port_, to.port, look);
-  // One that nobody answers for is stale as soon as somebody would; until then it harms nobody.
-  if (ours) return !served_by_this && (flow.translated() || served);
-  return flow.translated() && (work.retired().contains(to) ||
-                               (work.retired_node_ports().contains(to.port) && at_node_port(to.address)));
+  if (ours) {
+    if (by_relay) return Verdict::kRight;
+    if (by_endpoint) return flow.redirected ? Verdict::kRight : Verdict::kThroughIpvs;
+    // One that nobody answers for is stale as soon as somebody would; until then it harms nobody.
+    if (!flow.translated() && !served) return Verdict::kRight;
+    return flow.translated() && answered_here ? Verdict::kStaleHere : Verdict::kStale;
+  }
+  const bool retired = flow.translated() && (work.retired().contains(to) ||
+                                             (work.retired_node_ports().contains(to.port) && at_node_port(to.address)));
+  return retired ? Verdict::kStale : Verdict::kRight;
 }
 
 std::string ConntrackState::remember() const {

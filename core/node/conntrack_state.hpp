@@ -25,7 +25,14 @@ class ConntrackState {
 
   // Whether a rule of ours led the flow to an endpoint, or a port of the backend, that no longer
   // serves it, or would lead it to one if it began now. `work` tells the frontends that are no longer ours.
-  bool stale(const Flow& flow, const ConntrackWork& work) const;
+  bool stale(const Flow& flow, const ConntrackWork& work) const { return judge(flow, work) >= Verdict::kStale; }
+  enum class Verdict {
+    kRight,
+    kThroughIpvs,  // right when it is the present backend that serves by IPVS
+    kStale,
+    kStaleHere,  // stale, and answered by a port of this node: of another backend perhaps
+  };
+  Verdict judge(const Flow& flow, const ConntrackWork& work) const;
 
   bool empty() const { return ports_.empty(); }
   std::size_t size() const { return ports_.size(); }

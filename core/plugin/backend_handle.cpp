@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "core/base/log.hpp"
+#include "core/plugin/codes.hpp"
 #include "sluice/abi/preparation.hpp"
 #include "sluice/sdk/error.hpp"
 #include "sluice/sdk/views.hpp"
@@ -22,7 +23,8 @@ struct BackendHandle::Call {
   const char* name;
   std::chrono::seconds limit;
 
-  static const Call create, probe, prepare, apply, verify, claims, services, retire, cleanup, release;
+  static const Call create, probe, prepare, apply, verify, claims, services, retire, export_clients, import_clients,
+      cleanup, release;
 };
 
 constinit const BackendHandle::Call BackendHandle::Call::create{"create", std::chrono::seconds(10)};
@@ -33,24 +35,12 @@ constinit const BackendHandle::Call BackendHandle::Call::verify{"verify", std::c
 constinit const BackendHandle::Call BackendHandle::Call::claims{"claims", std::chrono::seconds(1)};
 constinit const BackendHandle::Call BackendHandle::Call::services{"services", std::chrono::seconds(10)};
 constinit const BackendHandle::Call BackendHandle::Call::retire{"retire", std::chrono::seconds(60)};
+constinit const BackendHandle::Call BackendHandle::Call::export_clients{"export_clients", std::chrono::seconds(10)};
+constinit const BackendHandle::Call BackendHandle::Call::import_clients{"import_clients", std::chrono::seconds(10)};
 constinit const BackendHandle::Call BackendHandle::Call::cleanup{"cleanup", std::chrono::seconds(60)};
 constinit const BackendHandle::Call BackendHandle::Call::release{"release", std::chrono::seconds(5)};
 
 namespace {
-
-StatusCode status_code(abi::Code code) {
-  switch (code) {
-    case abi::Code::kOk: return StatusCode::ok;
-    case abi::Code::kRetry: return StatusCode::unavailable;
-    case abi::Code::kNeedFull: return StatusCode::expired;
-    case abi::Code::kInvalid: return StatusCode::invalid;
-    case abi::Code::kUnsupported: return StatusCode::unsupported;
-    case abi::Code::kDenied: return StatusCode::denied;
-    case abi::Code::kKernel: return StatusCode::kernel;
-    case abi::Code::kInternal: return StatusCode::internal;
-  }
-  return StatusCode::internal;
-}
 
 // A failure of the backend, or of its manners: a code nobody knows, no reason given.
 Outcome outcome(abi::Code code, const abi::Error& error) {
@@ -92,6 +82,47 @@ class LineList final : public abi::StringSink {
   std::vector<std::string> lines_;
   bool complete_ = true;
 };
+
+class ClientList final : public abi::AffinitySink {
+ public:
+  ~ClientList() = default;
+  // A client that is bound no longer is none.
+  void add(const abi::AffinityClient* client) noexcept override {
+    if (client == nullptr || client->remaining_seconds == 0) return;
+    try {
+      clients_.push_back({std::string(sdk::text(client->key.namespace_name)),
+                          std::string(sdk::text(client->key.service_name)),
+                          std::string(sdk::text(client->key.port_name)), client->key.protocol, client->client,
+                          client->endpoint, client->endpoint_port, client->remaining_seconds});
+    } catch (...) {
+      complete_ = false;
+    }
+  }
+  bool complete() const { return complete_; }
+  std::vector<BoundClient> take() && { return std::move(clients_); }
+
+ private:
+  std::vector<BoundClient> clients_;
+  bool complete_ = true;
+};
+
+// Views of `client`.
+abi::AffinityClient flat(const BoundClient& client) {
+  abi::AffinityClient out{};
+  out.key = {sdk::view(client.name_space), sdk::view(client.service), sdk::view(client.port_name), client.protocol, {}};
+  out.client = client.client;
+  out.endpoint = client.endpoint;
+  out.endpoint_port = client.endpoint_port;
+  out.remaining_seconds = client.remaining_seconds;
+  return out;
+}
+
+Outcome no_affinity() {
+  Outcome out;
+  out.code = abi::Code::kUnsupported;
+  out.message = "the backend cannot pass on which clients session affinity has bound";
+  return out;
+}
 
 std::string backend_name(const Plugin& plugin, abi::Family family) {
   return plugin.id() + (family == abi::Family::kIpv6 ? " (IPv6)" : " (IPv4)");
@@ -180,6 +211,7 @@ base::Result<std::unique_ptr<BackendHandle>> BackendHandle::create(std::shared_p
   args.config = sdk::view(settings.config);
   args.options = sdk::array(options.data(), options.size());
   args.state_dir = sdk::view(settings.state_dir);
+  if (settings.predecessor_serves) args.flags |= abi::kCreatePredecessorServes;
 
   abi::Backend* made = nullptr;
   abi::Error error = sdk::empty_error();
@@ -194,6 +226,8 @@ base::Result<std::unique_ptr<BackendHandle>> BackendHandle::create(std::shared_p
   }
   handle->backend_ = made;
   handle->inspection_ = static_cast<const abi::Inspection*>(made->extension(sdk::view(abi::kInspection)));
+  handle->affinity_ =
+      static_cast<abi::Affinity*>(const_cast<void*>(made->extension(sdk::view(abi::kAffinity))));
   return handle;
 }
 
@@ -266,6 +300,31 @@ Outcome BackendHandle::retire(const std::vector<std::string>& claims_of_successo
       static_cast<std::uint32_t>(std::clamp<std::int64_t>(drain.count(), 0, std::int64_t{UINT32_MAX}));
   handover.claims = sdk::array(claims.data(), claims.size());
   return called(Call::retire, [&](abi::Error* error) { return backend_->retire(&handover, error); });
+}
+
+BoundClientsOutcome BackendHandle::export_clients() {
+  BoundClientsOutcome bound;
+  ClientList sink;
+  static_cast<Outcome&>(bound) =
+      affinity_ == nullptr ? no_affinity() : called(Call::export_clients, [&](abi::Error* error) {
+        return affinity_->export_clients(&sink, error);
+      });
+  if (bound.ok() && !sink.complete()) {
+    bound.code = abi::Code::kRetry;
+    bound.message = "out of memory while listing clients";
+  }
+  if (bound.ok()) bound.clients = std::move(sink).take();
+  return bound;
+}
+
+Outcome BackendHandle::import_clients(const std::vector<BoundClient>& clients) {
+  if (affinity_ == nullptr) return no_affinity();
+  std::vector<abi::AffinityClient> given;
+  given.reserve(clients.size());
+  for (const BoundClient& client : clients) given.push_back(flat(client));
+  return called(Call::import_clients, [&](abi::Error* error) {
+    return affinity_->import_clients(sdk::array(given.data(), given.size()), error);
+  });
 }
 
 Outcome BackendHandle::cleanup() {

@@ -21,6 +21,7 @@
 #include "core/base/status.hpp"
 #include "core/plugin/host_services.hpp"
 #include "core/plugin/loader.hpp"
+#include "sluice/abi/affinity.hpp"
 #include "sluice/abi/inspection.hpp"
 
 namespace sluice::plugin {
@@ -56,6 +57,23 @@ struct BackendSettings {
   std::string config;                                        // the backend's section as YAML text
   std::vector<std::pair<std::string, std::string>> options;  // the same, flattened
   std::string state_dir;
+  bool predecessor_serves = false;  // abi::kCreatePredecessorServes
+};
+
+// abi::AffinityClient as a value.
+struct BoundClient {
+  std::string name_space;
+  std::string service;
+  std::string port_name;
+  abi::Protocol protocol = abi::Protocol::kTcp;
+  abi::Address client{};
+  abi::Address endpoint{};
+  std::uint16_t endpoint_port = 0;
+  std::uint32_t remaining_seconds = 0;
+};
+
+struct BoundClientsOutcome : Outcome {
+  std::vector<BoundClient> clients;
 };
 
 class BackendHandle {
@@ -80,7 +98,12 @@ class BackendHandle {
   // What the kernel has of this service ("shop/cart") or service port ("shop/cart:http"); of all where `name` is empty.
   // REQUIRES: inspectable()
   InspectionOutcome services(const std::string& name);
+  // kRetry: it drains, or something passing hinders it; to be called again within a second. `drain` is what remains of
+  // the time. A backend may answer kRetry for ever, also at 0: it is the caller who gives up.
   Outcome retire(const std::vector<std::string>& claims_of_successor, std::chrono::seconds drain);
+  // kUnsupported where the backend cannot.
+  BoundClientsOutcome export_clients();
+  Outcome import_clients(const std::vector<BoundClient>& clients);
   Outcome cleanup();
 
   const Plugin& plugin() const { return *plugin_; }
@@ -109,6 +132,7 @@ class BackendHandle {
   HostServices host_;
   abi::Backend* backend_ = nullptr;  // ours until release()
   const abi::Inspection* inspection_ = nullptr;  // of backend_, where it has one
+  abi::Affinity* affinity_ = nullptr;            // of backend_, where it has one
   std::thread::id thread_;           // of the first call
   std::atomic<const Call*> current_{nullptr};
   std::atomic<base::Clock::Time> started_{};

@@ -150,8 +150,9 @@ base::Result<fs::path> check_location(const fs::path& file, const FileRules& rul
   return resolved;
 }
 
-Status check_content(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
+Status check_content(const fs::path& content, const fs::path& copy_of) {
+  const fs::path& file = copy_of.empty() ? content : copy_of;
+  std::ifstream in(content, std::ios::binary);
   if (!in) {
     const int saved = errno;
     return base::errno_status("plugin " + file.string() + ": open", saved);
@@ -176,13 +177,13 @@ Status check_content(const fs::path& file) {
                   "format check: it is an ELF file but no shared object; link it with -shared");
   }
   std::error_code error;
-  const std::uint64_t size = fs::file_size(file, error);
+  const std::uint64_t size = fs::file_size(content, error);
   if (error || !has_sound_section_names(in, size)) {
     return refuse(StatusCode::invalid, file,
                   "format check: its section table is cut or damaged; install the file again");
   }
   try {
-    boost::dll::library_info info(file);
+    boost::dll::library_info info(content);
     const std::vector<std::string> sections = info.sections();
     if (std::find(sections.begin(), sections.end(), SLUICE_ABI_SECTION) != sections.end()) return {};
   } catch (const std::exception& caught) {

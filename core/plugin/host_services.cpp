@@ -7,6 +7,8 @@
 #include <cstring>
 #include <utility>
 
+#include "core/plugin/codes.hpp"
+#include "sluice/sdk/error.hpp"
 #include "sluice/sdk/views.hpp"
 
 namespace sluice::plugin {
@@ -30,6 +32,15 @@ void contained(F&& body) noexcept {
     body();
   } catch (...) {
   }
+}
+
+constexpr std::size_t kLongestDescriptorName = 200;
+
+bool is_descriptor_name(std::string_view name) {
+  return !name.empty() && name.size() <= kLongestDescriptorName && std::all_of(name.begin(), name.end(), [](char c) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    return letter || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
+  });
 }
 
 }  // namespace
@@ -99,7 +110,9 @@ void HostServices::object_failed(abi::StringView object, const abi::Error* error
 }
 
 const void* HostServices::extension(abi::StringView id) noexcept {
-  if (sdk::text(id) == abi::kHostRelay) return static_cast<const abi::HostRelay*>(this);
+  const std::string_view wanted = sdk::text(id);
+  if (wanted == abi::kHostRelay) return static_cast<const abi::HostRelay*>(this);
+  if (wanted == abi::kHostDescriptors && callbacks_.descriptors) return static_cast<const abi::HostDescriptors*>(this);
   return nullptr;
 }
 
@@ -112,6 +125,40 @@ void HostServices::relays(const abi::ServicePortKey* key, abi::ArrayView ports) 
     std::sort(relayed.ports.begin(), relayed.ports.end());
     relayed.ports.erase(std::unique(relayed.ports.begin(), relayed.ports.end()), relayed.ports.end());
     callbacks_.relays(std::move(relayed));
+  });
+}
+
+abi::Code HostServices::keep(abi::StringView name, std::int32_t fd, abi::Error* error) const noexcept {
+  return sdk::guarded(error, [&] {
+    const std::string_view text = sdk::text(name);
+    if (!is_descriptor_name(text)) {
+      return sdk::fail(error, abi::Code::kInvalid, one_line(text),
+                       "a descriptor is kept under 1 to 200 letters, digits and \"-_.\"");
+    }
+    const base::Status status = callbacks_.descriptors->keep(text, fd);
+    if (status.ok()) return abi::Code::kOk;
+    return sdk::fail(error, abi_code(status.code()), text, status.message(), status.os_errno());
+  });
+}
+
+std::int32_t HostServices::take(abi::StringView name) const noexcept {
+  std::int32_t fd = -1;
+  contained([&] {
+    if (is_descriptor_name(sdk::text(name))) fd = callbacks_.descriptors->take(sdk::text(name));
+  });
+  return fd;
+}
+
+void HostServices::drop(abi::StringView name) const noexcept {
+  contained([&] {
+    if (is_descriptor_name(sdk::text(name))) callbacks_.descriptors->drop(sdk::text(name));
+  });
+}
+
+void HostServices::names(abi::StringSink* sink) const noexcept {
+  contained([&] {
+    if (sink == nullptr) return;
+    for (const std::string& name : callbacks_.descriptors->names()) sink->add(sdk::view(name));
   });
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -14,6 +15,8 @@
 
 #include "core/base/clock.hpp"
 #include "core/base/log.hpp"
+#include "core/base/status.hpp"
+#include "sluice/abi/descriptors.hpp"
 #include "sluice/abi/host.hpp"
 #include "sluice/abi/relay.hpp"
 
@@ -36,6 +39,18 @@ struct RelayedPort {
   std::vector<std::uint16_t> ports;  // sorted, each once; empty: none any more
 };
 
+// Where descriptors outlive a backend: of one backend id and family. Any thread. Names are as
+// abi::HostDescriptors allows them.
+class DescriptorStore {
+ public:
+  virtual ~DescriptorStore() = default;
+  // As abi::HostDescriptors has it; `fd` stays the caller's.
+  virtual base::Status keep(std::string_view name, int fd) = 0;
+  virtual int take(std::string_view name) = 0;
+  virtual void drop(std::string_view name) = 0;
+  virtual std::vector<std::string> names() = 0;
+};
+
 // Called on a thread of the plugin, perhaps in the middle of a call of the backend:
 // they post to a queue and return. An empty function ignores the report.
 struct HostCallbacks {
@@ -43,6 +58,7 @@ struct HostCallbacks {
   std::function<void(std::string reason)> report_unwell;  // an empty reason takes it back
   std::function<void(abi::Severity severity, std::string reason, std::string note)> event;
   std::function<void(RelayedPort relayed)> relays;  // the one that comes on the apply thread only, during apply()
+  std::shared_ptr<DescriptorStore> descriptors;  // null: the backend has no such extension
 };
 
 // A service port that one apply() left out.
@@ -52,7 +68,7 @@ struct FailedObject {
   int os_errno = 0;
 };
 
-class HostServices final : public abi::Host, public abi::HostRelay {
+class HostServices final : public abi::Host, public abi::HostRelay, public abi::HostDescriptors {
  public:
   // `metrics` may be null; it and `clock` outlive this.
   HostServices(const std::string& plugin_id, HostCallbacks callbacks, MetricSink* metrics, const base::Clock& clock);
@@ -69,6 +85,11 @@ class HostServices final : public abi::Host, public abi::HostRelay {
   void object_failed(abi::StringView object, const abi::Error* error) noexcept override;
   const void* extension(abi::StringView id) noexcept override;
   void relays(const abi::ServicePortKey* key, abi::ArrayView ports) const noexcept override;
+
+  abi::Code keep(abi::StringView name, std::int32_t fd, abi::Error* error) const noexcept override;
+  std::int32_t take(abi::StringView name) const noexcept override;
+  void drop(abi::StringView name) const noexcept override;
+  void names(abi::StringSink* sink) const noexcept override;
 
   // What object_failed() collected since the last time.
   std::vector<FailedObject> take_failed();

@@ -6,12 +6,16 @@
 #include <dlfcn.h>
 
 #include <cstdio>
+#include <optional>
 #include <string_view>
 #include <utility>
 
 #include <boost/dll/shared_library.hpp>
 
 #include "core/base/log.hpp"
+#include "core/base/sha256.hpp"
+#include "core/plugin/mapped_object.hpp"
+#include "core/plugin/private_copy.hpp"
 #include "sluice/sdk/views.hpp"
 
 namespace sluice::plugin {
@@ -42,11 +46,11 @@ Status refuse(StatusCode code, const fs::path& file, const std::string& what) {
 }
 
 // Immediate binding, so that an unresolved symbol is a refusal now and not a crash
-// later; local, so that plugins do not see each other's symbols.
-Status map_library(const fs::path& file, boost::dll::shared_library& library) {
+// later; local, so that plugins do not see each other's symbols. `content` is `file` or the copy of it.
+Status map_library(const fs::path& file, const fs::path& content, boost::dll::shared_library& library) {
   try {
     std::error_code error;
-    library.load(file, boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_local, error);
+    library.load(content, boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_local, error);
     if (!error) return {};
   } catch (const std::exception& caught) {
     return refuse(StatusCode::internal, file, std::string("load check: ") + caught.what());
@@ -54,7 +58,7 @@ Status map_library(const fs::path& file, boost::dll::shared_library& library) {
   // Boost's own text ends in an errno that has nothing to do with it.
   const char* const reason = dlerror();
   std::string_view text = reason == nullptr ? "the dynamic linker gave no reason" : reason;
-  const std::string prefix = file.string() + ": ";
+  const std::string prefix = content.string() + ": ";
   if (text.substr(0, prefix.size()) == prefix) text.remove_prefix(prefix.size());
   return refuse(StatusCode::invalid, file,
                 "load check: " + std::string(text) +
@@ -103,9 +107,9 @@ Status check_entry(const LoadRequest& request, const abi::PluginEntry& mapped) {
 
 }  // namespace
 
-Plugin::Plugin(std::shared_ptr<const void> library, fs::path file, const abi::PluginEntry& entry)
-    : library_(std::move(library)), file_(std::move(file)), entry_(entry), id_(entry.id), version_(entry.version),
-      build_(entry.build) {}
+Plugin::Plugin(std::shared_ptr<const void> library, fs::path file, const abi::PluginEntry& entry, Mapping mapping)
+    : library_(std::move(library)), file_(std::move(file)), mapping_(std::move(mapping)), entry_(entry), id_(entry.id),
+      version_(entry.version), build_(entry.build) {}
 
 std::string feature_names(std::uint64_t features) {
   std::string out;
@@ -121,10 +125,19 @@ std::string feature_names(std::uint64_t features) {
 base::Result<std::shared_ptr<const Plugin>> load_plugin(const LoadRequest& request) {
   const base::Result<fs::path> resolved = check_location(request.file, request.rules);
   if (!resolved) return resolved.status();
-  if (Status status = check_content(*resolved); !status.ok()) return status;
+  std::optional<PrivateCopy> copy;
+  if (request.copy) {
+    auto made = PrivateCopy::make(*resolved);
+    if (!made) return made.status();
+    copy.emplace(std::move(*made));
+  }
+  const fs::path& content = copy ? copy->path() : *resolved;
+  if (Status status = check_content(content, *resolved); !status.ok()) return status;
+  const auto sha256 = base::file_sha256(content.string());
+  if (!sha256) return sha256.status().prefixed("plugin " + resolved->string() + ": content check");
 
   const auto library = std::make_shared<boost::dll::shared_library>();
-  if (Status status = map_library(*resolved, *library); !status.ok()) return status;
+  if (Status status = map_library(*resolved, content, *library); !status.ok()) return status;
   if (!library->has(SLUICE_ABI_SYMBOL)) {
     return refuse(StatusCode::invalid, request.file,
                   "symbol check: it does not export " SLUICE_ABI_SYMBOL "; link it with the version script plugin.map");
@@ -132,7 +145,9 @@ base::Result<std::shared_ptr<const Plugin>> load_plugin(const LoadRequest& reque
   const auto& mapped = library->get<const abi::PluginEntry>(SLUICE_ABI_SYMBOL);
   if (Status status = check_entry(request, mapped); !status.ok()) return status;
 
-  auto plugin = std::make_shared<const Plugin>(library, *resolved, sdk::read(&mapped));
+  const auto object = mapped_object(&mapped);
+  auto plugin = std::make_shared<const Plugin>(library, *resolved, sdk::read(&mapped),
+                                               Plugin::Mapping{*sha256, &mapped, object ? object->name : ""});
   if (request.rules.relax_ownership) {
     base::log_warning("plugin", "plugin " + plugin->file().string() +
                                     ": ownership was not checked, as asked for by a developer setting");
@@ -141,6 +156,26 @@ base::Result<std::shared_ptr<const Plugin>> load_plugin(const LoadRequest& reque
                                plugin->version() + ", ABI " + std::to_string(mapped.major) + "." +
                                std::to_string(mapped.minor) + ", built by " + plugin->build());
   return plugin;
+}
+
+Status unload_plugin(std::shared_ptr<const Plugin> plugin) {
+  if (!plugin || plugin->mapping().address == nullptr) return {};
+  const fs::path file = plugin->file();
+  const Plugin::Mapping mapping = plugin->mapping();
+  if (const auto others = plugin.use_count() - 1; others != 0) {
+    return refuse(StatusCode::unavailable, file,
+                  "it stays mapped: it is still in use in " + std::to_string(others) + " place" +
+                      (others == 1 ? "" : "s") + " of the daemon");
+  }
+  plugin.reset();
+  const auto left = mapped_object(mapping.address);
+  if (!left || left->name != mapping.name) return {};
+  return refuse(StatusCode::unsupported, file,
+                "it stays mapped: " +
+                    (left->pinned_by.empty()
+                         ? "a thread that has not ended has thread-local variables of it to destroy, or another "
+                           "library needs it; end all threads before release() returns"
+                         : left->pinned_by));
 }
 
 }  // namespace sluice::plugin

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "core/base/status.hpp"
 #include "core/plugin/file_checks.hpp"
@@ -21,13 +22,29 @@ struct LoadRequest {
   std::string id;                     // what the descriptor must say
   FileRules rules;
   std::uint64_t needed_features = 0;  // abi::Feature bits the configuration relies on
+  // Map a private copy, as it is in memory now. The dynamic linker takes two paths of one file, and a path that is
+  // mapped, for the library it has: without a copy a file that was replaced would stay what it was.
+  bool copy = false;
 };
 
 class Plugin {
  public:
-  Plugin(std::shared_ptr<const void> library, std::filesystem::path file, const abi::PluginEntry& entry);
+  // What was mapped.
+  struct Mapping {
+    std::string sha256;
+    const void* address = nullptr;  // of its descriptor; null: it is part of this program
+    std::string name;               // as the dynamic linker knows it
+  };
+  Plugin(std::shared_ptr<const void> library, std::filesystem::path file, const abi::PluginEntry& entry,
+         Mapping mapping);
+  // One that is part of this program.
+  Plugin(std::shared_ptr<const void> library, std::filesystem::path file, const abi::PluginEntry& entry)
+      : Plugin(std::move(library), std::move(file), entry, Mapping()) {}
 
-  const std::filesystem::path& file() const { return file_; }  // symbolic links followed
+  const std::filesystem::path& file() const { return file_; }  // symbolic links followed; not the copy
+  // Of what was read from the file, in hexadecimal: whether the file on disk is still this plugin.
+  const std::string& sha256() const { return mapping_.sha256; }
+  const Mapping& mapping() const { return mapping_; }
   const std::string& id() const { return id_; }
   const std::string& version() const { return version_; }
   const std::string& build() const { return build_; }
@@ -38,6 +55,7 @@ class Plugin {
  private:
   std::shared_ptr<const void> library_;
   std::filesystem::path file_;
+  Mapping mapping_;
   abi::PluginEntry entry_;
   std::string id_;
   std::string version_;
@@ -47,6 +65,10 @@ class Plugin {
 // All checks in order, the map between them, one info line at the end. A failure is
 // one sentence with file, check, what was found and what to do; nothing stays mapped.
 base::Result<std::shared_ptr<const Plugin>> load_plugin(const LoadRequest& request);
+
+// Lets go of the last reference, after which no code of it is called. Not ok: what was mapped of it is still mapped,
+// and why. Nothing is wrong with the daemon then, but for the memory.
+base::Status unload_plugin(std::shared_ptr<const Plugin> plugin);
 
 // "ipv6, sctp" for abi::Feature bits.
 std::string feature_names(std::uint64_t features);

@@ -42,7 +42,7 @@ HttpListener::HttpListener(net::io_context& io, HttpHandler handler)
 
 // Not by Asio itself: its sockets lack close-on-exec, and programs that a backend runs
 // would keep the port open.
-error_code HttpListener::open(const base::IpAddress& address, std::uint16_t port) {
+error_code HttpListener::open(const base::IpAddress& address, std::uint16_t port, bool shared) {
   const tcp::endpoint where = endpoint_of(address, port);
   protocol_ = where.protocol();
   const int fd = ::socket(protocol_.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -55,9 +55,17 @@ error_code HttpListener::open(const base::IpAddress& address, std::uint16_t port
   }
   acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
   if (!error && protocol_ == tcp::v6()) acceptor_.set_option(net::ip::v6_only(true), error);
+  if (shared) share(true);
   if (!error) acceptor_.bind(where, error);
   if (!error) acceptor_.listen(kBacklog, error);
   return error;
+}
+
+// Looked at when a port is bound, of the one that has it and of the one that wants it. Where it cannot be set, binding
+// fails and says so.
+void HttpListener::share(bool on) {
+  const int value = on ? 1 : 0;
+  ::setsockopt(acceptor_.native_handle(), SOL_SOCKET, SO_REUSEPORT, &value, sizeof value);
 }
 
 void HttpListener::accept(const OnClient& on_client) {

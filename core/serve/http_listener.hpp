@@ -23,7 +23,10 @@ class HttpListener : public std::enable_shared_from_this<HttpListener> {
   // `handler` answers the requests of those who come in here.
   HttpListener(boost::asio::io_context& io, HttpHandler handler);
 
-  boost::system::error_code open(const base::IpAddress& address, std::uint16_t port);
+  // `shared`: beside another listener that shares its port.
+  boost::system::error_code open(const base::IpAddress& address, std::uint16_t port, bool shared = false);
+  // Whether another listener of this user may have the same port. REQUIRES: open.
+  void share(bool on);
   // Gives away clients until close(). REQUIRES: open; in a shared_ptr. `on_client` outlives close().
   void accept(const OnClient& on_client);
   void close();

@@ -9,6 +9,10 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <exception>
+#include <future>
+#include <memory>
+#include <optional>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -34,9 +38,24 @@ class HttpServer::Loop {
         io_(1),
         clients_(limits) {}
 
+  base::Status listen(bool shared) {
+    const auto failure = open_all(shared);
+    if (!failure) return {};
+    return {base::StatusCode::unavailable, why_not(*failure)};
+  }
+
   void start() {
     open();
     thread_ = std::thread([this] { run(); });
+  }
+
+  void share_port(bool on) {
+    std::promise<void> done;
+    net::post(io_, [&] {
+      for (const auto& listener : listeners_) listener->share(on);
+      done.set_value();
+    });
+    done.get_future().wait();
   }
 
   void stop() {
@@ -58,8 +77,13 @@ class HttpServer::Loop {
     }
   }
 
+  struct Failure {
+    base::SocketAddress address;
+    error_code error;
+  };
+
   // All addresses or none: half a server would hide what is wrong.
-  void open() {
+  std::optional<Failure> open_all(bool shared) {
     std::vector<base::IpAddress> addresses{where_.address};
     if (where_.address.is_unspecified()) {
       const bool v4 = where_.address.family() == base::Family::ipv4;
@@ -68,23 +92,30 @@ class HttpServer::Loop {
     std::vector<std::shared_ptr<HttpListener>> opened;
     for (const base::IpAddress& address : addresses) {
       auto listener = std::make_shared<HttpListener>(io_, handler_);
-      const error_code error = listener->open(address, where_.port);
+      const error_code error = listener->open(address, where_.port, shared);
       // A host without the other family is no reason to be silent in this one.
       if (!opened.empty() &&
           (error == net::error::address_family_not_supported || error == boost::system::errc::address_not_available)) {
         continue;
       }
-      if (error) {
-        report({address, where_.port}, error);
+      if (error) return Failure{{address, where_.port}, error};
+      opened.push_back(std::move(listener));
+    }
+    listeners_ = std::move(opened);
+    return std::nullopt;
+  }
+
+  void open() {
+    if (listeners_.empty()) {
+      if (const auto failure = open_all(false)) {
+        report(*failure);
         retry_.expires_after(limits_.retry);
         retry_.async_wait([this](const error_code& cancelled) {
           if (!cancelled) open();
         });
         return;
       }
-      opened.push_back(std::move(listener));
     }
-    listeners_ = std::move(opened);
     for (const auto& listener : listeners_) listener->accept(on_client_);
     if (problem_.empty()) {
       base::log_info("serve", name_ + " listens on " + where_.to_string());
@@ -94,13 +125,16 @@ class HttpServer::Loop {
     }
   }
 
-  void report(const base::SocketAddress& address, const error_code& error) {
-    std::string problem = name_ + ": cannot listen on " + address.to_string() + ": " + error.message() + "; ";
-    const char* advice = advice_for_listening(error);
-    problem += advice != nullptr                     ? advice
-               : error == net::error::address_in_use ? "stop the process that has the port, or choose another"
-                                                     : "check that this node has the address";
-    problem += "; trying again";
+  std::string why_not(const Failure& failure) const {
+    const char* advice = advice_for_listening(failure.error);
+    return name_ + ": cannot listen on " + failure.address.to_string() + ": " + failure.error.message() + "; " +
+           (advice != nullptr                             ? advice
+            : failure.error == net::error::address_in_use ? "stop the process that has the port, or choose another"
+                                                          : "check that this node has the address");
+  }
+
+  void report(const Failure& failure) {
+    const std::string problem = why_not(failure) + "; trying again";
     if (problem == problem_) return;
     base::log_warning("serve", problem);
     problem_ = problem;
@@ -140,7 +174,11 @@ HttpServer::HttpServer(std::string name, base::SocketAddress where, Handler hand
 
 HttpServer::~HttpServer() { stop(); }
 
+base::Status HttpServer::listen(bool shared) { return loop_->listen(shared); }
+
 void HttpServer::start() { loop_->start(); }
+
+void HttpServer::share_port(bool on) { loop_->share_port(on); }
 
 void HttpServer::stop() { loop_->stop(); }
 

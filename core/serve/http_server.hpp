@@ -11,6 +11,7 @@
 #include <string>
 
 #include "core/base/ip.hpp"
+#include "core/base/status.hpp"
 #include "core/serve/http_limits.hpp"
 #include "core/serve/http_message.hpp"
 
@@ -31,8 +32,14 @@ class HttpServer {
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
+  // Has the address, or fails with the sentence; connections wait until start(). Where it is not called, or fails,
+  // start() listens. `shared`: beside a server that shares its port. REQUIRES: not started.
+  base::Status listen(bool shared = false);
   // Has tried to listen once when it returns. At most once.
   void start();
+  // [any thread, started] While `on`, listen(true) of another server may take a port of this one, as of 0.0.0.0 for
+  // 127.0.0.1.
+  void share_port(bool on);
   // Closes everything. Not from a handler.
   void stop();
 

@@ -4,31 +4,57 @@
 #include "core/snapshot/builder.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace sluice::snapshot {
 
-void Builder::set_node_facts(NodeFacts facts) {
-  if (facts_ && *facts_ == facts) return;
-  facts_ = std::make_shared<const NodeFacts>(std::move(facts));
-  ++facts_version_;
+Builder Builder::for_another() const {
+  Builder out = *this;
+  out.began_ = false;
+  // Whoever has been told what was there before reports how long that took.
+  out.trigger_times_.clear();
+  return out;
+}
+
+void Builder::set_node_facts(const VersionedFacts& facts) {
+  if (facts.version == facts_.version) return;
+  facts_ = facts;
   facts_changed_ = true;
 }
 
-Transaction Builder::delta(store::Store& store) {
+void Builder::note(store::Changes changes) {
+  dirty_.merge(changes.dirty);
+  pending_services_.merge(changes.services);
+  pending_slice_changes_ += changes.slices;
+  const std::size_t room = kMostTriggerTimes - trigger_times_.size();
+  changes.trigger_times.resize(std::min(changes.trigger_times.size(), room));
+  trigger_times_.insert(trigger_times_.end(), changes.trigger_times.begin(), changes.trigger_times.end());
+}
+
+std::size_t Builder::pending_services(const store::Store& store) const {
+  const auto& waiting = store.pending_services(family_);
+  if (pending_services_.empty()) return waiting.size();
+  const auto news = std::count_if(waiting.begin(), waiting.end(),
+                                  [this](const auto& name) { return !pending_services_.contains(name); });
+  return pending_services_.size() + static_cast<std::size_t>(news);
+}
+
+Transaction Builder::delta(const store::Store& store) {
   Transaction out;
   out.family = family_;
   out.base_generation = generation_;
   absorb_changes(store, out);
   const bool anything = facts_changed_ || !out.service_ports.empty() || !out.removed.empty();
   facts_changed_ = false;
+  began_ = true;
   if (anything) ++generation_;
   out.generation = generation_;
-  out.node = facts_;
-  out.node_version = facts_version_;
+  out.node = facts_.facts;
+  out.node_version = facts_.version;
   return out;
 }
 
-Transaction Builder::full(store::Store& store) {
+Transaction Builder::full(const store::Store& store) {
   Transaction out = delta(store);
   out.full = true;
   out.removed.clear();
@@ -44,16 +70,18 @@ Transaction Builder::full(store::Store& store) {
 
 std::vector<ServicePortPtr> Builder::told() const {
   std::vector<ServicePortPtr> out;
+  if (!began_) return out;
   out.reserve(service_port_count_);
   for (const auto& [service, ports] : published_) out.insert(out.end(), ports.begin(), ports.end());
   return out;
 }
 
-void Builder::absorb_changes(store::Store& store, Transaction& into) {
-  for (const model::ObjectName& name : store.take_dirty(family_)) {
+void Builder::absorb_changes(const store::Store& store, Transaction& into) {
+  pending_services_ = {};
+  pending_slice_changes_ = 0;
+  into.trigger_times = std::exchange(trigger_times_, {});
+  for (const model::ObjectName& name : std::exchange(dirty_, {})) {
     std::vector<store::ServicePort> resolved = store.resolve_service(name, family_);
-    const auto times = store.take_trigger_times(name, family_);
-    into.trigger_times.insert(into.trigger_times.end(), times.begin(), times.end());
 
     const auto before = published_.find(name);
     std::vector<ServicePortPtr> old;

@@ -3,6 +3,8 @@
 
 #include "core/snapshot/store_thread.hpp"
 
+#include <algorithm>
+#include <utility>
 
 namespace sluice::snapshot {
 namespace {
@@ -19,9 +21,7 @@ StoreThread::StoreThread(std::string node_name, std::vector<base::Family> famili
       store_(std::move(node_name), options),
       families_(std::move(families)),
       service_cidr_patience_(service_cidr_patience),
-      queue_(kQueueLimit) {
-  for (const auto family : families_) builders_.emplace_back(family);
-}
+      queue_(kQueueLimit) {}
 
 StoreThread::~StoreThread() { stop(); }
 
@@ -38,8 +38,40 @@ void StoreThread::deliver(model::Event event) { queue_.put(std::move(event)); }
 
 void StoreThread::refresh_node_facts() { queue_.put(RefreshFacts{}); }
 
-std::shared_ptr<const Transaction> StoreThread::take(base::Family family, bool full) {
-  Take message{family, full, {}};
+void StoreThread::facts_have_come() { queue_.put(FactsHaveCome{}); }
+
+FeedId StoreThread::open_feed(base::Family family, std::function<void()> on_pending, FactsOf facts) {
+  const FeedId feed = ++last_feed_;
+  auto announcement = std::make_shared<Announcement>();
+  announcement->on_pending = std::move(on_pending);
+  {
+    const std::lock_guard lock(announcements_mutex_);
+    announcements_.emplace(feed, std::move(announcement));
+  }
+  queue_.put(OpenFeed{feed, facts, family});
+  return feed;
+}
+
+void StoreThread::close_feed(FeedId feed) {
+  std::shared_ptr<Announcement> announcement;
+  {
+    const std::lock_guard lock(announcements_mutex_);
+    const auto found = announcements_.find(feed);
+    if (found == announcements_.end()) return;
+    announcement = std::move(found->second);
+    announcements_.erase(found);
+  }
+  {
+    const std::lock_guard lock(announcement->mutex);
+    announcement->on_pending = nullptr;
+  }
+  queue_.put(CloseFeed{feed});
+}
+
+void StoreThread::set_options(store::StoreOptions options) { queue_.put(SetOptions{options}); }
+
+std::shared_ptr<const Transaction> StoreThread::take(FeedId feed, bool full) {
+  Take message{feed, full, {}};
   auto reply = message.reply.get_future();
   if (!queue_.put(std::move(message))) return nullptr;
   try {
@@ -60,9 +92,7 @@ StoreStatus StoreThread::status() {
   }
 }
 
-void StoreThread::told(base::Family family, ToldDone done) {
-  queue_.put(GetTold{family, std::move(done)});
-}
+void StoreThread::told(FeedId feed, ToldDone done) { queue_.put(GetTold{feed, std::move(done)}); }
 
 void StoreThread::run() {
   update_facts();
@@ -73,6 +103,7 @@ void StoreThread::run() {
       std::visit([this](auto& m) { handle(m); }, message);
       in_hand_.fetch_sub(1, std::memory_order_relaxed);
     }
+    drop_what_nobody_is_told();
     publish();
     // Once a batch: an event storm wakes the apply threads once.
     await_service_cidrs();
@@ -86,23 +117,109 @@ void StoreThread::handle(model::Event& event) { store_.apply(std::move(event)); 
 
 void StoreThread::handle(RefreshFacts&) { update_facts(); }
 
+void StoreThread::handle(FactsHaveCome&) {
+  for (Feed& feed : feeds_) {
+    if (feed.facts == FactsOf::in_force) continue;
+    feed.facts = FactsOf::in_force;
+    // What it knows is the newest there is of what was coming; where that is in force as it is, nothing changes for it.
+    const std::size_t family = base::family_index(feed.builder.family());
+    facts_[family][0] = facts_[family][1];
+  }
+  update_facts();
+  for (Feed& feed : feeds_) feed.builder.set_node_facts(facts_[base::family_index(feed.builder.family())][0]);
+}
+
 void StoreThread::update_facts() {
   facts_from_node_ = store_.node_version();
   facts_from_service_cidrs_ = store_.service_cidrs_version();
-  for (std::size_t i = 0; i < families_.size(); ++i) {
-    auto facts = callbacks_.node_facts(families_[i], store_.node());
-    if (!facts) return;  // what was known before stays in force
-    facts->service_cidrs = store_.service_cidrs(families_[i]);
-    builders_[i].set_node_facts(std::move(*facts));
+  for (const auto family : families_) {
+    if (!update_facts(family, FactsOf::in_force)) return;  // what was known before stays in force
+    if (told(FactsOf::coming)) update_facts(family, FactsOf::coming);
   }
   facts_known_ = true;
 }
 
+bool StoreThread::update_facts(base::Family family, FactsOf of) {
+  auto facts = callbacks_.node_facts(family, store_.node(), of);
+  if (!facts) return false;
+  facts->service_cidrs = store_.service_cidrs(family);
+  VersionedFacts& known = facts_[base::family_index(family)][static_cast<std::size_t>(of)];
+  if (known.facts && *known.facts == *facts) return true;
+  known.facts = std::make_shared<const NodeFacts>(std::move(*facts));
+  known.version = ++facts_version_;
+  for (Feed& feed : feeds_) {
+    if (feed.builder.family() == family && feed.facts == of) feed.builder.set_node_facts(known);
+  }
+  return true;
+}
+
+bool StoreThread::told(FactsOf facts) const {
+  return std::any_of(feeds_.begin(), feeds_.end(), [facts](const Feed& feed) { return feed.facts == facts; });
+}
+
+StoreThread::Feed* StoreThread::find(FeedId feed) {
+  const auto found = std::find_if(feeds_.begin(), feeds_.end(), [feed](const Feed& one) { return one.id == feed; });
+  return found == feeds_.end() ? nullptr : &*found;
+}
+
+const StoreThread::Feed* StoreThread::oldest(base::Family family) const {
+  const auto found =
+      std::find_if(feeds_.begin(), feeds_.end(), [family](const Feed& one) { return one.builder.family() == family; });
+  return found == feeds_.end() ? nullptr : &*found;
+}
+
+void StoreThread::handle(OpenFeed& message) {
+  const Feed* const other = oldest(message.family);
+  Feed feed{message.feed,
+            other != nullptr ? other->builder.for_another()
+                                           : Builder(message.family, store_.service_names(message.family))};
+  feed.facts = message.facts;
+  const std::size_t family = base::family_index(message.family);
+  if (feed.facts == FactsOf::coming) {
+    facts_[family][1] = facts_[family][0];  // until there are others
+    feed.builder.set_node_facts(facts_[family][1]);
+  } else {
+    feed.builder.set_node_facts(facts_[family][0]);
+  }
+  const FactsOf facts = feed.facts;
+  feeds_.push_back(std::move(feed));
+  if (facts == FactsOf::coming) update_facts(message.family, facts);
+}
+
+void StoreThread::handle(CloseFeed& message) {
+  std::erase_if(feeds_, [&](const Feed& one) { return one.id == message.feed; });
+}
+
+void StoreThread::handle(SetOptions& message) { store_.set_options(message.options); }
+
+// What happened waits in the store until the first of the family's feeds takes it.
+void StoreThread::distribute(base::Family family) {
+  store::Changes changes = store_.take_changes(family);
+  Feed* last = nullptr;
+  for (Feed& feed : feeds_) {
+    if (feed.builder.family() != family) continue;
+    if (last != nullptr) last->builder.note(changes);
+    last = &feed;
+  }
+  if (last != nullptr) last->builder.note(std::move(changes));
+}
+
+// A feed that is opened begins with everything anyway.
+void StoreThread::drop_what_nobody_is_told() {
+  for (const auto family : base::kFamilies) {
+    if (oldest(family) == nullptr) store_.take_changes(family);
+  }
+}
+
 void StoreThread::handle(Take& message) {
   std::shared_ptr<const Transaction> out;
-  for (std::size_t i = 0; i < families_.size(); ++i) {
-    if (families_[i] != message.family || !ready()) continue;
-    out = std::make_shared<const Transaction>(message.full ? builders_[i].full(store_) : builders_[i].delta(store_));
+  if (Feed* const feed = find(message.feed); feed != nullptr && ready()) {
+    patience_over_ = true;
+    if (facts_are_old()) update_facts();
+    distribute(feed->builder.family());
+    Builder& builder = feed->builder;
+    const bool full = message.full || !builder.began();
+    out = std::make_shared<const Transaction>(full ? builder.full(store_) : builder.delta(store_));
   }
   message.reply.set_value(std::move(out));
 }
@@ -116,16 +233,16 @@ void StoreThread::handle(GetStatus& message) {
   out.slices = store_.slice_count();
   out.endpoints = store_.endpoint_count();
   out.node = store_.node();
-  for (std::size_t i = 0; i < families_.size(); ++i) {
-    out.service_ports[base::family_index(families_[i])] = builders_[i].service_port_count();
+  for (const auto family : base::kFamilies) {
+    if (const Feed* const feed = oldest(family)) {
+      out.service_ports[base::family_index(family)] = feed->builder.service_port_count();
+    }
   }
   message.reply.set_value(std::move(out));
 }
 
 void StoreThread::handle(GetTold& message) {
-  for (std::size_t i = 0; i < families_.size(); ++i) {
-    if (families_[i] == message.family) message.done(builders_[i].told(), builders_[i].generation());
-  }
+  if (Feed* const feed = find(message.feed)) message.done(feed->builder.told(), feed->builder.generation());
 }
 
 StoreFigures StoreThread::figures() const {
@@ -149,12 +266,14 @@ void StoreThread::publish() {
   now.slices = store_.slice_count();
   now.endpoints = store_.endpoint_count();
   now.service_events = counters.service_events;
-  for (std::size_t i = 0; i < families_.size(); ++i) {
-    const auto family = base::family_index(families_[i]);
-    now.slice_events[family] = counters.slice_events[family];
-    now.pending_services[family] = store_.pending_services(families_[i]);
-    now.pending_slice_changes[family] = store_.pending_slice_changes(families_[i]);
-    now.service_ports[family] = builders_[i].service_port_count();
+  for (const auto family : families_) {
+    const auto i = base::family_index(family);
+    now.slice_events[i] = counters.slice_events[i];
+    const Feed* const feed = oldest(family);
+    if (feed == nullptr) continue;
+    now.pending_services[i] = feed->builder.pending_services(store_);
+    now.pending_slice_changes[i] = feed->builder.pending_slice_changes(store_);
+    now.service_ports[i] = feed->builder.service_port_count();
   }
   const std::lock_guard lock(figures_mutex_);
   figures_ = now;
@@ -175,12 +294,23 @@ void StoreThread::await_service_cidrs() {
 void StoreThread::announce() {
   if (facts_are_old()) update_facts();
   if (!ready()) return;
-  // The first time also without anything to say: an empty cluster has its static rules.
-  const bool first = !announced_synced_;
-  announced_synced_ = true;
-  for (std::size_t i = 0; i < families_.size(); ++i) {
-    if (first || builders_[i].has_pending(store_)) callbacks_.on_pending(families_[i]);
+  for (Feed& feed : feeds_) {
+    // The first time also without anything to say: an empty cluster has its static rules.
+    if (feed.announced && !feed.builder.has_pending(store_)) continue;
+    feed.announced = true;
+    announce(feed);
   }
+}
+
+void StoreThread::announce(Feed& feed) {
+  std::shared_ptr<Announcement> announcement;
+  {
+    const std::lock_guard lock(announcements_mutex_);
+    if (const auto found = announcements_.find(feed.id); found != announcements_.end()) announcement = found->second;
+  }
+  if (!announcement) return;
+  const std::lock_guard lock(announcement->mutex);
+  if (announcement->on_pending) announcement->on_pending();
 }
 
 }  // namespace sluice::snapshot

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The store thread: the only one that touches the store and the builders. Sources put
-// events in, apply threads ask for transactions, and it says when a family has work.
+// events in, apply threads ask for transactions, and it says when a feed has work.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,9 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <unordered_map>
 #include <variant>
+#include <vector>
 
 #include "core/base/clock.hpp"
 #include "core/base/queue.hpp"
@@ -30,20 +32,27 @@ struct StoreStatus {
   std::size_t services = 0;
   std::size_t slices = 0;
   std::size_t endpoints = 0;
-  std::size_t service_ports[2] = {0, 0};  // by family_index
+  std::size_t service_ports[2] = {0, 0};  // by family_index; of the oldest feed, 0 without one
   std::optional<model::Node> node;
 };
+
+// One who is told: a backend in one family. Each has been told something else, and is told the rest. A change reaches
+// every feed that is open; what caused it and when (Transaction::trigger_times), too, so that of two feeds only one may
+// be asked how long things took. 0 is nobody's.
+using FeedId = std::uint64_t;
+
+// Which settings a feed is told the node by: those in force, or those that are to be in force once its backend serves.
+enum class FactsOf : std::uint8_t { in_force, coming };
 
 class StoreThread final : public model::EventSink {
  public:
   struct Callbacks {
-    // [store thread] A family has something to apply. Not before everything is listed.
-    std::function<void(base::Family)> on_pending;
     // [store thread] What backends are told about the node, computed from what is known
     // of it now. Asked at start, when our Node object changes and on refresh_node_facts().
     // Nothing: what backends must know is not known yet, so nothing is applied.
     // service_cidrs is filled in here.
-    std::function<std::optional<NodeFacts>(base::Family, const std::optional<model::Node>&)> node_facts;
+    // FactsOf::coming is asked for only while there is a feed that is told so.
+    std::function<std::optional<NodeFacts>(base::Family, const std::optional<model::Node>&, FactsOf)> node_facts;
   };
 
   // How long the first transaction waits for ServiceCIDRs, where they are of use, when
@@ -62,20 +71,44 @@ class StoreThread final : public model::EventSink {
   void deliver(model::Event event) override;
   // [any thread] Something else that node_facts() reads has changed.
   void refresh_node_facts();
-  // [any thread but the store's] Null when stopping, or when not everything is listed yet.
-  std::shared_ptr<const Transaction> take(base::Family family, bool full);
+  // [any thread but the store's, also before start()] A feed that has been told nothing: its first take is full.
+  // `on_pending` [store thread, must not wait]: there is something to take; called at once where there is, and not
+  // before everything is listed. Another feed of the family costs pointers, no work for unchanged Services.
+  FeedId open_feed(base::Family family, std::function<void()> on_pending, FactsOf facts = FactsOf::in_force);
+  // [any thread] What was coming is in force: all feeds are told the same from now on.
+  void facts_have_come();
+  // [any thread but the store's, also before start()] Afterwards its `on_pending` is not called, and a take gives null.
+  // Waits for an `on_pending` under way, which must not need what the caller holds.
+  void close_feed(FeedId feed);
+  // [any thread but the store's] Null when stopping, when not everything is listed yet, or there is no such feed.
+  std::shared_ptr<const Transaction> take(FeedId feed, bool full);
+  // [any thread] From now on; the Services it matters for are resolved again. As to ServiceCIDRs, nothing waits for
+  // them once something has been taken.
+  void set_options(store::StoreOptions options);
   StoreStatus status();
-  // [any thread] All the backend of this family has been told, in no particular order. `done` is called on the store
-  // thread and must not wait; dropped without a call when stopping.
+  // [any thread] All that this feed has been told, in no particular order. `done` is called on the store
+  // thread and must not wait; dropped without a call when stopping, or there is no such feed.
   using ToldDone = std::function<void(std::vector<ServicePortPtr>, std::uint64_t generation)>;
-  void told(base::Family family, ToldDone done);
+  void told(FeedId feed, ToldDone done);
   // [any thread] Does not wait for the store thread, unlike status().
   StoreFigures figures() const;
 
  private:
   struct RefreshFacts {};
-  struct Take {
+  struct FactsHaveCome {};
+  struct OpenFeed {
+    FeedId feed;
+    FactsOf facts;
     base::Family family;
+  };
+  struct CloseFeed {
+    FeedId feed;
+  };
+  struct SetOptions {
+    store::StoreOptions options;
+  };
+  struct Take {
+    FeedId feed;
     bool full;
     std::promise<std::shared_ptr<const Transaction>> reply;
   };
@@ -83,36 +116,62 @@ class StoreThread final : public model::EventSink {
     std::promise<StoreStatus> reply;
   };
   struct GetTold {
-    base::Family family;
+    FeedId feed;
     ToldDone done;
   };
-  using Message = std::variant<model::Event, RefreshFacts, Take, GetStatus, GetTold>;
+  using Message = std::variant<model::Event, RefreshFacts, FactsHaveCome, OpenFeed, CloseFeed, SetOptions, Take, GetStatus, GetTold>;
+  struct Feed {
+    FeedId id;
+    Builder builder;
+    FactsOf facts = FactsOf::in_force;
+    bool announced = false;
+  };
+  // What close_feed() reaches without the store thread.
+  struct Announcement {
+    std::mutex mutex;
+    std::function<void()> on_pending;  // under mutex; empty: closed
+  };
 
   void run();
   void handle(model::Event& event);
   void handle(RefreshFacts& message);
+  void handle(FactsHaveCome& message);
+  void handle(OpenFeed& message);
+  void handle(CloseFeed& message);
+  void handle(SetOptions& message);
   void handle(Take& message);
   void handle(GetStatus& message);
   void handle(GetTold& message);
   void update_facts();
+  bool update_facts(base::Family family, FactsOf of);
+  bool told(FactsOf facts) const;
+  Feed* find(FeedId feed);
+  const Feed* oldest(base::Family family) const;
+  void distribute(base::Family family);
+  void drop_what_nobody_is_told();
   void announce();
+  void announce(Feed& feed);
   void await_service_cidrs();
   bool facts_are_old() const;
   void publish();
 
   Callbacks callbacks_;
   store::Store store_;
-  std::vector<Builder> builders_;
+  std::vector<Feed> feeds_;  // the oldest first
   std::vector<base::Family> families_;
+  VersionedFacts facts_[2][2];  // by family_index and FactsOf
+  std::uint64_t facts_version_ = 0;
   bool ready() const { return store_.synced() && facts_known_ && (store_.service_cidrs_known() || patience_over_); }
 
-  bool announced_synced_ = false;
   bool facts_known_ = false;
   std::uint64_t facts_from_node_ = 0;
   std::uint64_t facts_from_service_cidrs_ = 0;
   const base::Clock::Duration service_cidr_patience_;
   base::Clock::Time wait_until_ = base::Clock::Time::max();  // for ServiceCIDRs
-  bool patience_over_ = false;
+  bool patience_over_ = false;  // also once something has been taken
+  std::atomic<FeedId> last_feed_{0};
+  std::mutex announcements_mutex_;
+  std::unordered_map<FeedId, std::shared_ptr<Announcement>> announcements_;  // under announcements_mutex_
   mutable std::mutex figures_mutex_;
   StoreFigures figures_;                     // under figures_mutex_; without the queue
   std::atomic<std::uint64_t> in_hand_{0};    // messages taken from the queue, not dealt with

@@ -7,6 +7,12 @@
 #include <utility>
 
 namespace sluice::store {
+namespace {
+
+// Of one Service: whoever asks this late has waited too long for the rest to tell any more.
+constexpr std::size_t kMostTriggerTimes = 1024;
+
+}  // namespace
 
 SliceCache::Affected SliceCache::upsert(model::EndpointSlice slice) {
   Affected affected;
@@ -21,7 +27,8 @@ SliceCache::Affected SliceCache::upsert(model::EndpointSlice slice) {
   owner_of_[slice.name] = slice.service;
   PerService& service = services_[slice.service];
   if (slice.trigger_time && *slice.trigger_time >= started_) {
-    service.trigger_times[base::family_index(slice.family)].push_back(*slice.trigger_time);
+    TriggerTimes& times = service.trigger_times[base::family_index(slice.family)];
+    if (times.size() < kMostTriggerTimes) times.push_back(*slice.trigger_time);
   }
   Entry& entry = service.slices[slice.name.name];
   endpoint_count_ += slice.endpoints.size();

@@ -16,11 +16,41 @@ void Store::apply(model::Event event) {
   if (!framing && !changed) ++counters_.no_op;
 }
 
-std::unordered_set<model::ObjectName> Store::take_dirty(base::Family family) {
+void Store::set_options(StoreOptions options) {
+  const StoreOptions before = std::exchange(options_, options);
+  if (before.service_cidrs != options.service_cidrs) ++service_cidrs_version_;
+  if (before.external_ips == options.external_ips) return;
+  for (const auto family : base::kFamilies) {
+    for (auto& name : service_names(family)) {
+      if (!services_.find(name)->external_ips.empty()) dirty_[base::family_index(family)].insert(name);
+    }
+  }
+}
+
+Changes Store::take_changes(base::Family family) {
   const auto i = base::family_index(family);
-  pending_services_[i] = {};
-  pending_slice_changes_[i] = 0;
-  return std::exchange(dirty_[i], {});
+  Changes out;
+  out.dirty = std::exchange(dirty_[i], {});
+  out.services = std::exchange(pending_services_[i], {});
+  out.slices = std::exchange(pending_slice_changes_[i], 0);
+  for (const model::ObjectName& name : out.dirty) {
+    const auto times = slices_.take_trigger_times(name, family);
+    out.trigger_times.insert(out.trigger_times.end(), times.begin(), times.end());
+  }
+  return out;
+}
+
+std::unordered_set<model::ObjectName> Store::service_names(base::Family family) const {
+  std::unordered_set<model::ObjectName> out;
+  for (auto& name : services_.names()) {
+    if (has_service_ports(*services_.find(name), family)) out.insert(std::move(name));
+  }
+  return out;
+}
+
+std::vector<base::IpPrefix> Store::service_cidrs(base::Family family) const {
+  const bool known = options_.service_cidrs && listed_[static_cast<std::size_t>(model::ResourceKind::service_cidr)];
+  return known ? service_cidrs_.ranges(family) : std::vector<base::IpPrefix>();
 }
 
 std::vector<ServicePort> Store::resolve_service(const model::ObjectName& name, base::Family family) const {
@@ -57,7 +87,11 @@ bool Store::on(const model::ListEnd& event) {
                                        "--hostname-override");
       }
       break;
-    case model::ResourceKind::service_cidr: changed = note_service_cidrs(service_cidrs_.end_list()); break;
+    case model::ResourceKind::service_cidr: {
+      const bool first = !listed_[static_cast<std::size_t>(event.kind)];  // what came before is told from now on
+      changed = note_service_cidrs(service_cidrs_.end_list() || first);
+      break;
+    }
   }
   listed_[static_cast<std::size_t>(event.kind)] = true;
   return changed;
@@ -74,7 +108,7 @@ bool Store::on(model::Upsert& event) {
     return note(slices_.upsert(std::move(*slice)));
   }
   if (auto* service_cidr = std::get_if<model::ServiceCidr>(&event.object)) {
-    return options_.service_cidrs && note_service_cidrs(service_cidrs_.upsert(std::move(*service_cidr)));
+    return note_service_cidrs(service_cidrs_.upsert(std::move(*service_cidr)));
   }
   auto& node = std::get<model::Node>(event.object);
   if (node.name != node_name_) return false;
@@ -148,8 +182,9 @@ bool Store::set_node(std::optional<model::Node> node) {
 }
 
 bool Store::note_service_cidrs(bool changed) {
-  if (changed) ++service_cidrs_version_;
-  return changed;
+  if (!changed || !options_.service_cidrs) return false;
+  ++service_cidrs_version_;
+  return true;
 }
 
 }  // namespace sluice::store

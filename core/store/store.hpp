@@ -33,12 +33,23 @@ struct StoreOptions {
   bool service_cidrs = false;  // false: whatever is told of ServiceCIDRs is of no use
 };
 
+// What happened in one family since somebody asked.
+struct Changes {
+  std::unordered_set<model::ObjectName> dirty;     // Services that may resolve differently
+  std::unordered_set<model::ObjectName> services;  // those that were changed themselves
+  std::uint64_t slices = 0;                        // changes of slices
+  SliceCache::TriggerTimes trigger_times;          // of what made Services dirty
+};
+
 class Store {
  public:
   explicit Store(std::string node_name, StoreOptions options = {})
       : node_name_(std::move(node_name)), options_(options) {}
 
   void apply(model::Event event);
+
+  // From now on; Services that resolve differently because of it are dirty.
+  void set_options(StoreOptions options);
 
   // Every kind of object has been listed once: the cluster is known as a whole. ServiceCIDRs
   // do not count (BEH 1.5).
@@ -49,27 +60,27 @@ class Store {
 
   // Services of `family` that may resolve differently since the last take.
   bool has_dirty(base::Family family) const { return !dirty_[base::family_index(family)].empty(); }
-  std::unordered_set<model::ObjectName> take_dirty(base::Family family);
-
-  std::vector<ServicePort> resolve_service(const model::ObjectName& name, base::Family family) const;
-  SliceCache::TriggerTimes take_trigger_times(const model::ObjectName& name, base::Family family) {
-    return slices_.take_trigger_times(name, family);
-  }
-  // Since the last take_dirty(family): Services that were changed, and changes of slices.
-  std::size_t pending_services(base::Family family) const {
-    return pending_services_[base::family_index(family)].size();
+  Changes take_changes(base::Family family);
+  // What the last take left behind and has come since: Services that were changed, and changes of slices.
+  const std::unordered_set<model::ObjectName>& pending_services(base::Family family) const {
+    return pending_services_[base::family_index(family)];
   }
   std::uint64_t pending_slice_changes(base::Family family) const {
     return pending_slice_changes_[base::family_index(family)];
   }
+  // Services that may have something in `family`.
+  std::unordered_set<model::ObjectName> service_names(base::Family family) const;
+
+  std::vector<ServicePort> resolve_service(const model::ObjectName& name, base::Family family) const;
 
   // Our own Node object as last seen. `node_version` counts its changes.
   const std::optional<model::Node>& node() const { return node_; }
   std::uint64_t node_version() const { return node_version_; }
 
   // All ranges that cluster IPs are taken from, sorted, none inside another; none is known
-  // where there are none. `service_cidrs_version` counts changes.
-  std::vector<base::IpPrefix> service_cidrs(base::Family family) const { return service_cidrs_.ranges(family); }
+  // where there are none, they have not been listed, or are of no use. `service_cidrs_version`
+  // counts changes.
+  std::vector<base::IpPrefix> service_cidrs(base::Family family) const;
   std::uint64_t service_cidrs_version() const { return service_cidrs_version_; }
 
   const StoreCounters& counters() const { return counters_; }

@@ -15,12 +15,23 @@ constexpr base::Clock::Duration kShortestRetry = std::chrono::milliseconds(500);
 
 void BoundedRunner::request() { requested_ = true; }
 
+void BoundedRunner::request_at_once() {
+  requested_ = true;
+  last_end_.reset();
+}
+
 base::Clock::Time BoundedRunner::next_run() const {
   if (!last_end_) return requested_ ? clock_.now() : base::Clock::Time::max();
   const auto earliest = *last_end_ + intervals_.min;
   if (requested_) return earliest;
   auto next = *last_end_ + intervals_.max;
-  if (retry_at_) next = std::min(next, *retry_at_);
+  switch (last_outcome_) {
+    case RunOutcome::done: break;
+    case RunOutcome::failed: next = std::min(next, *last_end_ + intervals_.retry); break;
+    case RunOutcome::retry_soon:
+      next = std::min(next, *last_end_ + std::max(intervals_.min, kShortestRetry));
+      break;
+  }
   return std::max(next, earliest);
 }
 
@@ -35,11 +46,7 @@ void BoundedRunner::started() { requested_ = false; }
 
 void BoundedRunner::finished(RunOutcome outcome) {
   last_end_ = clock_.now();
-  switch (outcome) {
-    case RunOutcome::done: retry_at_.reset(); break;
-    case RunOutcome::failed: retry_at_ = *last_end_ + intervals_.retry; break;
-    case RunOutcome::retry_soon: retry_at_ = *last_end_ + std::max(intervals_.min, kShortestRetry); break;
-  }
+  last_outcome_ = outcome;
 }
 
 }  // namespace sluice::sync

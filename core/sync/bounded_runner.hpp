@@ -35,6 +35,10 @@ class BoundedRunner {
   BoundedRunner(RunnerIntervals intervals, const base::Clock& clock) : intervals_(intervals), clock_(clock) {}
 
   void request();
+  // Due now, whatever ran before and however that ended.
+  void request_at_once();
+  // As if they had been in force since the last run.
+  void set_intervals(RunnerIntervals intervals) { intervals_ = intervals; }
   // Time::max() while nothing has ever been requested.
   base::Clock::Time next_run() const;
   bool due() const;
@@ -44,11 +48,11 @@ class BoundedRunner {
   void finished(RunOutcome outcome);
 
  private:
-  const RunnerIntervals intervals_;
+  RunnerIntervals intervals_;
   const base::Clock& clock_;
   bool requested_ = false;
   std::optional<base::Clock::Time> last_end_;
-  std::optional<base::Clock::Time> retry_at_;
+  RunOutcome last_outcome_ = RunOutcome::done;
 };
 
 }  // namespace sluice::sync

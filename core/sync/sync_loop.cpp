@@ -31,7 +31,8 @@ double seconds(base::Clock::Duration duration) { return std::chrono::duration<do
 }  // namespace
 
 SyncLoop::SyncLoop(Options options, const base::Clock& clock, Callbacks callbacks)
-    : options_(options), clock_(clock), callbacks_(std::move(callbacks)), runner_(options.intervals, clock) {}
+    : clock_(clock), callbacks_(std::move(callbacks)), runner_(options.intervals, clock), held_(options.held),
+      verify_every_(options.verify_every) {}
 
 SyncLoop::~SyncLoop() { stop(); }
 
@@ -58,6 +59,26 @@ void SyncLoop::request() {
 void SyncLoop::request_full(std::string reason) {
   queued();
   queue_.put(RequestFull{std::move(reason)});
+}
+
+std::future<void> SyncLoop::hold() {
+  Hold message;
+  auto held = message.held.get_future();
+  queue_.put(std::move(message));
+  return held;
+}
+
+void SyncLoop::resume() { queue_.put(Resume{}); }
+
+std::future<base::Status> SyncLoop::apply_full() {
+  ApplyFull message;
+  auto done = message.done.get_future();
+  queue_.put(std::move(message));
+  return done;
+}
+
+void SyncLoop::set_intervals(RunnerIntervals intervals, base::Clock::Duration verify_every) {
+  queue_.put(SetIntervals{intervals, verify_every});
 }
 
 // A change, or damage, waits for the next run.
@@ -99,59 +120,87 @@ std::string_view SyncLoop::in_progress() const {
 }
 
 void SyncLoop::run(MakeBackend make, std::promise<base::Status> ready) {
+  base::Status prepared = prepare(std::move(make));
+  const bool usable = prepared.ok();
+  ready.set_value(std::move(prepared));
+  if (usable) serve();
+  observed_ = nullptr;
+  backend_.reset();
+  // Whoever still waits for an answer learns that none will come.
+  queue_.close();
+  queue_.take_all();
+}
+
+base::Status SyncLoop::prepare(MakeBackend make) {
   plugin::HostCallbacks callbacks;
   callbacks.request_resync = [this](std::string reason) { request_full(std::move(reason)); };
   callbacks.report_unwell = [this](std::string reason) { queue_.put(Unwell{std::move(reason)}); };
   callbacks.event = callbacks_.on_event;
   auto made = make(std::move(callbacks));
-  if (!made) {
-    ready.set_value(made.status());
-    return;
-  }
+  if (!made) return made.status();
   backend_ = std::move(*made);
-  const plugin::Outcome probed = backend_->probe();
-  if (!probed.ok()) {
-    ready.set_value(probed.status(backend_->name(), "probe"));
-    backend_.reset();
-    return;
-  }
+  if (const auto probed = backend_->probe(); !probed.ok()) return probed.status(backend_->name(), "probe");
   delta_supported_ = backend_->plugin().has(abi::kFeatureDelta);
   inspectable_ = backend_->inspectable();
   observed_ = backend_.get();
   freshness_.updated(std::chrono::system_clock::now());
   last_queued_ = std::chrono::system_clock::now();  // BEH 10.4: also when the loop begins
-  ready.set_value({});
+  return {};
+}
 
+void SyncLoop::serve() {
   while (!queue_.closed()) {
-    const auto until = questions_.empty() ? std::min(runner_.next_run(), next_verify_) : clock_.now();
-    for (Message& message : queue_.take_all(until)) handle(message);
+    const auto next = held_ ? base::Clock::Time::max() : std::min(runner_.next_run(), next_verify_);
+    for (Message& message : queue_.take_all(questions_.empty() ? next : clock_.now())) {
+      if (queue_.closed()) break;
+      std::visit([this](auto& m) { handle(m); }, message);
+    }
     if (queue_.closed()) break;
     // Looking first: what it finds is repaired by the run that follows.
-    if (clock_.now() >= next_verify_) verify();
-    if (runner_.due()) run_once();
+    if (!held_ && clock_.now() >= next_verify_) verify();
+    // The maximum interval ends in a full transaction: the backend compares with the
+    // kernel and writes what is different, which is nothing when all is well. What
+    // comes of it is in the status and tried again when it is due.
+    if (!held_ && runner_.due()) static_cast<void>(run_once(need_full_ || !runner_.requested() || !delta_supported_));
     // One at a time: what has become due meanwhile is not held up by the next.
     inspect_next();
   }
   questions_.clear();
-  observed_ = nullptr;
-  backend_.reset();
 }
 
-void SyncLoop::handle(Message& message) {
-  if (auto* full = std::get_if<RequestFull>(&message)) {
-    // Is it damage, looking says so, and it counts as a repair.
-    if (!need_full_) verify();
-    if (!need_full_) base::log_info("sync", backend_->name() + ": sending everything again: " + full->reason);
-    need_full_ = true;
-  } else if (auto* unwell = std::get_if<Unwell>(&message)) {
-    const std::lock_guard lock(mutex_);
-    status_.unwell = std::move(unwell->reason);
-    return;
-  } else if (auto* question = std::get_if<Inspect>(&message)) {
-    questions_.push_back(std::move(*question));
-    return;
-  }
+void SyncLoop::handle(RequestFull& message) {
+  // Is it damage, looking says so, and it counts as a repair. While held, who writes is somebody else.
+  if (!held_ && !need_full_) verify();
+  if (!held_ && !need_full_) base::log_info("sync", backend_->name() + ": sending everything again: " + message.reason);
+  need_full_ = true;
   runner_.request();
+}
+
+void SyncLoop::handle(Unwell& message) {
+  const std::lock_guard lock(mutex_);
+  status_.unwell = std::move(message.reason);
+}
+
+void SyncLoop::handle(Hold& message) {
+  held_ = true;
+  message.held.set_value();
+}
+
+void SyncLoop::handle(Resume&) {
+  if (!std::exchange(held_, false)) return;
+  need_full_ = true;
+  queued();
+  // Others may have written meanwhile, so that no interval counts any more; the run is the first look.
+  runner_.request_at_once();
+  if (next_verify_ != base::Clock::Time::max()) next_verify_ = clock_.now() + verify_every_;
+}
+
+void SyncLoop::handle(ApplyFull& message) { message.done.set_value(run_once(true)); }
+
+void SyncLoop::handle(SetIntervals& message) {
+  runner_.set_intervals(message.intervals);
+  const auto before = std::exchange(verify_every_, message.verify_every);
+  if (next_verify_ != base::Clock::Time::max()) next_verify_ += verify_every_ - before;
 }
 
 // The question costs no more than its own call, and no sync is asked for because of it.
@@ -162,10 +211,7 @@ void SyncLoop::inspect_next() {
   if (question.wanted()) question.done(backend_->services(question.name));
 }
 
-void SyncLoop::run_once() {
-  // The maximum interval ends in a full transaction: the backend compares with the
-  // kernel and writes what is different, which is nothing when all is well.
-  const bool full = need_full_ || !runner_.requested() || !delta_supported_;
+base::Status SyncLoop::run_once(bool full) {
   runner_.started();
   asked_ = false;  // before the transaction is taken: what comes afterwards asks again
   const auto begin = clock_.now();
@@ -173,29 +219,31 @@ void SyncLoop::run_once() {
   const auto transaction = callbacks_.take(full);
   if (!transaction) {  // stopping, or not everything is listed yet
     runner_.finished(RunOutcome::done);
-    return;
+    return base::unavailable("backend " + backend_->name() + ": apply: the cluster has not been listed yet");
   }
   trigger_times_.insert(trigger_times_.end(), transaction->trigger_times.begin(), transaction->trigger_times.end());
   SyncReport report;
   report.full = transaction->full;
   report.select_seconds = seconds(clock_.now() - begin);
   RunOutcome outcome = RunOutcome::done;
+  base::Status status;
   if (transaction->empty()) {
     report.ok = true;
     report.at = std::chrono::system_clock::now();
     freshness_.updated(report.at);
   } else {
-    outcome = apply(*transaction, report);
+    status = apply(*transaction, report, outcome);
   }
   report.seconds = seconds(clock_.now() - begin);
   if (report.ok) report.trigger_times = std::exchange(trigger_times_, {});
   runner_.finished(outcome);
   if (callbacks_.on_synced) callbacks_.on_synced(report);
   // A full transaction has been compared with the kernel; a delta says nothing of the rest.
-  if (transaction->full) next_verify_ = clock_.now() + options_.verify_every;
+  if (transaction->full) next_verify_ = clock_.now() + verify_every_;
+  return status;
 }
 
-RunOutcome SyncLoop::apply(const snapshot::Transaction& transaction, SyncReport& report) {
+base::Status SyncLoop::apply(const snapshot::Transaction& transaction, SyncReport& report, RunOutcome& next) {
   const auto begin = clock_.now();
   plugin::ApplyOutcome outcome;
   {
@@ -211,12 +259,12 @@ RunOutcome SyncLoop::apply(const snapshot::Transaction& transaction, SyncReport&
   // What was consumed cannot be replayed: after a failure only everything will do.
   need_full_ = !outcome.ok();
 
-  std::string error;
+  base::Status status;
   if (!outcome.ok()) {
-    error = outcome.status(backend_->name(), "apply").message();
+    status = outcome.status(backend_->name(), "apply");
     base::log(outcome.code == abi::Code::kRetry || outcome.code == abi::Code::kNeedFull ? base::LogLevel::warning
                                                                                        : base::LogLevel::error,
-              "sync", error);
+              "sync", status.message());
   } else if (transaction.full || base::log_enabled(base::LogLevel::debug, "sync")) {
     base::log(applied_once_ ? base::LogLevel::debug : base::LogLevel::info, "sync",
               backend_->name() + ": generation " + std::to_string(transaction.generation) + ", " +
@@ -241,7 +289,7 @@ RunOutcome SyncLoop::apply(const snapshot::Transaction& transaction, SyncReport&
       }
     } else {
       ++status_.failures;
-      status_.last_error = error;
+      status_.last_error = status.message();
     }
   }
   if (outcome.ok()) {
@@ -249,16 +297,18 @@ RunOutcome SyncLoop::apply(const snapshot::Transaction& transaction, SyncReport&
     if (callbacks_.on_applied) callbacks_.on_applied(transaction);
     if (!applied_once_) report_claims();
     applied_once_ = true;
-    return RunOutcome::done;
+    next = RunOutcome::done;
+    return status;
   }
   // Whatever stood in the way of a delta, everything at once may well succeed: rules
   // somebody removed are there again, for one.
   const bool passing = outcome.code == abi::Code::kRetry || outcome.code == abi::Code::kNeedFull;
-  return passing || !transaction.full ? RunOutcome::retry_soon : RunOutcome::failed;
+  next = passing || !transaction.full ? RunOutcome::retry_soon : RunOutcome::failed;
+  return status;
 }
 
 void SyncLoop::verify() {
-  next_verify_ = clock_.now() + options_.verify_every;
+  next_verify_ = clock_.now() + verify_every_;
   const plugin::Outcome outcome = backend_->verify();
   if (outcome.ok()) return;
   const std::string sentence = outcome.status(backend_->name(), "verify").message();

@@ -16,7 +16,10 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <type_traits>
+#include <utility>
 #include <variant>
+#include <vector>
 
 #include "core/base/queue.hpp"
 #include "core/plugin/backend_handle.hpp"
@@ -69,6 +72,7 @@ class SyncLoop {
   struct Options {
     RunnerIntervals intervals;
     base::Clock::Duration verify_every = verify_interval(std::chrono::seconds(30));
+    bool held = false;  // begins as after hold()
   };
   using Take = std::function<std::shared_ptr<const snapshot::Transaction>(bool full)>;
   // Makes the backend; called once, on the apply thread.
@@ -100,6 +104,23 @@ class SyncLoop {
   std::future<base::Status> start(MakeBackend make);
   // The current call ends, the backend is released; kernel state stays.
   void stop();
+
+  // The following may be called by any thread but the apply thread, which does them between two runs, in the order they
+  // were asked for. What they return is dropped, which std::future tells as broken_promise, when the loop ends before.
+
+  // `f` is called with the backend; what it throws is in the future.
+  template <class F>
+  std::future<std::invoke_result_t<F&, plugin::BackendHandle&>> call(F f);
+  // From the answer on nothing is applied or looked at, but by call(), inspect() and apply_full(), until resume(). What
+  // is requested meanwhile waits, and is pending.
+  std::future<void> hold();
+  // Everything is sent again, at once, and all goes on as before.
+  void resume();
+  // A full transaction now, also while held; what came of it. Unavailable: there is none yet. While held a failure is
+  // not followed by another attempt.
+  std::future<base::Status> apply_full();
+  // From now on, and as if they had been in force since the last run and the last look.
+  void set_intervals(RunnerIntervals intervals, base::Clock::Duration verify_every);
 
   // [any thread] Something changed.
   void request();
@@ -134,19 +155,43 @@ class SyncLoop {
   struct Unwell {
     std::string reason;
   };
-  using Message = std::variant<Request, RequestFull, Unwell, Inspect>;
+  struct Call {
+    std::function<void(plugin::BackendHandle&)> task;
+  };
+  struct Hold {
+    std::promise<void> held;
+  };
+  struct Resume {};
+  struct ApplyFull {
+    std::promise<base::Status> done;
+  };
+  struct SetIntervals {
+    RunnerIntervals intervals;
+    base::Clock::Duration verify_every;
+  };
+  using Message =
+      std::variant<Request, RequestFull, Unwell, Inspect, Call, Hold, Resume, ApplyFull, SetIntervals>;
 
   void run(MakeBackend make, std::promise<base::Status> ready);
-  void handle(Message& message);
-  void run_once();
-  RunOutcome apply(const snapshot::Transaction& transaction, SyncReport& report);
+  base::Status prepare(MakeBackend make);
+  void serve();
+  void handle(Request&) { runner_.request(); }
+  void handle(RequestFull& message);
+  void handle(Unwell& message);
+  void handle(Inspect& message) { questions_.push_back(std::move(message)); }
+  void handle(Call& message) { message.task(*backend_); }
+  void handle(Hold& message);
+  void handle(Resume& message);
+  void handle(ApplyFull& message);
+  void handle(SetIntervals& message);
+  base::Status run_once(bool full);
+  base::Status apply(const snapshot::Transaction& transaction, SyncReport& report, RunOutcome& outcome);
   void queued();
   void verify();
   void inspect_next();
   void report_claims();
   void report_left_out(const plugin::ApplyOutcome& outcome);
 
-  const Options options_;
   const base::Clock& clock_;
   const Callbacks callbacks_;
   base::HandoverQueue<Message> queue_;
@@ -155,6 +200,8 @@ class SyncLoop {
   // Apply thread only.
   BoundedRunner runner_;
   std::unique_ptr<plugin::BackendHandle> backend_;
+  bool held_;
+  base::Clock::Duration verify_every_;
   bool need_full_ = true;
   bool delta_supported_ = false;
   bool applied_once_ = false;
@@ -170,5 +217,14 @@ class SyncLoop {
   LoopStatus status_;                                    // under mutex_
   std::atomic<const plugin::BackendHandle*> observed_{nullptr};
 };
+
+template <class F>
+std::future<std::invoke_result_t<F&, plugin::BackendHandle&>> SyncLoop::call(F f) {
+  using Task = std::packaged_task<std::invoke_result_t<F&, plugin::BackendHandle&>(plugin::BackendHandle&)>;
+  auto task = std::make_shared<Task>(std::move(f));
+  auto answer = task->get_future();
+  queue_.put(Call{[task](plugin::BackendHandle& backend) { (*task)(backend); }});
+  return answer;
+}
 
 }  // namespace sluice::sync

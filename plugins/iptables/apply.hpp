@@ -32,6 +32,11 @@ struct ApplyContext {
   netfilter::Submitter& submitter;
   // Names of service ports that are not even tried this time.
   const std::set<std::string>& skipped;
+  // Another backend serves until this is done (abi::kCreatePredecessorServes): chains of service ports first, where nothing
+  // leads; what leads to them in the end, in one COMMIT.
+  bool at_once = false;
+  // Called, with at_once, when only that is missing.
+  std::function<void()> before_way_in;
   // Told of each service port for which there are no rules to be written.
   std::function<void(const std::string& name, const sdk::Failure& why)> on_left_out;
   sdk::Logger log;

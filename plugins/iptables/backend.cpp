@@ -3,6 +3,7 @@
 
 #include "plugins/iptables/backend.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <string_view>
 #include <utility>
@@ -11,7 +12,6 @@
 #include "plugins/common/netfilter/claims.hpp"
 #include "plugins/common/netfilter/ruleset.hpp"
 #include "plugins/common/netfilter/save_parser.hpp"
-#include "plugins/iptables/cleanup.hpp"
 #include "plugins/iptables/observe.hpp"
 #include "plugins/iptables/probe.hpp"
 #include "sluice/sdk/sdk.hpp"
@@ -23,6 +23,10 @@ namespace {
 // however often others change their rules.
 constexpr std::uint64_t kRestAfterLook = 20;
 
+// What a retirement does in one call: the apply thread has work of its successor to do.
+constexpr std::uint64_t kLongestRemoval = 1'000'000'000;
+constexpr std::size_t kChainsAtOnce = 2000;
+
 }  // namespace
 
 IptablesBackend::IptablesBackend(const abi::CreateArgs& args)
@@ -33,8 +37,15 @@ IptablesBackend::IptablesBackend(const abi::CreateArgs& args)
                      "unknown option: the iptables backend has none of its own");
 }
 
-IptablesBackend::IptablesBackend(const abi::CreateArgs& args, std::unique_ptr<netfilter::Kernel> kernel)
-    : BackendBase(args), kernel_(std::move(kernel)), session_(*kernel_), reporter_(host(), family()) {}
+IptablesBackend::IptablesBackend(const abi::CreateArgs& args, std::unique_ptr<netfilter::Kernel> kernel,
+                                 std::unique_ptr<RecentLists> recent)
+    : BackendBase(args),
+      kernel_(std::move(kernel)),
+      session_(*kernel_),
+      reporter_(host(), family()),
+      recent_(std::move(recent)),
+      affinity_(*recent_, family()),
+      predecessor_serves_((args.flags & abi::kCreatePredecessorServes) != 0) {}
 
 bool IptablesBackend::is_nft() { return kernel_->tools().variant == netfilter::Variant::kNft; }
 
@@ -57,6 +68,9 @@ abi::Code IptablesBackend::do_apply(const abi::Transaction& transaction, const a
   }
   session_.reset_counters();
   valid_ = false;
+  removal_.reset();
+  retirement_.forget();
+  affinity_.note(transaction);
   netfilter::Submitter submitter(session_, [this] { return host().now(); });
   try {
     write(transaction, node, facts, submitter, result);
@@ -70,7 +84,9 @@ abi::Code IptablesBackend::do_apply(const abi::Transaction& transaction, const a
   }
   if (submitter.met_refusal()) reporter_.failure(full);
   note_refused(transaction, submitter);
+  bind_clients();
   valid_ = true;
+  predecessor_serves_ = false;
   generation_ = transaction.generation;
   facts_ = facts;
   node_version_ = node.version;
@@ -94,6 +110,8 @@ void IptablesBackend::write(const abi::Transaction& transaction, const abi::Node
                        is_nft() ? netfilter::kNftBatch : netfilter::kOneBatch,
                        submitter,
                        skipped_,
+                       predecessor_serves_,
+                       [this] { bind_clients(); },
                        [&](const std::string& name, const sdk::Failure& why) { leave_out(name, why.what(), result); },
                        log()};
   if (full) {
@@ -223,32 +241,80 @@ std::string IptablesBackend::claim(Table table, std::string_view chain) const {
   return netfilter::claim_of(family(), table, chain);
 }
 
-abi::Code IptablesBackend::do_claims(abi::StringSink& sink, abi::Error*) {
-  const auto add = [&](Table table, std::string_view chain) { sink.add(sdk::view(claim(table, chain))); };
+std::vector<std::string> IptablesBackend::claimed() const {
+  std::vector<std::string> all;
+  const auto add = [&](Table table, std::string_view chain) { all.push_back(claim(table, chain)); };
   for (const SharedChain chain : kSharedChains) add(table(chain), name(chain));
   add(Table::kFilter, kForward);
   add(Table::kNat, kPostrouting);
   add(Table::kNat, kMarkMasquerade);
   for (const Table table : {Table::kFilter, Table::kNat, Table::kMangle}) add(table, kCanary);
   for (const ChainKind kind : kChainKinds) add(Table::kNat, std::string(prefix(kind)).append("*"));
+  return all;
+}
+
+abi::Code IptablesBackend::do_claims(abi::StringSink& sink, abi::Error*) {
+  for (const std::string& artifact : claimed()) sink.add(sdk::view(artifact));
   return abi::Code::kOk;
 }
 
-abi::Code IptablesBackend::do_retire(const abi::Handover& handover, abi::Error*) {
+KeepChain IptablesBackend::kept_for(const abi::Handover& handover) const {
   std::vector<std::string> claims;
   for (const abi::StringView& claimed : sdk::range<abi::StringView>(handover.claims)) {
     claims.emplace_back(sdk::text(claimed));
   }
-  valid_ = false;
-  // Established connections live on in conntrack: there is nothing to wait for.
-  remove_everything(session_, [&](Table table, std::string_view chain) {
+  return [this, claims = std::move(claims)](Table table, std::string_view chain) {
     const std::string artifact = claim(table, chain);
-    for (const std::string& claimed : claims) {
-      if (netfilter::claim_covers(claimed, artifact)) return true;
+    return std::any_of(claims.begin(), claims.end(),
+                       [&](const std::string& claimed) { return netfilter::claim_covers(claimed, artifact); });
+  };
+}
+
+// Established connections live on in conntrack: only packets that are on their way are waited for.
+abi::Code IptablesBackend::do_retire(const abi::Handover& handover, abi::Error* error) {
+  valid_ = false;
+  const std::vector<std::string> ours = claimed();
+  const auto is_kept = [&](const std::string& artifact) {
+    const auto claims = sdk::range<abi::StringView>(handover.claims);
+    return std::any_of(claims.begin(), claims.end(), [&](const abi::StringView& claimed) {
+      return netfilter::claim_covers(sdk::text(claimed), artifact);
+    });
+  };
+  // Of the same kind: nothing has to be looked for.
+  if (std::all_of(ours.begin(), ours.end(), is_kept)) return abi::Code::kOk;
+  try {
+    const auto step = retirement_.next(handover.drain_seconds, host().now());
+    if (step == netfilter::Retirement::Step::kWait) {
+      return sdk::fail(error, abi::Code::kRetry, {}, "packets on their way are given time");
     }
-    return false;
-  });
+    if (!removal_) {
+      removal_ = std::make_unique<Removal>(session_, kept_for(handover));
+      if (removal_->close_way_in() && step == netfilter::Retirement::Step::kClose) {
+        retirement_.closed(host().now());
+        return sdk::fail(error, abi::Code::kRetry, {}, "packets on their way are given time");
+      }
+      retirement_.closed(host().now());
+    }
+    if (!go_on(handover.drain_seconds)) {
+      return sdk::fail(error, abi::Code::kRetry, {}, "chains that nothing leads to are still being removed");
+    }
+  } catch (const sdk::Failure&) {
+    removal_.reset();  // what is left is looked at again
+    throw;
+  }
+  removal_.reset();
+  retirement_.forget();
   return abi::Code::kOk;
+}
+
+// For a while, or until all is done where there is no other call.
+bool IptablesBackend::go_on(std::uint32_t drain_seconds) {
+  if (drain_seconds == 0) return removal_->remove();
+  const std::uint64_t end = host().now() + kLongestRemoval;
+  while (!removal_->remove(kChainsAtOnce)) {
+    if (host().now() >= end) return false;
+  }
+  return true;
 }
 
 abi::Code IptablesBackend::do_cleanup(abi::Error*) {
@@ -261,6 +327,36 @@ abi::Code IptablesBackend::do_cleanup(abi::Error*) {
   }
   remove_everything(session_, [](Table, std::string_view) { return false; });
   return abi::Code::kOk;
+}
+
+void IptablesBackend::bind_clients() {
+  const std::string problem = affinity_.bind();
+  if (!problem.empty()) log().warning(problem);
+}
+
+const void* IptablesBackend::do_extension(std::string_view id) {
+  const abi::Affinity* const affinity = &bound_clients_;
+  return id == abi::kAffinity ? affinity : nullptr;
+}
+
+abi::Code IptablesBackend::BoundClients::export_clients(abi::AffinitySink* sink, abi::Error* error) noexcept {
+  return sdk::guarded(error, [&] {
+    if (!backend_.affinity_.empty() && !backend_.recent_->available()) {
+      throw sdk::Failure(abi::Code::kUnsupported, "xt_recent",
+                         "the kernel does not show which clients it remembers (/proc/net/xt_recent is not there): session "
+                         "affinity begins anew");
+    }
+    backend_.affinity_.export_clients(*sink);
+    return abi::Code::kOk;
+  });
+}
+
+abi::Code IptablesBackend::BoundClients::import_clients(abi::ArrayView clients, abi::Error* error) noexcept {
+  return sdk::guarded(error, [&] {
+    backend_.affinity_.keep(clients);
+    if (backend_.valid_) backend_.bind_clients();
+    return abi::Code::kOk;
+  });
 }
 
 }  // namespace sluice::iptables

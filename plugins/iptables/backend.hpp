@@ -11,15 +11,22 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "plugins/common/netfilter/kernel.hpp"
 #include "plugins/common/netfilter/kernel_session.hpp"
+#include "plugins/common/netfilter/retirement.hpp"
 #include "plugins/common/netfilter/retry_clock.hpp"
+#include "plugins/iptables/affinity.hpp"
 #include "plugins/iptables/apply.hpp"
+#include "plugins/iptables/cleanup.hpp"
 #include "plugins/iptables/counters.hpp"
 #include "plugins/iptables/plan.hpp"
+#include "plugins/iptables/recent_lists.hpp"
 #include "plugins/iptables/reporter.hpp"
 #include "plugins/iptables/state.hpp"
+#include "sluice/abi/affinity.hpp"
 #include "sluice/sdk/backend_base.hpp"
 
 namespace sluice::iptables {
@@ -28,9 +35,20 @@ class IptablesBackend final : public sdk::BackendBase {
  public:
   explicit IptablesBackend(const abi::CreateArgs& args);
   // With another kernel than that of this node.
-  IptablesBackend(const abi::CreateArgs& args, std::unique_ptr<netfilter::Kernel> kernel);
+  IptablesBackend(const abi::CreateArgs& args, std::unique_ptr<netfilter::Kernel> kernel,
+                  std::unique_ptr<RecentLists> recent = std::make_unique<KernelRecentLists>());
 
  private:
+  class BoundClients final : public abi::Affinity {
+   public:
+    explicit BoundClients(IptablesBackend& backend) : backend_(backend) {}
+    abi::Code export_clients(abi::AffinitySink* sink, abi::Error* error) noexcept override;
+    abi::Code import_clients(abi::ArrayView clients, abi::Error* error) noexcept override;
+
+   private:
+    IptablesBackend& backend_;
+  };
+
   // Node facts every rule may depend on: other values take a full transaction.
   struct Facts {
     PlanFacts plan;
@@ -46,6 +64,7 @@ class IptablesBackend final : public sdk::BackendBase {
   abi::Code do_claims(abi::StringSink& sink, abi::Error* error) override;
   abi::Code do_retire(const abi::Handover& handover, abi::Error* error) override;
   abi::Code do_cleanup(abi::Error* error) override;
+  const void* do_extension(std::string_view id) override;
 
   void write(const abi::Transaction& transaction, const abi::NodeFacts& node, const Facts& facts,
              netfilter::Submitter& submitter, abi::ApplyResult& result);
@@ -60,11 +79,18 @@ class IptablesBackend final : public sdk::BackendBase {
   bool is_nft();
   bool has_canary();
   std::string claim(Table table, std::string_view chain) const;
+  std::vector<std::string> claimed() const;
+  KeepChain kept_for(const abi::Handover& handover) const;
+  bool go_on(std::uint32_t drain_seconds);
+  void bind_clients();
 
   std::unique_ptr<netfilter::Kernel> kernel_;
   netfilter::KernelSession session_;
   Reporter reporter_;
   Counters counters_;
+  std::unique_ptr<RecentLists> recent_;
+  AffinityBook affinity_;
+  BoundClients bound_clients_{*this};
 
   bool valid_ = false;  // state_ is what the kernel holds, as far as it depends on us
   std::uint64_t generation_ = 0;
@@ -78,6 +104,11 @@ class IptablesBackend final : public sdk::BackendBase {
   std::set<std::string> skipped_;
 
   std::uint64_t next_look_ = 0;  // verify() does not read the kernel before this time
+  // Another backend serves until the first apply() is done.
+  bool predecessor_serves_;
+  netfilter::Retirement retirement_;
+  std::unique_ptr<Removal> removal_;  // under way since the last retire()
+
   bool said_tools_ = false;
   bool warned_of_sysctl_ = false;
 };

@@ -4,107 +4,139 @@
 #include "plugins/iptables/cleanup.hpp"
 
 #include <algorithm>
-#include <string>
 #include <utility>
-#include <vector>
 
-#include "plugins/common/netfilter/canonical.hpp"
-#include "plugins/iptables/observe.hpp"
 #include "plugins/iptables/service_writer.hpp"
 
 namespace sluice::iptables {
 namespace {
 
 constexpr std::size_t kChainsPerRemoval = 1000;
+// For each removal iptables compares its way through the chain: from here on the chain is written again without them.
+constexpr std::size_t kFewRemovals = 50;
 
-class Cleanup {
- public:
-  Cleanup(netfilter::KernelSession& session, const KeepChain& keep)
-      : session_(session), keep_(keep), seen_(observe(session)) {}
-
-  void run() {
-    for (const Table table : {Table::kFilter, Table::kNat, Table::kMangle}) collect(table);
-    remove_jumps();
-    remove_from_kept_chains();
-    for (const auto& [table, chain] : common_) input_.declare(table, chain);
-    remove_service_chains();
-    for (const auto& [table, chain] : common_) {
-      if (!is_held(table, chain)) input_.remove_chain(table, chain);
-    }
-    session_.send(input_);
-  }
-
- private:
-  bool goes(Table table, std::string_view chain) const {
-    return is_ours(netfilter::table_name(table), chain) && !keep_(table, chain);
-  }
-  bool is_held(Table table, std::string_view chain) const {
-    return seen_.held.contains(std::string(netfilter::table_name(table)).append(" ").append(chain));
-  }
-
-  void collect(Table table) {
-    const netfilter::Ruleset::Chains* chains = seen_.rules.table(netfilter::table_name(table));
-    if (chains == nullptr) return;
-    for (const auto& [name, chain] : *chains) {
-      if (chain.built_in || !goes(table, name)) continue;
-      const auto service_chain = parse_chain(name);
-      if (service_chain) {
-        service_chains_.push_back(*service_chain);
-      } else {
-        common_.emplace_back(table, name);
-      }
-    }
-    std::sort(common_.begin(), common_.end());
-    std::sort(service_chains_.begin(), service_chains_.end());
-  }
-
-  void remove_jumps() {
-    for (const Jump& jump : plan_jumps()) {
-      const std::uint64_t hash = canonicaliser_.hash(jump.text);
-      const netfilter::Chain* from = seen_.chain(jump.table, jump.from);
-      if (!jump.removable || from == nullptr || !goes(jump.table, canonicaliser_.target())) continue;
-      for (const netfilter::Rule& rule : from->rules) {
-        if (rule.hash == hash) input_.remove(jump.table, jump.from, rule.text);
-      }
-    }
-  }
-
-  // A chain that stays for a successor may still hold rules that lead to one that goes.
-  void remove_from_kept_chains() {
-    for (const SharedChain shared : kSharedChains) {
-      const netfilter::Chain* chain = seen_.chain(table(shared), name(shared));
-      if (chain == nullptr || !keep_(table(shared), name(shared))) continue;
-      for (const netfilter::Rule& rule : chain->rules) {
-        canonicaliser_.canonical(rule.text);
-        if (goes(table(shared), canonicaliser_.target())) input_.remove(table(shared), name(shared), rule.text);
-      }
-    }
-  }
-
-  void remove_service_chains() {
-    const bool batched = session_.kernel().tools().variant == netfilter::Variant::kNft;
-    std::size_t count = 0;
-    for (const ChainId& chain : service_chains_) {
-      if (is_held(Table::kNat, name(chain))) {
-        input_.declare(Table::kNat, name(chain));
-        continue;
-      }
-      remove_chain(chain, input_);
-      if (batched && ++count % kChainsPerRemoval == 0) session_.send(std::exchange(input_, {}));
-    }
-  }
-
-  netfilter::KernelSession& session_;
-  const KeepChain& keep_;
-  Observed seen_;
-  netfilter::Canonicaliser canonicaliser_;
-  netfilter::RestoreInput input_;
-  std::vector<std::pair<Table, std::string>> common_;  // chains that are not of one service port
-  std::vector<ChainId> service_chains_;
-};
+bool leads_in(const Jump& jump) { return jump.table == Table::kNat && jump.from != "POSTROUTING"; }
 
 }  // namespace
 
-void remove_everything(netfilter::KernelSession& session, const KeepChain& keep) { Cleanup(session, keep).run(); }
+Removal::Removal(netfilter::KernelSession& session, KeepChain keep)
+    : session_(session), keep_(std::move(keep)), seen_(observe(session)) {
+  for (const Table table : {Table::kFilter, Table::kNat, Table::kMangle}) collect(table);
+  std::sort(common_.begin(), common_.end());
+  std::sort(service_chains_.begin(), service_chains_.end());
+}
+
+bool Removal::is_held(Table table, std::string_view chain) const {
+  return seen_.held.contains(std::string(netfilter::table_name(table)).append(" ").append(chain));
+}
+
+// Another object of this backend, or a kube-proxy in this mode, keeps this chain too; no other backend has one.
+bool Removal::another_backend_stays() const {
+  return !keep_(Table::kFilter, name(SharedChain::kFilterExternal));
+}
+
+void Removal::collect(Table table) {
+  const netfilter::Ruleset::Chains* chains = seen_.rules.table(netfilter::table_name(table));
+  if (chains == nullptr) return;
+  for (const auto& [name, chain] : *chains) {
+    if (chain.built_in || !goes(table, name)) continue;
+    const auto service_chain = parse_chain(name);
+    if (service_chain) {
+      service_chains_.push_back(*service_chain);
+    } else {
+      common_.emplace_back(table, name);
+    }
+  }
+}
+
+void Removal::remove_jumps(bool way_in) {
+  for (const Jump& jump : plan_jumps()) {
+    if (!jump.removable || leads_in(jump) != way_in) continue;
+    const std::uint64_t hash = canonicaliser_.hash(jump.text);
+    const std::string_view to = canonicaliser_.target();
+    // Mode ipvs has this chain too, with other jumps to it.
+    const bool ours_alone = to == name(SharedChain::kFilterFirewall) && another_backend_stays();
+    const netfilter::Chain* from = seen_.chain(jump.table, jump.from);
+    if (from == nullptr || !(goes(jump.table, to) || ours_alone)) continue;
+    for (const netfilter::Rule& rule : from->rules) {
+      if (rule.hash == hash) input_.remove(jump.table, jump.from, rule.text);
+    }
+  }
+}
+
+// A rule that leads to a chain that goes, or that would drop what the other backend serves.
+bool Removal::is_ours_alone(SharedChain chain, const std::string& rule) {
+  canonicaliser_.canonical(rule);
+  if (goes(table(chain), canonicaliser_.target())) return true;
+  return chain == SharedChain::kFilterFirewall && another_backend_stays() &&
+         rule.find(std::string("not accepted by ").append(prefix(ChainKind::kFirewall))) != std::string::npos;
+}
+
+// A chain that stays for another backend may still hold rules of ours, where that one has not written it anew.
+void Removal::remove_from_kept_chains(Table in) {
+  for (const SharedChain shared : kSharedChains) {
+    const netfilter::Chain* chain = seen_.chain(table(shared), name(shared));
+    if (table(shared) != in || chain == nullptr || !keep_(in, name(shared))) continue;
+    std::vector<const std::string*> going;
+    std::vector<const std::string*> staying;
+    for (const netfilter::Rule& rule : chain->rules) {
+      (is_ours_alone(shared, rule.text) ? going : staying).push_back(&rule.text);
+    }
+    if (going.size() <= kFewRemovals) {
+      for (const std::string* rule : going) input_.remove(in, name(shared), *rule);
+      continue;
+    }
+    input_.declare(in, name(shared));
+    for (const std::string* rule : staying) input_.append(in, name(shared), *rule);
+  }
+}
+
+void Removal::collect_way_in() {
+  if (std::exchange(closed_, true)) return;
+  remove_jumps(true);
+  remove_from_kept_chains(Table::kNat);
+}
+
+void Removal::collect_rest() {
+  if (std::exchange(begun_, true)) return;
+  remove_jumps(false);
+  remove_from_kept_chains(Table::kFilter);
+  for (const auto& [table, chain] : common_) input_.declare(table, chain);
+}
+
+void Removal::send() { session_.send(std::exchange(input_, {})); }
+
+bool Removal::close_way_in() {
+  collect_way_in();
+  const bool open = !input_.empty();
+  send();
+  return open;
+}
+
+bool Removal::remove(std::size_t most) {
+  collect_way_in();
+  collect_rest();
+  const bool batched = session_.kernel().tools().variant == netfilter::Variant::kNft;
+  const std::size_t end = !batched || service_chains_.size() - next_ < most ? service_chains_.size() : next_ + most;
+  for (std::size_t count = 0; next_ < end; ++next_) {
+    const ChainId& chain = service_chains_[next_];
+    if (is_held(Table::kNat, name(chain))) {
+      input_.declare(Table::kNat, name(chain));
+      continue;
+    }
+    remove_chain(chain, input_);
+    if (batched && ++count % kChainsPerRemoval == 0) send();
+  }
+  const bool all = next_ == service_chains_.size();
+  if (all) {
+    for (const auto& [table, chain] : std::exchange(common_, {})) {
+      if (!is_held(table, chain)) input_.remove_chain(table, chain);
+    }
+  }
+  send();
+  return all;
+}
+
+void remove_everything(netfilter::KernelSession& session, const KeepChain& keep) { Removal(session, keep).remove(); }
 
 }  // namespace sluice::iptables

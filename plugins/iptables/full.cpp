@@ -41,10 +41,18 @@ class PresentRules final : public Present {
   }
   bool take_rule(SharedChain chain, std::uint64_t hash) override {
     const auto found = rules(chain).find(hash);
-    if (found == rules(chain).end()) return false;
+    if (found == rules(chain).end()) {
+      lacks_[static_cast<std::size_t>(chain)] = true;
+      return false;
+    }
     taken_.rules.emplace_back(chain, rules(chain).extract(found));
     return true;
   }
+
+  // All are there, but not where they should be.
+  void want_order(SharedChain chain) { lacks_[static_cast<std::size_t>(chain)] = true; }
+  // A rule was wanted that is not there, or one is there that nobody wanted.
+  bool differs(SharedChain chain) { return lacks_[static_cast<std::size_t>(chain)] || !rules(chain).empty(); }
 
   using Rules = std::unordered_multimap<std::uint64_t, const std::string*>;
   Rules& rules(SharedChain chain) { return rules_[static_cast<std::size_t>(chain)]; }
@@ -73,6 +81,7 @@ class PresentRules final : public Present {
  private:
   Observed& seen_;
   std::array<Rules, kSharedChains.size()> rules_;
+  std::array<bool, kSharedChains.size()> lacks_{};
   Taken taken_;
 };
 
@@ -109,7 +118,8 @@ class FullSync {
     try {
       const ServicePlan plan = plan_service(port, context_.facts, context_.choices);
       input_.set_owner(pending.name);
-      pending.wanted = write_service(plan, present_, canonicaliser_, input_);
+      pending.wanted = write_service(plan, present_, canonicaliser_, input_,
+                                     context_.at_once ? SharedRules::kLeave : SharedRules::kInsert);
     } catch (const sdk::Failure& why) {
       context_.on_left_out(pending.name, why);
       return;
@@ -121,7 +131,11 @@ class FullSync {
 
   State finish() {
     input_.set_owner({});
-    write_jumps();
+    if (context_.at_once) {
+      open_way_in();
+      return std::move(state_);
+    }
+    write_jumps(input_, input_);
     if (has_few_leftovers()) {
       remove_leftovers();  // in one restore with the last service ports
       if (!send()) remove_leftovers();
@@ -149,6 +163,7 @@ class FullSync {
     const bool all = context_.submitter.send(std::exchange(input_, {}));
     for (Pending& pending : std::exchange(pending_, {})) {
       if (!context_.submitter.is_refused(pending.name)) {
+        if (context_.at_once) in_order_.emplace_back(pending.key, pending.name);
         state_.put(pending.key, std::move(pending.wanted));
         continue;
       }
@@ -158,14 +173,57 @@ class FullSync {
     return all;
   }
 
+  // All chains stand, and nobody gets there. A table changes as a whole: until now the other backend serves, from now on
+  // this one does. What drops packets to load balancers is last: it takes for granted that ours have translated them.
+  void open_way_in() {
+    send();
+    context_.before_way_in();
+    netfilter::RestoreInput behind;
+    for (const SharedChain chain : kSharedChains) {
+      if (present_.differs(chain)) rewrite(chain, chain == SharedChain::kFilterFirewall ? behind : last_);
+    }
+    last_.set_owner({});
+    behind.set_owner({});
+    write_jumps(last_, behind);
+    for (netfilter::RestoreInput* input : {&last_, &behind}) context_.submitter.send(std::exchange(*input, {}));
+    for (const auto& [key, name] : in_order_) {
+      if (context_.submitter.is_refused(name)) state_.take(key);
+    }
+    remove_chains();
+    session_.send(std::exchange(input_, {}));
+    write_mangle_canary();
+  }
+
+  // With the rules of all service ports, in their order.
+  void rewrite(SharedChain chain, netfilter::RestoreInput& input) {
+    input.set_owner({});
+    input.declare(table(chain), name(chain));
+    for (const auto& [key, owner] : in_order_) {
+      const KnownService* const service = state_.find(key);
+      if (service == nullptr) continue;
+      input.set_owner(owner);
+      for (const KnownRule& known : service->shared) {
+        if (known.chain == chain) input.append(table(chain), name(chain), known.rule.text);
+      }
+    }
+    input.set_owner({});
+    if (chain != SharedChain::kNatServices) return;
+    for (const netfilter::Rule& rule : state_.tail) input.append(Table::kNat, name(chain), rule.text);
+  }
+
   void keep_before(Pending& pending) {
-    if (pending.before && present_.take_whole(*pending.before)) state_.put(pending.key, std::move(*pending.before));
+    if (!pending.before || !present_.take_whole(*pending.before)) return;
+    if (context_.at_once) in_order_.emplace_back(pending.key, pending.name);
+    state_.put(pending.key, std::move(*pending.before));
   }
 
   void write_fixed_chain(const netfilter::ExactChain& chain) {
     const std::uint64_t content = netfilter::content_of(chain.rules, canonicaliser_);
     state_.fixed_chains.push_back({chain.table, chain.name, content});
-    if (!netfilter::holds(seen_.rules, chain.table, chain.name, content)) netfilter::write(chain, input_);
+    if (netfilter::holds(seen_.rules, chain.table, chain.name, content)) return;
+    // Where it is there, it may be in use.
+    const bool later = context_.at_once && seen_.chain(chain.table, chain.name) != nullptr;
+    netfilter::write(chain, later ? last_ : input_);
   }
 
   // Not only ours: a declaration would empty it.
@@ -180,10 +238,11 @@ class FullSync {
   // Last: with each rule it takes, nf_tables walks through everything that can be reached
   // from the built-in chains. As long as the way in is missing, that is nothing, and the
   // load of 5,000 service ports takes half the time.
-  void write_jumps() {
+  void write_jumps(netfilter::RestoreInput& input, netfilter::RestoreInput& to_firewall) {
     for (const Jump& jump : state_.fixed.jumps) {
       if (netfilter::contains(seen_.rules, jump.table, jump.from, jump.text, canonicaliser_)) continue;
-      input_.insert(jump.table, jump.from, jump.text);
+      const bool late = canonicaliser_.target() == name(SharedChain::kFilterFirewall);
+      (late ? to_firewall : input).insert(jump.table, jump.from, jump.text);
     }
   }
 
@@ -192,6 +251,11 @@ class FullSync {
     const netfilter::Chain* services = seen_.chain(Table::kNat, name(SharedChain::kNatServices));
     if (services != nullptr && ends_with(*services, state_.tail)) {
       for (const netfilter::Rule& rule : state_.tail) present_.take_rule(SharedChain::kNatServices, rule.hash);
+      return;
+    }
+    if (context_.at_once) {
+      for (const netfilter::Rule& rule : state_.tail) present_.take_rule(SharedChain::kNatServices, rule.hash);
+      present_.want_order(SharedChain::kNatServices);
       return;
     }
     for (const netfilter::Rule& rule : state_.tail) {
@@ -289,6 +353,9 @@ class FullSync {
   std::vector<Pending> pending_;
   netfilter::Canonicaliser canonicaliser_;
   netfilter::RestoreInput input_;
+  // With at_once:
+  netfilter::RestoreInput last_;
+  std::vector<std::pair<std::string, std::string>> in_order_;  // keys of what is in state_, and printed names
 };
 
 }  // namespace

@@ -28,7 +28,7 @@ void insert_shared_rules(const ServicePlan& plan, const KnownService& known, Pre
 }  // namespace
 
 KnownService write_service(const ServicePlan& plan, Present& present, netfilter::Canonicaliser& canonicaliser,
-                           netfilter::RestoreInput& input) {
+                           netfilter::RestoreInput& input, SharedRules shared) {
   KnownService known;
   known.chains.reserve(plan.chains.size());
   for (const ChainId& chain : plan.chains) known.chains.push_back({chain, 0});
@@ -47,7 +47,11 @@ KnownService write_service(const ServicePlan& plan, Present& present, netfilter:
     known.shared.push_back({rule.shared, {canonicaliser.hash(rule.text), rule.text}});
   }
   known.shared.shrink_to_fit();
-  insert_shared_rules(plan, known, present, input);
+  if (shared == SharedRules::kInsert) {
+    insert_shared_rules(plan, known, present, input);
+  } else {
+    for (const KnownRule& rule : known.shared) present.take_rule(rule.chain, rule.rule.hash);
+  }
 
   std::vector<std::string> written(plan.chains.size());  // empty: as it is
   for (std::size_t i = 0; i < known.chains.size(); ++i) {

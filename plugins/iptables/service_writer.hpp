@@ -24,10 +24,13 @@ class Present {
   virtual bool take_rule(SharedChain chain, std::uint64_t hash) = 0;
 };
 
+// Rules in chains that are shared: written one by one, or by the caller, who only wants them taken from `present`.
+enum class SharedRules { kInsert, kLeave };
+
 // Adds to `input` what `plan` has and `present` has not; returns what is then known of
 // the service port. What nobody took from `present` is for the caller to remove.
 KnownService write_service(const ServicePlan& plan, Present& present, netfilter::Canonicaliser& canonicaliser,
-                           netfilter::RestoreInput& input);
+                           netfilter::RestoreInput& input, SharedRules shared = SharedRules::kInsert);
 
 // Removes a chain that nothing refers to any more, or not after this input.
 void remove_chain(const ChainId& chain, netfilter::RestoreInput& input);

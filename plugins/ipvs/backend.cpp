@@ -8,7 +8,8 @@
 #include <utility>
 
 #include "plugins/common/netfilter/tool_figures.hpp"
-#include "plugins/ipvs/cleanup.hpp"
+#include "plugins/ipvs/bound_clients.hpp"
+#include "plugins/ipvs/claims.hpp"
 #include "plugins/ipvs/frontends.hpp"
 #include "plugins/ipvs/node/probe.hpp"
 #include "plugins/ipvs/set_order.hpp"
@@ -17,8 +18,8 @@
 namespace sluice::ipvs {
 namespace {
 
-// retire() has a minute; what is left of it is for removing.
-constexpr std::chrono::seconds kLongestDrain(45);
+// Of the ten seconds a call may take, those that connections are read for.
+constexpr std::uint64_t kExport = 8'000'000'000;  // nanoseconds
 
 using netfilter::add_problem;
 
@@ -69,7 +70,9 @@ IpvsBackend::IpvsBackend(const abi::CreateArgs& args, NodeKernels kernels)
       ownership_(settings_.exclude_cidrs),
       metrics_(host(), args.family),
       damage_([this] { return host().now(); }),
-      clashes_(kernels_.sockets) {
+      clashes_(kernels_.sockets),
+      retirement_(kernels_, {rules_, sets_, servers_, links_}, ownership_, args.family, log()),
+      predecessor_serves_((args.flags & abi::kCreatePredecessorServes) != 0) {
   damage_.add([this] { return servers_.find_damage(); });
   damage_.add([this] { return sets_.find_damage(); }, [this] { return sets_.waited(); });
   damage_.add([this] { return links_.find_damage(); });
@@ -96,6 +99,7 @@ abi::Code IpvsBackend::do_apply(const abi::Transaction& transaction, const abi::
     }
   }
   valid_ = false;
+  retirement_.forget();
   facts_ = std::move(facts);
   rule_facts_ = std::move(rule_facts);
   lines_ = 0;
@@ -122,6 +126,7 @@ abi::Code IpvsBackend::do_apply(const abi::Transaction& transaction, const abi::
   report(result);
   if (full) damage_.written();
   valid_ = true;
+  predecessor_serves_ = false;
   generation_ = transaction.generation;
   return abi::Code::kOk;
 }
@@ -142,7 +147,25 @@ abi::Code IpvsBackend::Prepared::prepare(abi::Error* error) const noexcept {
 
 const void* IpvsBackend::do_extension(std::string_view id) {
   const abi::Preparation* const preparation = &prepared_;
+  const abi::Affinity* const affinity = &bound_clients_;
+  if (id == abi::kAffinity) return affinity;
   return id == abi::kPreparation ? preparation : nullptr;
+}
+
+abi::Code IpvsBackend::BoundClients::export_clients(abi::AffinitySink* sink, abi::Error* error) noexcept {
+  return sdk::guarded(error, [&] {
+    if (!backend_.kernels_.has_ipvs()) return abi::Code::kOk;
+    const std::uint64_t end = backend_.host().now() + kExport;
+    const bool all = ipvs::export_clients(
+        backend_.wanted_, backend_.kernels_.connections, [&] { return backend_.host().now() < end; }, *sink);
+    if (!all) backend_.log().warning("not all connections of IPVS could be read: some clients lose their affinity");
+    return abi::Code::kOk;
+  });
+}
+
+abi::Code IpvsBackend::BoundClients::import_clients(abi::ArrayView, abi::Error* error) noexcept {
+  return sdk::fail(error, abi::Code::kUnsupported, {},
+                   "IPVS takes no clients that are bound already: each is bound anew by its next connection");
 }
 
 void IpvsBackend::prepare() {
@@ -244,7 +267,7 @@ void IpvsBackend::write(Changes changes, bool full, Problems& problems) {
   add(changes.add);
   bool waiting = false;
   if (full) {
-    waiting = write_all_rules(true);
+    waiting = write_all_rules(predecessor_serves_ ? RuleWriter::Wait::kAlways : RuleWriter::Wait::kForIptables);
   } else {
     change_rules(changes);
   }
@@ -254,7 +277,7 @@ void IpvsBackend::write(Changes changes, bool full, Problems& problems) {
   append(changes, late, wanted_);
   for (const abi::Address& address : changes.bind) ownership_.writes(address);
   links_.bind(changes.bind);
-  if (waiting) write_all_rules(false);
+  if (waiting) write_all_rules(RuleWriter::Wait::kNo);
   links_.unbind(changes.unbind);
   for (const abi::Address& address : changes.unbind) ownership_.wrote_off(address);
   servers_.remove(changes.drop);
@@ -304,9 +327,9 @@ void IpvsBackend::note_refused(const abi::Transaction& transaction, Problems& pr
   }
 }
 
-bool IpvsBackend::write_all_rules(bool may_wait) {
+bool IpvsBackend::write_all_rules(RuleWriter::Wait wait) {
   bool waiting = false;
-  write_rules([&] { waiting = rules_.write_full(rule_plan(), may_wait); });
+  write_rules([&] { waiting = rules_.write_full(rule_plan(), wait); });
   return waiting;
 }
 
@@ -401,49 +424,23 @@ abi::Code IpvsBackend::do_claims(abi::StringSink& sink, abi::Error*) {
   return abi::Code::kOk;
 }
 
-abi::Code IpvsBackend::do_retire(const abi::Handover& handover, abi::Error*) {
-  remove_all(SuccessorClaims(handover.claims), std::chrono::seconds(handover.drain_seconds));
-  return abi::Code::kOk;
+abi::Code IpvsBackend::do_retire(const abi::Handover& handover, abi::Error* error) {
+  const SuccessorClaims keep(handover.claims);
+  // Another object of this backend, which has taken over what stands.
+  if (keep.covers_everything(family())) return abi::Code::kOk;
+  valid_ = false;
+  if (handover.drain_seconds == 0 || keep.covers(kServersClaim)) {
+    retirement_.remove_all(keep);
+    return abi::Code::kOk;
+  }
+  if (retirement_.step(keep)) return abi::Code::kOk;
+  return sdk::fail(error, abi::Code::kRetry, {}, retirement_.waiting() + " live on");
 }
 
 abi::Code IpvsBackend::do_cleanup(abi::Error*) {
-  remove_all({}, std::chrono::seconds(0));
-  return abi::Code::kOk;
-}
-
-void IpvsBackend::remove_all(const SuccessorClaims& keep, std::chrono::seconds drain_limit) {
   valid_ = false;
-  Parts parts{&rules_, nullptr, nullptr, &links_};
-  try {
-    kernels_.rules->tools();
-  } catch (const sdk::Failure& failure) {
-    log().warning(std::string("no chains are removed: ") + failure.what());
-    parts.rules = nullptr;
-  }
-  if (kernels_.has_sets()) parts.sets = &sets_;
-  if (kernels_.has_ipvs()) parts.servers = &servers_;
-  Attempts attempt;
-  const bool sets_read = parts.sets == nullptr || attempt([this] { sets_.look(); });
-  attempt([this] { links_.look(); });
-  std::vector<ServerKey> ours;
-  if (parts.servers != nullptr && !keep.covers(kServersClaim)) {
-    const bool servers_read = attempt([this] { servers_.refresh(); });
-    const bool addresses_read = attempt([this] { facts_.local_addresses = kernels_.local_addresses(); });
-    Ownership::Shown now = shown();
-    now.sets_unread = !sets_read;
-    for (const ServerKey& key : servers_.held()) {
-      if (ownership_.is_ours(key, now)) ours.push_back(key);
-    }
-    if (drain_limit.count() != 0) {
-      attempt([&] {
-        wait_for_connections(servers_, ours, std::min(drain_limit, kLongestDrain),
-                             {[this] { return host().now(); }, kernels_.pause});
-      });
-    }
-    if (!(sets_read && servers_read && addresses_read)) parts.sets = nullptr;
-  }
-  remove_unclaimed(parts, family(), ours, keep, log(), attempt);
-  attempt.finish();
+  retirement_.remove_all({});
+  return abi::Code::kOk;
 }
 
 }  // namespace sluice::ipvs

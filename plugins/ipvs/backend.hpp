@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "plugins/common/netfilter/left_out.hpp"
-#include "plugins/ipvs/claims.hpp"
 #include "plugins/ipvs/damage_watch.hpp"
 #include "plugins/ipvs/links/address_writer.hpp"
 #include "plugins/ipvs/metrics.hpp"
@@ -21,11 +20,13 @@
 #include "plugins/ipvs/ownership.hpp"
 #include "plugins/ipvs/plan.hpp"
 #include "plugins/ipvs/port_clashes.hpp"
+#include "plugins/ipvs/retirement.hpp"
 #include "plugins/ipvs/rules/rule_writer.hpp"
 #include "plugins/ipvs/servers/server_writer.hpp"
 #include "plugins/ipvs/sets/set_writer.hpp"
 #include "plugins/ipvs/settings.hpp"
 #include "plugins/ipvs/wanted.hpp"
+#include "sluice/abi/affinity.hpp"
 #include "sluice/abi/preparation.hpp"
 #include "sluice/sdk/backend_base.hpp"
 
@@ -43,6 +44,16 @@ class IpvsBackend final : public sdk::BackendBase {
    public:
     explicit Prepared(IpvsBackend& backend) : backend_(backend) {}
     abi::Code prepare(abi::Error* error) const noexcept override;
+
+   private:
+    IpvsBackend& backend_;
+  };
+  // Session affinity for a successor.
+  class BoundClients final : public abi::Affinity {
+   public:
+    explicit BoundClients(IpvsBackend& backend) : backend_(backend) {}
+    abi::Code export_clients(abi::AffinitySink* sink, abi::Error* error) noexcept override;
+    abi::Code import_clients(abi::ArrayView clients, abi::Error* error) noexcept override;
 
    private:
     IpvsBackend& backend_;
@@ -72,7 +83,7 @@ class IpvsBackend final : public sdk::BackendBase {
   // Returns what else changes by what the kernel has said.
   Changes put(const std::vector<WantedServer>& wanted, Problems& problems);
   // True when the rest is to be written after virtual servers and addresses.
-  bool write_all_rules(bool may_wait);
+  bool write_all_rules(RuleWriter::Wait wait);
   void change_rules(const Changes& changes);
   RulePlan rule_plan() const;
   template <class Write>
@@ -84,7 +95,6 @@ class IpvsBackend final : public sdk::BackendBase {
   void report(abi::ApplyResult& result);
   Messages all_messages() const;
   Messages messages() const;  // without those of probe(), of which nothing is left
-  void remove_all(const SuccessorClaims& keep, std::chrono::seconds drain_limit);
 
   const Settings settings_;
   NodeKernels kernels_;
@@ -98,8 +108,10 @@ class IpvsBackend final : public sdk::BackendBase {
   Metrics metrics_;
   DamageWatch damage_;
   PortClashes clashes_;
+  Retirement retirement_;
 
   const Prepared prepared_{*this};
+  BoundClients bound_clients_{*this};
 
   Messages probing_;
   bool valid_ = false;  // the kernel has what the last transaction asked for
@@ -109,6 +121,7 @@ class IpvsBackend final : public sdk::BackendBase {
   std::uint32_t rules_for_ = 0;  // the sets that had entries when rules were written
   std::size_t lines_ = 0;        // of rules, in this apply
   netfilter::LeftOut left_out_{host()};
+  bool predecessor_serves_ = false;  // until an apply() of ours is in the kernel
   bool said_tools_ = false;
   bool lacking_ = false;  // the kernel did not support something when it was last written to
 };

@@ -28,4 +28,9 @@ bool SuccessorClaims::covers(std::string_view artifact) const {
                      [&](const std::string& claim) { return netfilter::claim_covers(claim, artifact); });
 }
 
+bool SuccessorClaims::covers_everything(abi::Family family) const {
+  const std::vector<std::string> all = claims_of(family);
+  return std::all_of(all.begin(), all.end(), [this](const std::string& claim) { return covers(claim); });
+}
+
 }  // namespace sluice::ipvs

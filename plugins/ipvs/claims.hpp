@@ -28,6 +28,8 @@ class SuccessorClaims {
   SuccessorClaims() = default;
   explicit SuccessorClaims(const abi::ArrayView& claims);
   bool covers(std::string_view artifact) const;
+  // All this backend may have: whoever claims that goes on with it as it stands.
+  bool covers_everything(abi::Family family) const;
 
  private:
   std::vector<std::string> claims_;

@@ -8,18 +8,6 @@
 #include "plugins/common/netfilter/claims.hpp"
 
 namespace sluice::ipvs {
-namespace {
-
-constexpr std::chrono::milliseconds kBetweenLooks(250);
-
-}  // namespace
-
-void wait_for_connections(ServerWriter& servers, const std::vector<ServerKey>& keys, std::chrono::seconds limit,
-                          const Patience& patience) {
-  const std::uint64_t end = patience.now() + static_cast<std::uint64_t>(std::chrono::nanoseconds(limit).count());
-  while (!servers.quiesce(keys) && patience.now() < end) patience.pause(kBetweenLooks);
-}
-
 void remove_unclaimed(const Parts& parts, abi::Family family, const std::vector<ServerKey>& ours,
                       const SuccessorClaims& keep, const sdk::Logger& log, Attempts& attempt) {
   const bool servers_go = parts.servers != nullptr && !keep.covers(kServersClaim);

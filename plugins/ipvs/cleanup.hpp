@@ -1,13 +1,10 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// How everything goes again: at once, or after connections have ended.
+// How everything goes again.
 #pragma once
 
-#include <chrono>
-#include <cstdint>
 #include <exception>
-#include <functional>
 #include <vector>
 
 #include "plugins/ipvs/claims.hpp"
@@ -48,15 +45,6 @@ class Attempts {
  private:
   std::exception_ptr first_;
 };
-
-struct Patience {
-  std::function<std::uint64_t()> now;  // nanoseconds
-  std::function<void(std::chrono::milliseconds)> pause;
-};
-
-// Lets connections to these virtual servers end, for `limit` at the longest; new ones are not taken.
-void wait_for_connections(ServerWriter& servers, const std::vector<ServerKey>& keys, std::chrono::seconds limit,
-                          const Patience& patience);
 
 // Removes what `keep` does not cover: the virtual servers `ours`, addresses and link, chains, sets. A part that cannot
 // be removed keeps none of the others from going but the sets: they say which virtual servers are ours, to the next

@@ -5,14 +5,16 @@
 
 #include <ifaddrs.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <string_view>
-#include <thread>
 
 #include "plugins/common/sockets/port_holder.hpp"
+#include "plugins/common/sockets/socket_table.hpp"
 #include "plugins/ipvs/links/netlink_links.hpp"
 #include "plugins/ipvs/node/preparation.hpp"
 #include "plugins/ipvs/servers/netlink_servers.hpp"
@@ -53,6 +55,51 @@ std::set<abi::Address> read_local_addresses(abi::Family family) {
   return found;
 }
 
+void add_connected(const std::string& table, bool mapped, std::set<abi::Address>& found) {
+  sockets::each_socket(table, [&](const sockets::Socket& socket) {
+    if (socket.state == TCP_LISTEN || socket.state == TCP_CLOSE || socket.state == TCP_TIME_WAIT) return true;
+    if (!mapped) {
+      found.insert(socket.address);
+      return true;
+    }
+    // ::ffff:10.96.0.1
+    constexpr std::uint8_t kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
+    if (std::memcmp(socket.address.bytes, kMapped, sizeof(kMapped)) != 0) return true;
+    abi::Address address{};
+    std::memcpy(address.bytes, socket.address.bytes + sizeof(kMapped), 4);
+    found.insert(address);
+    return true;
+  });
+}
+
+std::set<abi::Address> read_connected_addresses(abi::Family family) {
+  std::set<abi::Address> found;
+  for (const std::string table : {"tcp", "udp"}) {
+    if (family == abi::Family::kIpv4) add_connected(table, false, found);
+    add_connected(table + "6", family == abi::Family::kIpv4, found);
+  }
+  return found;
+}
+
+// As a route to one of the addresses for documentation has it. Nothing is sent.
+std::optional<abi::Address> read_usual_source() {
+  const int socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (socket < 0) return std::nullopt;
+  sockaddr_in there{};
+  there.sin_family = AF_INET;
+  there.sin_port = htons(9);
+  there.sin_addr.s_addr = htonl(0xC0000201);  // 192.0.2.1
+  sockaddr_in here{};
+  socklen_t size = sizeof(here);
+  const bool told = ::connect(socket, reinterpret_cast<const sockaddr*>(&there), sizeof(there)) == 0 &&
+                    ::getsockname(socket, reinterpret_cast<sockaddr*>(&here), &size) == 0;
+  ::close(socket);
+  if (!told) return std::nullopt;
+  abi::Address address{};
+  std::memcpy(address.bytes, &here.sin_addr, 4);
+  return address;
+}
+
 }  // namespace
 
 NodeKernels node_kernels(abi::Family family) {
@@ -67,7 +114,11 @@ NodeKernels node_kernels(abi::Family family) {
   kernels.has_ipvs = [] { return exists("/proc/thread-self/net/ip_vs"); };
   kernels.has_sets = [] { return exists("/sys/module/ip_set"); };
   kernels.local_addresses = [family] { return read_local_addresses(family); };
-  kernels.pause = [](std::chrono::milliseconds time) { std::this_thread::sleep_for(time); };
+  kernels.connections = [family](const ConnectionVisitor& visitor) {
+    return visit_connections("/proc/thread-self/net/ip_vs_conn", family, visitor);
+  };
+  kernels.connected_addresses = [family] { return read_connected_addresses(family); };
+  kernels.usual_source = read_usual_source;
   kernels.sockets.listeners = [family](abi::Protocol protocol) { return sockets::listeners(family, protocol); };
   kernels.sockets.holder = [family](abi::Protocol protocol, const sockets::Listener& listener) {
     return sockets::find_port_holder(family, protocol, listener.address, listener.port);

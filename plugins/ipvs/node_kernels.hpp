@@ -4,9 +4,9 @@
 // Everything of this node the backend reaches for; tests bring their own.
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -14,6 +14,7 @@
 #include "plugins/common/netfilter/kernel.hpp"
 #include "plugins/ipvs/links/link_kernel.hpp"
 #include "plugins/ipvs/port_clashes.hpp"
+#include "plugins/ipvs/servers/connection_table.hpp"
 #include "plugins/ipvs/servers/server_kernel.hpp"
 #include "plugins/ipvs/sets/set_kernel.hpp"
 #include "plugins/ipvs/settings.hpp"
@@ -32,7 +33,12 @@ struct NodeKernels {
   std::function<bool()> has_sets;
   // Addresses of one family on other links than kube-ipvs0, for clean-up, which knows no node facts.
   std::function<std::set<abi::Address>()> local_addresses;
-  std::function<void(std::chrono::milliseconds)> pause;
+  VisitConnections connections;  // of one family
+  // Own addresses of connections that processes of this node have, of one family. Some are on kube-ipvs0: the source of
+  // what is sent to such an address.
+  std::function<std::set<abi::Address>()> connected_addresses;
+  // Where packets of this node to addresses elsewhere come from; nothing where there is no way there. IPv4.
+  std::function<std::optional<abi::Address>()> usual_source;
   PortClashes::Look sockets;
 };
 

@@ -3,6 +3,8 @@
 
 #include "plugins/nftables/backend.hpp"
 
+#include <linux/netfilter.h>
+
 #include <algorithm>
 #include <optional>
 #include <random>
@@ -47,7 +49,8 @@ NftablesBackend::NftablesBackend(const abi::CreateArgs& args, Table table)
       others_(host()),
       table_(std::move(table)),
       writer_(*table_.kernel, [this] { return host().now(); }),
-      early_(*table_.kernel) {}
+      early_(*table_.kernel),
+      predecessor_serves_((args.flags & abi::kCreatePredecessorServes) != 0) {}
 
 NftablesBackend::~NftablesBackend() { others_.stop(); }
 
@@ -93,6 +96,7 @@ abi::Code NftablesBackend::do_apply(const abi::Transaction& transaction, const a
     }
   }
   valid_ = false;
+  retirement_.forget();
   say_unusable_addresses(node);
   std::swap(facts_, facts);
   const std::uint64_t written = table_.kernel->figures().writes;
@@ -120,6 +124,7 @@ abi::Code NftablesBackend::do_apply(const abi::Transaction& transaction, const a
   report();
   result.objects_owned = model_.elements() + facts_.table.node_port_ips.size() + model_.chains().size();
   valid_ = true;
+  predecessor_serves_ = false;
   generation_ = transaction.generation;
   return abi::Code::kOk;
 }
@@ -138,7 +143,11 @@ void NftablesBackend::write_full(const abi::Transaction& transaction, Problems& 
   no_local_.clear();
   plan(transaction, problems);
   model_.take_gained();
-  note_refused(writer_.write_all(facts_.table, model_, urgency_, seen), problems);
+  // Of a table that is new all numbers are known before it is written, and with it goes who is bound.
+  Writer::Opening opening{predecessor_serves_, {}};
+  if (!kept_clients_.empty()) opening.clients = kept_clients_.take(model_, settings_.affinity_clients);
+  note_refused(writer_.write_all(facts_.table, model_, urgency_, seen, &opening), problems);
+  remember(opening.clients);
   // Repairing must not be all we do; the first damage is repaired at once.
   if (damaged) others_.rest_after(host().now() - begin);
 }
@@ -234,12 +243,33 @@ abi::Code NftablesBackend::do_claims(abi::StringSink& sink, abi::Error*) {
   return abi::Code::kOk;
 }
 
-// Connections live on in conntrack: there is nothing to wait for.
-abi::Code NftablesBackend::do_retire(const abi::Handover& handover, abi::Error*) {
+// Connections live on in conntrack: only packets that are on their way are waited for.
+abi::Code NftablesBackend::do_retire(const abi::Handover& handover, abi::Error* error) {
+  using Step = netfilter::Retirement::Step;
   valid_ = false;
   others_.stop();
-  if (!is_claimed(handover.claims, family())) remove_table();
+  if (is_claimed(handover.claims, family())) return abi::Code::kOk;
+  const Step step = retirement_.next(handover.drain_seconds, host().now());
+  if (step == Step::kWait || (step == Step::kClose && close_way_in())) {
+    if (step == Step::kClose) retirement_.closed(host().now());
+    return sdk::fail(error, abi::Code::kRetry, {}, "packets on their way are given time");
+  }
+  remove_table();
+  retirement_.forget();
   return abi::Code::kOk;
+}
+
+// What filters goes with what translates, in one transaction: a packet that passed the first is met by what our successor
+// has instead. What masquerades stays. False: the table is not as we make it.
+bool NftablesBackend::close_way_in() {
+  early_.forget();
+  LayoutFacts facts;
+  facts.family = family();
+  Batch batch;
+  for (ChainSpec& spec : fixed_chains(facts)) {
+    if (spec.is_base && spec.hook.hook != NF_INET_POST_ROUTING) batch.remove_chains.push_back(std::move(spec.name));
+  }
+  return table_.kernel->commit(batch).empty();
 }
 
 abi::Code NftablesBackend::do_cleanup(abi::Error*) {
@@ -262,7 +292,32 @@ void NftablesBackend::remove_table() {
 
 const void* NftablesBackend::do_extension(std::string_view id) {
   const abi::Inspection* const inspection = &inspected_;
+  const abi::Affinity* const affinity = &bound_clients_;
+  if (id == abi::kAffinity) return affinity;
   return id == abi::kInspection ? inspection : nullptr;
+}
+
+void NftablesBackend::remember(const std::vector<RememberedClient>& clients) {
+  const std::size_t left_out = writer_.remember(clients);
+  if (left_out == 0) return;
+  log().warning(std::to_string(left_out) + " clients with session affinity were not taken over: there is no room for them");
+}
+
+abi::Code NftablesBackend::BoundClients::export_clients(abi::AffinitySink* sink, abi::Error* error) noexcept {
+  return sdk::guarded(error, [&] {
+    backend_.early_.forget();
+    tell_clients(backend_.model_, backend_.table_.kernel->clients(), *sink);
+    return abi::Code::kOk;
+  });
+}
+
+abi::Code NftablesBackend::BoundClients::import_clients(abi::ArrayView clients, abi::Error* error) noexcept {
+  return sdk::guarded(error, [&] {
+    backend_.kept_clients_.keep(clients);
+    if (!backend_.valid_) return abi::Code::kOk;
+    backend_.remember(backend_.kept_clients_.take(backend_.model_, backend_.settings_.affinity_clients));
+    return abi::Code::kOk;
+  });
 }
 
 abi::Code NftablesBackend::Inspected::services(abi::StringView name, abi::StringSink* lines,

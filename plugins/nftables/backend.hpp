@@ -9,8 +9,11 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "plugins/common/netfilter/left_out.hpp"
+#include "plugins/common/netfilter/retirement.hpp"
+#include "plugins/nftables/affinity_clients.hpp"
 #include "plugins/nftables/changes_of_others.hpp"
 #include "plugins/nftables/early_listing.hpp"
 #include "plugins/nftables/kernel/table_kernel.hpp"
@@ -20,6 +23,7 @@
 #include "plugins/nftables/traffic.hpp"
 #include "plugins/nftables/urgency.hpp"
 #include "plugins/nftables/writer.hpp"
+#include "sluice/abi/affinity.hpp"
 #include "sluice/abi/inspection.hpp"
 #include "sluice/sdk/backend_base.hpp"
 
@@ -37,6 +41,15 @@ class NftablesBackend final : public sdk::BackendBase {
    public:
     explicit Inspected(NftablesBackend& backend) : backend_(backend) {}
     abi::Code services(abi::StringView name, abi::StringSink* lines, abi::Error* error) const noexcept override;
+
+   private:
+    NftablesBackend& backend_;
+  };
+  class BoundClients final : public abi::Affinity {
+   public:
+    explicit BoundClients(NftablesBackend& backend) : backend_(backend) {}
+    abi::Code export_clients(abi::AffinitySink* sink, abi::Error* error) noexcept override;
+    abi::Code import_clients(abi::ArrayView clients, abi::Error* error) noexcept override;
 
    private:
     NftablesBackend& backend_;
@@ -67,6 +80,9 @@ class NftablesBackend final : public sdk::BackendBase {
   void forget_figures(const PortId& id);
   void note_gained();
   void report();
+  void remember(const std::vector<RememberedClient>& clients);
+  // False: there was none.
+  bool close_way_in();
   void remove_table();
 
   const Settings settings_;
@@ -80,6 +96,11 @@ class NftablesBackend final : public sdk::BackendBase {
   Writer writer_;
   EarlyListing early_;
   const Inspected inspected_{*this};
+  BoundClients bound_clients_{*this};
+
+  bool predecessor_serves_;  // another backend does, until the first apply() is done
+  KeptClients kept_clients_;
+  netfilter::Retirement retirement_;
 
   bool valid_ = false;  // the kernel has what the last transaction asked for
   std::uint64_t generation_ = 0;

@@ -105,7 +105,9 @@ void Difference::add_frame(Batch& batch) {
   for (SetSpec& spec : wanted_sets(facts_)) {
     if (!seen_.sets.contains(spec.name)) batch.create_sets.push_back(std::move(spec));
   }
-  for (ChainSpec& spec : fixed_chains(facts_.layout)) add_chain(std::move(spec), batch);
+  for (ChainSpec& spec : fixed_chains(facts_.layout)) {
+    if (!spec.is_base) add_chain(std::move(spec), batch);
+  }
   std::map<std::pair<bool, std::uint32_t>, const DispatchWrite*> dispatch;
   for (const DispatchWrite& one : seen_.dispatch) dispatch.emplace(std::pair(one.firewall, one.number), &one);
   for (const SharedChain* const chain : in_order(model_.chains())) {
@@ -119,6 +121,12 @@ void Difference::add_frame(Batch& batch) {
   }
   for (const abi::Address& address : facts_.node_port_ips) {
     add_record({SetId::kNodePortIps, address_key(facts_.layout.family, address), {}}, {}, 0, batch);
+  }
+}
+
+void Difference::add_base_chains(Batch& batch) const {
+  for (ChainSpec& spec : fixed_chains(facts_.layout)) {
+    if (spec.is_base) add_chain(std::move(spec), batch);
   }
 }
 

@@ -42,8 +42,10 @@ class Difference {
   // The table is replaced as a whole: everything has to go into one batch, so that there is no moment without.
   bool replaces() const noexcept { return replaces_; }
 
-  // Table, sets, chains, the dispatch of those, addresses of node ports.
+  // Table, sets, chains but base chains, the dispatch of those, addresses of node ports.
   void add_frame(Batch& batch);
+  // After it: packets come here from then on.
+  void add_base_chains(Batch& batch) const;
   // Elements of one service port, with an owner of its own when there are any.
   void add(const PortId& id, Batch& batch);
   // Behind everything: elements nobody wants, at most `most`; true when there may be more.

@@ -74,6 +74,13 @@ Key affinity_slot_key(std::uint32_t id, std::uint32_t slot) {
   return key;
 }
 
+Key memory_key(abi::Family family, std::uint32_t id, const abi::Address& client) {
+  Key key;
+  key.append(&id, sizeof(id));
+  append_address(key, family, client);
+  return key;
+}
+
 Key token_key(abi::Protocol protocol, std::uint32_t token) {
   Key key;
   append_protocol(key, protocol);

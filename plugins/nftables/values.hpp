@@ -116,6 +116,7 @@ Key slot_key(abi::Family family, const FrontendKey& frontend, std::uint32_t slot
 Key address_key(abi::Family family, const abi::Address& address);
 Key hairpin_key(abi::Family family, const EndpointAddress& endpoint, abi::Protocol protocol);
 Key affinity_slot_key(std::uint32_t id, std::uint32_t slot);
+Key memory_key(abi::Family family, std::uint32_t id, const abi::Address& client);
 Key token_key(abi::Protocol protocol, std::uint32_t token);
 Data endpoint_data(abi::Family family, const EndpointAddress& endpoint);
 Data number_data(std::uint32_t number);

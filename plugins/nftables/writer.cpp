@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <set>
 #include <utility>
 
 #include "plugins/common/netlink/error.hpp"
@@ -19,6 +20,8 @@ constexpr int kTries = 8;
 constexpr int kRounds = 5;
 // A change of that many elements is compared with the kernel instead, which splits it.
 constexpr std::size_t kHugeChange = 5 * Writer::kChunk;
+// Who is refused among them is found by trying each alone.
+constexpr std::size_t kClientsAtOnce = 512;
 // Old kernels give up what a rule refers to somewhat later.
 constexpr std::uint64_t kRestOfChains = 1'000'000'000;
 
@@ -97,7 +100,7 @@ Writer::Sent Writer::send(Batch batch, Model& model, Refused& refused) {
   return Sent::kLeftOut;
 }
 
-bool Writer::write_once(const TableFacts& facts, Model& model, const Urgency& urgency, Listing& seen,
+bool Writer::write_once(const TableFacts& facts, Model& model, const Urgency& urgency, Listing& seen, Opening& opening,
                         Refused& refused) {
   model.take_changes();
   // As if it were done: after a failure everything is compared again, whatever the model believes.
@@ -111,7 +114,9 @@ bool Writer::write_once(const TableFacts& facts, Model& model, const Urgency& ur
     if (sent != Sent::kDone) done = false;
     return sent != Sent::kInterfered;
   };
+  const bool is_new = !seen.exists || difference.replaces();
   difference.add_frame(batch);
+  if (!opening.last) difference.add_base_chains(batch);
   // As in write_changes().
   if (seen.exists && !difference.replaces() && !batch.chains.empty() && !flush()) return false;
   std::string service;
@@ -125,19 +130,54 @@ bool Writer::write_once(const TableFacts& facts, Model& model, const Urgency& ur
   while (difference.remove_elements(batch, kChunk)) {
     if (!flush()) return false;
   }
+  if (opening.last) difference.add_base_chains(batch);
+  if (is_new) batch.clients = opening.clients;
   if (!flush()) return false;
+  if (is_new) opening.clients.clear();
   leftovers_ = {now_(), difference.unknown_dispatch(), difference.unknown_chains(), {}};
   return done;
 }
 
-Writer::Refused Writer::write_all(const TableFacts& facts, Model& model, const Urgency& urgency, Listing& seen) {
+Writer::Refused Writer::write_all(const TableFacts& facts, Model& model, const Urgency& urgency, Listing& seen,
+                                  Opening* opening) {
   Refused refused;
-  for (int round = 0; !write_once(facts, model, urgency, seen, refused); ++round) {
+  Opening none;
+  Opening& how = opening != nullptr ? *opening : none;
+  for (int round = 0; !write_once(facts, model, urgency, seen, how, refused); ++round) {
     if (round == kRounds) fail(last_);
     seen = list();
   }
   note_users(model);
   return refused;
+}
+
+std::size_t Writer::remember(const std::vector<RememberedClient>& clients) {
+  if (clients.empty()) return 0;
+  const auto place = [](const RememberedClient& one) { return std::pair(one.id, one.client); };
+  std::set<std::pair<std::uint32_t, abi::Address>> known;
+  for (const RememberedClient& one : kernel_.clients()) known.insert(place(one));
+  std::vector<RememberedClient> lacking;
+  for (const RememberedClient& one : clients) {
+    if (known.insert(place(one)).second) lacking.push_back(one);
+  }
+  std::size_t left_out = 0;
+  for (std::size_t from = 0; from < lacking.size(); from += kClientsAtOnce) {
+    Batch batch;
+    const std::size_t to = std::min(lacking.size(), from + kClientsAtOnce);
+    batch.clients.assign(lacking.begin() + static_cast<std::ptrdiff_t>(from),
+                         lacking.begin() + static_cast<std::ptrdiff_t>(to));
+    if (commit(batch).empty()) continue;
+    // One of them has come by itself meanwhile, or the map is full.
+    for (std::size_t at = from; at < to; ++at) {
+      Batch alone;
+      alone.clients = {lacking[at]};
+      const std::vector<Refusal> refusals = commit(alone);
+      if (refusals.empty()) continue;
+      if (refusals.front().error == ENFILE) return left_out + lacking.size() - at;
+      if (refusals.front().error != EEXIST) ++left_out;
+    }
+  }
+  return left_out;
 }
 
 Writer::Refused Writer::write_changes(const TableFacts& before, const TableFacts& facts, Model& model,

@@ -34,10 +34,22 @@ class Writer {
 
   Listing list();
 
+  // How the table comes to be where another backend serves until now.
+  struct Opening {
+    bool last = false;  // packets come in when everything else is there
+    std::vector<RememberedClient> clients;  // written then; taken out of here when they were
+  };
+
   // Compares `seen` with what is wanted and writes the difference, at borders of service ports; what nobody wants goes
   // last. After refusals the table is listed again, into `seen`, and again compared. Throws sdk::Failure when that does
   // not end, or what is refused belongs to nobody: then some of it is in the kernel.
-  Refused write_all(const TableFacts& facts, Model& model, const Urgency& urgency, Listing& seen);
+  // `opening`: of the first one; clients only go into a table that is new.
+  Refused write_all(const TableFacts& facts, Model& model, const Urgency& urgency, Listing& seen,
+                    Opening* opening = nullptr);
+
+  // Those the kernel does not know by now, of the same service port; how many could not be added. What is refused is
+  // left out. Throws sdk::Failure.
+  std::size_t remember(const std::vector<RememberedClient>& clients);
 
   // What has changed in the model, in one transaction, or two when it takes new chains: these are there first, and stay when the
   // second one fails. `facts` differ from `before` in addresses of node ports at the
@@ -72,7 +84,8 @@ class Writer {
   bool take_leftover(const std::string& chain);
   Sent send(Batch batch, Model& model, Refused& refused);
   // False: compare once more.
-  bool write_once(const TableFacts& facts, Model& model, const Urgency& urgency, Listing& seen, Refused& refused);
+  bool write_once(const TableFacts& facts, Model& model, const Urgency& urgency, Listing& seen, Opening& opening,
+                  Refused& refused);
   static void leave_out(const std::vector<Refusal>& refusals, const Batch& batch, Model& model, Refused& refused);
   void note_users(const Model& model);
 

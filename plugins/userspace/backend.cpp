@@ -32,21 +32,35 @@ ClaimFacts claim_facts(const PortalFacts& facts, const abi::NodeFacts& node) {
 }  // namespace
 
 UserspaceBackend::UserspaceBackend(const abi::CreateArgs& args)
-    : BackendBase(args),
-      settings_(read_settings(sdk::Options(args.options), args.family)),
-      owns_node_(true),
-      kernel_(std::make_unique<netfilter::NodeKernel>(args.family)),
-      writer_(*kernel_, args.family, [this] { return host().now(); }) {}
+    : UserspaceBackend(args, read_settings(sdk::Options(args.options), args.family),
+                       std::make_unique<netfilter::NodeKernel>(args.family), true) {}
 
 UserspaceBackend::UserspaceBackend(const abi::CreateArgs& args, Settings settings,
                                    std::unique_ptr<netfilter::Kernel> kernel)
+    : UserspaceBackend(args, std::move(settings), std::move(kernel), false) {}
+
+UserspaceBackend::UserspaceBackend(const abi::CreateArgs& args, Settings settings,
+                                   std::unique_ptr<netfilter::Kernel> kernel, bool owns_node)
     : BackendBase(args),
       settings_(std::move(settings)),
-      owns_node_(false),
+      state_dir_(sdk::text(args.state_dir)),
+      beside_predecessor_((args.flags & abi::kCreatePredecessorServes) != 0),
+      owns_node_(owns_node),
       kernel_(std::move(kernel)),
-      writer_(*kernel_, args.family, [this] { return host().now(); }) {}
+      writer_(*kernel_, args.family, [this] { return host().now(); }),
+      kept_(static_cast<const abi::HostDescriptors*>(args.host->extension(sdk::view(abi::kHostDescriptors))), log()) {}
 
 UserspaceBackend::~UserspaceBackend() {
+  if (table_ != nullptr) {
+    table_->leave_queues();
+    const RelayedNow lost = relayed_->now();
+    if (lost.any()) log().info(describe(lost) + " end with this backend");
+    if (retirement_ == nullptr) {
+      relayed_->leave_behind(lost);  // the next process tells
+    } else {
+      count_lost(host(), family(), lost);
+    }
+  }
   if (engine_ != nullptr) engine_->remove_report(report_);
 }
 
@@ -69,6 +83,11 @@ abi::Code UserspaceBackend::do_apply(const abi::Transaction& transaction, const 
     }
   }
   valid_ = false;
+  if (retirement_ != nullptr && retirement_->begun()) {
+    affinity_.set_table(nullptr);
+    table_ = nullptr;
+  }
+  retirement_ = nullptr;
   facts_ = std::move(facts);
   claim_facts_ = std::move(claims);
   start();
@@ -76,7 +95,7 @@ abi::Code UserspaceBackend::do_apply(const abi::Transaction& transaction, const 
   std::vector<PortalId> removed;
   const std::vector<Portal> portals = serve(transaction, removed, problems);
   write(transaction, portals, removed, problems, result);
-  table_->finish();
+  table_->finish(full);
   tell_relays(transaction);
   left_out_.note(transaction, problems, result);
   metrics_->set_portals(table_->size(), table_->claims().held(), table_->claims().refusals());
@@ -93,23 +112,46 @@ void UserspaceBackend::start() {
   }
   if (table_ != nullptr) return;
   std::map<PortalId, ProxyPorts> adopted = writer_.adopt();
-  if (engine_ == nullptr) {
-    if (owns_node_) raise_limits(log());
-    engine_ = Engine::shared(settings_.relay);
-    metrics_ = std::make_unique<MetricsReporter>(host(), family(), engine_);
-    report_ = engine_->add_report([this](bool begins, const std::string& sentence) {
-      if (!metrics_->leads()) return;  // the other family says it
-      if (!begins) {
-        log().info(sentence);
-        return;
-      }
-      log().warning(sentence);
-      host().event(abi::Severity::kWarning, sdk::view("RelayHampered"), sdk::view(sentence));
-    });
-    host_relay_ = static_cast<const abi::HostRelay*>(host().extension(sdk::view(abi::kHostRelay)));
-  }
-  table_ = std::make_unique<ServiceTable>(family(), settings_, *engine_, *metrics_);
+  if (engine_ == nullptr) start_engine();
+  table_ = std::make_unique<ServiceTable>(family(), settings_, *engine_, *metrics_, kept_, relayed_,
+                                          beside_predecessor_ ? Takeover::kBesidePredecessor : Takeover::kAll);
   table_->prefer(std::move(adopted));
+  affinity_.set_table(table_.get());
+}
+
+void UserspaceBackend::start_engine() {
+  if (owns_node_) raise_limits(log());
+  report_lost();
+  engine_ = Engine::shared(settings_.relay);
+  relayed_ = std::make_shared<RelayedCount>(engine_->threads(), state_dir_, family());
+  if (!relayed_->problem().empty()) {
+    log().warning(
+        "how many connections are relayed cannot be written down, so the next process will not know how many "
+        "were lost: " +
+        relayed_->problem());
+  }
+  metrics_ =
+      std::make_unique<MetricsReporter>(host(), family(), engine_, MetricsReporter::kInterval, beside_predecessor_);
+  report_ = engine_->add_report([this](bool begins, const std::string& sentence) {
+    if (!metrics_->leads()) return;  // the other family says it
+    if (!begins) {
+      log().info(sentence);
+      return;
+    }
+    log().warning(sentence);
+    host().event(abi::Severity::kWarning, sdk::view("RelayHampered"), sdk::view(sentence));
+  });
+  host_relay_ = static_cast<const abi::HostRelay*>(host().extension(sdk::view(abi::kHostRelay)));
+}
+
+// What an earlier process relayed when it ended: nobody else could tell.
+void UserspaceBackend::report_lost() {
+  const RelayedNow lost = RelayedCount::take_lost(state_dir_, family());
+  count_lost(host(), family(), lost);
+  if (!lost.any()) return;
+  const std::string sentence = describe(lost) + " that were relayed ended with the process before this one";
+  log().warning(sentence);
+  host().event(abi::Severity::kWarning, sdk::view("RelayedConnectionsLost"), sdk::view(sentence));
 }
 
 void UserspaceBackend::say_tools() {
@@ -235,18 +277,33 @@ abi::Code UserspaceBackend::do_claims(abi::StringSink& sink, abi::Error*) {
   return abi::Code::kOk;
 }
 
-abi::Code UserspaceBackend::do_retire(const abi::Handover& handover, abi::Error*) {
+abi::Code UserspaceBackend::do_retire(const abi::Handover& handover, abi::Error* error) {
   std::vector<std::string> claims;
   for (const abi::StringView& claimed : sdk::range<abi::StringView>(handover.claims)) {
     claims.emplace_back(sdk::text(claimed));
   }
   valid_ = false;
-  remove_unclaimed(writer_, family(), claims);
-  if (table_ == nullptr) return abi::Code::kOk;
-  table_->stop_all();
-  // What is established is of both families; the last of them says how long it may live on.
-  if (metrics_->retire()) engine_->drain_all(std::chrono::seconds(handover.drain_seconds));
-  return abi::Code::kOk;
+  if (table_ == nullptr) {
+    retire_leftovers(claims);
+    return abi::Code::kOk;
+  }
+  if (retirement_ == nullptr) {
+    retirement_ = std::make_unique<Retirement>(
+        Retirement::Parts{host(), log(), family(), writer_, *table_, *relayed_, *metrics_});
+  }
+  if (retirement_->go_on(claims, std::chrono::seconds(handover.drain_seconds))) return abi::Code::kOk;
+  return sdk::fail(error, abi::Code::kRetry, {}, retirement_->left());
+}
+
+// Of an earlier process: nothing is established.
+void UserspaceBackend::retire_leftovers(const std::vector<std::string>& claims) {
+  for (const PortalWriter::Part part :
+       {PortalWriter::Part::kDrops, PortalWriter::Part::kLeads, PortalWriter::Part::kAll}) {
+    remove_unclaimed(writer_, family(), claims, part);
+  }
+  if (claims_all(family(), claims)) return;
+  kept_.drop_others({});
+  report_lost();
 }
 
 abi::Code UserspaceBackend::do_cleanup(abi::Error*) {
@@ -258,7 +315,13 @@ abi::Code UserspaceBackend::do_cleanup(abi::Error*) {
     return abi::Code::kOk;
   }
   remove_unclaimed(writer_, family(), {});
+  kept_.drop_others({});
+  RelayedCount::take_lost(state_dir_, family());
   return abi::Code::kOk;
+}
+
+const void* UserspaceBackend::do_extension(std::string_view id) {
+  return id == abi::kAffinity ? static_cast<abi::Affinity*>(&affinity_) : nullptr;
 }
 
 }  // namespace sluice::userspace

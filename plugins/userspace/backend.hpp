@@ -12,13 +12,18 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "plugins/common/netfilter/kernel.hpp"
 #include "plugins/common/netfilter/left_out.hpp"
+#include "plugins/userspace/affinity_exchange.hpp"
 #include "plugins/userspace/metrics_reporter.hpp"
+#include "plugins/userspace/portal/kept_sockets.hpp"
 #include "plugins/userspace/portal/portal_writer.hpp"
 #include "plugins/userspace/relay/engine.hpp"
+#include "plugins/userspace/relay/relayed_count.hpp"
+#include "plugins/userspace/retirement.hpp"
 #include "plugins/userspace/service_table.hpp"
 #include "plugins/userspace/settings.hpp"
 #include "sluice/abi/relay.hpp"
@@ -43,8 +48,14 @@ class UserspaceBackend final : public sdk::BackendBase {
   abi::Code do_claims(abi::StringSink& sink, abi::Error* error) override;
   abi::Code do_retire(const abi::Handover& handover, abi::Error* error) override;
   abi::Code do_cleanup(abi::Error* error) override;
+  const void* do_extension(std::string_view id) override;
 
+  UserspaceBackend(const abi::CreateArgs& args, Settings settings, std::unique_ptr<netfilter::Kernel> kernel,
+                   bool owns_node);
   void start();
+  void start_engine();
+  void report_lost();
+  void retire_leftovers(const std::vector<std::string>& claims);
   void say_tools();
   // What the transaction asks for, served; the rules that lead there.
   std::vector<Portal> serve(const abi::Transaction& transaction, std::vector<PortalId>& removed, Problems& problems);
@@ -56,6 +67,8 @@ class UserspaceBackend final : public sdk::BackendBase {
   void tell_relays(const abi::Transaction& transaction);
 
   const Settings settings_;
+  const std::string state_dir_;
+  const bool beside_predecessor_;
   const bool owns_node_;  // limits of the process and settings of the kernel may be changed
   std::unique_ptr<netfilter::Kernel> kernel_;
   PortalWriter writer_;
@@ -63,7 +76,11 @@ class UserspaceBackend final : public sdk::BackendBase {
   // From the first apply() on: --cleanup and trying modes take neither threads nor sockets.
   std::shared_ptr<Engine> engine_;
   std::unique_ptr<MetricsReporter> metrics_;
+  std::shared_ptr<RelayedCount> relayed_;
+  KeptSockets kept_;
   std::unique_ptr<ServiceTable> table_;
+  std::unique_ptr<Retirement> retirement_;
+  AffinityExchange affinity_;
   std::uint64_t report_ = 0;
   const abi::HostRelay* host_relay_ = nullptr;
 

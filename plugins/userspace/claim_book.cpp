@@ -27,6 +27,7 @@ void ClaimBook::want(const std::string& owner, const std::vector<ClaimedAddress>
 
 std::set<std::string> ClaimBook::settle(bool all) {
   claims_.look_again();
+  if (all) claims_.hold_as_wanted();
   std::set<std::string> gained;
   std::set<ClaimedAddress> open = std::exchange(touched_, {});
   if (all) {
@@ -67,6 +68,14 @@ void ClaimBook::release_unwanted() {
 void ClaimBook::release(const ClaimedAddress& what) {
   const std::string* holder = claims_.holder(what);
   if (holder != nullptr) claims_.release(what, std::string(*holder));
+}
+
+void ClaimBook::release_all(bool kept) {
+  wanted_.clear();
+  touched_.clear();
+  unwanted_.clear();
+  refusals_.clear();
+  claims_.release_all(kept);
 }
 
 std::string ClaimBook::refusal(const ClaimedAddress& what, const std::string& owner) const {

@@ -19,7 +19,7 @@ namespace sluice::userspace {
 
 class ClaimBook {
  public:
-  explicit ClaimBook(abi::Family family) : claims_(family) {}
+  explicit ClaimBook(abi::Family family, KeptSockets* kept = nullptr) : claims_(family, kept) {}
 
   // `owner` wants these and no others; sorted, each once. Takes effect with settle().
   void want(const std::string& owner, const std::vector<ClaimedAddress>& before,
@@ -34,6 +34,11 @@ class ClaimBook {
 
   // Why `owner` does not have it; empty when he does. After settle().
   std::string refusal(const ClaimedAddress& what, const std::string& owner) const;
+
+  // As of NodePortClaims.
+  void keep_all(std::set<std::string>& names) { claims_.keep_all(names); }
+  // Nobody wants anything any more.
+  void release_all(bool kept);
 
   std::size_t held() const noexcept { return claims_.size(); }
   std::size_t refusals() const noexcept { return refusals_.size(); }

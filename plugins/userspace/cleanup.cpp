@@ -8,6 +8,14 @@
 #include "plugins/common/netfilter/claims.hpp"
 
 namespace sluice::userspace {
+namespace {
+
+bool is_claimed(const std::vector<std::string>& claims, const std::string& artifact) {
+  return std::any_of(claims.begin(), claims.end(),
+                     [&](const std::string& claim) { return netfilter::claim_covers(claim, artifact); });
+}
+
+}  // namespace
 
 std::vector<std::string> portal_claims(abi::Family family) {
   std::vector<std::string> claims;
@@ -15,11 +23,16 @@ std::vector<std::string> portal_claims(abi::Family family) {
   return claims;
 }
 
-void remove_unclaimed(PortalWriter& writer, abi::Family family, const std::vector<std::string>& claims) {
-  writer.remove_all([&](netfilter::Table table, const std::string& chain) {
-    const std::string artifact = netfilter::claim_of(family, table, chain);
-    return std::any_of(claims.begin(), claims.end(),
-                       [&](const std::string& claim) { return netfilter::claim_covers(claim, artifact); });
+bool claims_all(abi::Family family, const std::vector<std::string>& claims) {
+  return std::all_of(kPortalChains.begin(), kPortalChains.end(), [&](const PortalChain& chain) {
+    return is_claimed(claims, netfilter::claim_of(family, chain.table, chain.name));
+  });
+}
+
+void remove_unclaimed(PortalWriter& writer, abi::Family family, const std::vector<std::string>& claims,
+                      PortalWriter::Part part) {
+  writer.remove(part, [&](netfilter::Table table, const std::string& chain) {
+    return is_claimed(claims, netfilter::claim_of(family, table, chain));
   });
 }
 

@@ -15,6 +15,9 @@ namespace sluice::userspace {
 std::vector<std::string> portal_claims(abi::Family family);
 
 // Removes everything but what `claims`, those of a successor, cover. Throws sdk::Failure.
-void remove_unclaimed(PortalWriter& writer, abi::Family family, const std::vector<std::string>& claims);
+void remove_unclaimed(PortalWriter& writer, abi::Family family, const std::vector<std::string>& claims,
+                      PortalWriter::Part part = PortalWriter::Part::kAll);
+// Whether somebody who claims these uses the same chains.
+bool claims_all(abi::Family family, const std::vector<std::string>& claims);
 
 }  // namespace sluice::userspace

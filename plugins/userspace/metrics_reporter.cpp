@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 #include <utility>
 #include <vector>
@@ -28,7 +29,7 @@ struct Figure {
   Field field;
 };
 
-constexpr abi::MetricKind kTotal = abi::MetricKind::kCounterSet;
+constexpr abi::MetricKind kTotal = abi::MetricKind::kCounterAdd;
 constexpr abi::MetricKind kNow = abi::MetricKind::kGaugeSet;
 using S = ThreadStatistics;
 
@@ -64,12 +65,14 @@ constexpr auto kFigures = std::to_array<Figure>({
     {kTotal, "sluice_userspace_udp_errors_total", "", &S::udp_errors},
 });
 
+using Told = std::array<std::uint64_t, kFigures.size()>;  // of kFigures
+
 // Reporters of this process, in the order they came; the first one speaks for all engines.
 struct Crew {
   std::mutex mutex;
   std::vector<const MetricsReporter*> members;
   std::multiset<std::shared_ptr<Engine>> engines;
-  std::set<const MetricsReporter*> retired;
+  std::map<const Engine*, Told> told;
 };
 
 Crew& crew() {
@@ -80,11 +83,12 @@ Crew& crew() {
 }  // namespace
 
 MetricsReporter::MetricsReporter(abi::Host& host, abi::Family family, std::shared_ptr<Engine> engine,
-                                 std::chrono::milliseconds interval)
+                                 std::chrono::milliseconds interval, bool beside_predecessor)
     : host_(host),
       family_label_(family == abi::Family::kIpv6 ? "ip_family=\"IPv6\"" : "ip_family=\"IPv4\""),
       engine_(std::move(engine)),
-      interval_(interval) {
+      interval_(interval),
+      waiting_(beside_predecessor) {
   {
     const std::lock_guard lock(crew().mutex);
     crew().members.push_back(this);
@@ -105,10 +109,11 @@ MetricsReporter::~MetricsReporter() {
   }
   wake_.notify_all();
   thread_.join();
+  if (leads()) report_engines();
   const std::lock_guard lock(crew().mutex);
   std::erase(crew().members, this);
-  crew().retired.erase(this);
   crew().engines.erase(crew().engines.find(engine_));
+  if (!crew().engines.contains(engine_)) crew().told.erase(engine_.get());
 }
 
 void MetricsReporter::add(const FacePtr& face) {
@@ -133,19 +138,21 @@ bool MetricsReporter::leads() const {
   return !crew().members.empty() && crew().members.front() == this;
 }
 
-bool MetricsReporter::retire() {
-  const std::lock_guard lock(crew().mutex);
-  crew().retired.insert(this);
-  const auto& members = crew().members;
-  return std::all_of(members.begin(), members.end(), [this](const MetricsReporter* member) {
-    return member->engine_ != engine_ || crew().retired.contains(member);
-  });
+void MetricsReporter::yield() {
+  const std::lock_guard lock(mutex_);
+  yielded_ = true;
+}
+
+bool MetricsReporter::tells_gauges() {
+  const std::lock_guard lock(mutex_);
+  return !waiting_ && !yielded_;
 }
 
 void MetricsReporter::run() {
   report();
   std::unique_lock lock(mutex_);
   while (!wake_.wait_for(lock, interval_, [this] { return ending_; })) {
+    waiting_ = false;
     lock.unlock();
     report();
     lock.lock();
@@ -159,6 +166,7 @@ void MetricsReporter::report() {
 }
 
 void MetricsReporter::report_family() {
+  if (!tells_gauges()) return;
   const Nanoseconds now = EventLoop::clock();
   std::size_t clients = 0;
   std::size_t passed_over = 0;
@@ -179,25 +187,28 @@ void MetricsReporter::report_family() {
 }
 
 void MetricsReporter::report_engines() {
-  std::set<std::shared_ptr<Engine>> engines;
-  {
-    const std::lock_guard lock(crew().mutex);
-    engines.insert(crew().engines.begin(), crew().engines.end());
-  }
-  for (const Figure& figure : kFigures) {
+  const bool gauges = tells_gauges();
+  const std::lock_guard lock(crew().mutex);
+  const std::set<std::shared_ptr<Engine>> engines(crew().engines.begin(), crew().engines.end());
+  for (std::size_t i = 0; i < kFigures.size(); ++i) {
+    const Figure& figure = kFigures[i];
     std::uint64_t sum = 0;
     for (const auto& engine : engines) {
-      for (const auto& thread : engine->statistics()) sum += ((*thread).*figure.field).get();
+      std::uint64_t value = 0;
+      for (const auto& thread : engine->statistics()) value += ((*thread).*figure.field).get();
+      std::uint64_t& told = crew().told[engine.get()][i];
+      sum += figure.kind == kTotal ? value - told : value;
+      told = value;
     }
-    set(figure.kind, figure.name, figure.labels, static_cast<double>(sum));
+    if (figure.kind == kTotal || gauges) tell(figure.kind, figure.name, figure.labels, static_cast<double>(sum));
   }
 }
 
 void MetricsReporter::gauge(std::string_view name, std::size_t value) const {
-  set(abi::MetricKind::kGaugeSet, name, family_label_, static_cast<double>(value));
+  tell(abi::MetricKind::kGaugeSet, name, family_label_, static_cast<double>(value));
 }
 
-void MetricsReporter::set(abi::MetricKind kind, std::string_view name, std::string_view labels, double value) const {
+void MetricsReporter::tell(abi::MetricKind kind, std::string_view name, std::string_view labels, double value) const {
   host_.metric(kind, sdk::view(name), sdk::view(labels), value);
 }
 

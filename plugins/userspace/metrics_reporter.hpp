@@ -26,10 +26,12 @@ class MetricsReporter {
  public:
   static constexpr std::chrono::seconds kInterval{5};
 
-  // Begins. `host` outlives this.
+  // Begins. `host` outlives this. `beside_predecessor`: a backend of this kind may still tell its gauges by the same
+  // names and is given an interval to yield. Counters are told as what was added, so that those of several engines add
+  // up, also where they are of several copies of this plugin.
   MetricsReporter(abi::Host& host, abi::Family family, std::shared_ptr<Engine> engine,
-                  std::chrono::milliseconds interval = kInterval);
-  ~MetricsReporter();  // ends the thread
+                  std::chrono::milliseconds interval = kInterval, bool beside_predecessor = false);
+  ~MetricsReporter();  // ends the thread; tells what was counted since the last time
   MetricsReporter(const MetricsReporter&) = delete;
   MetricsReporter& operator=(const MetricsReporter&) = delete;
 
@@ -44,14 +46,15 @@ class MetricsReporter {
   void report();
   // Whether it is this one that speaks for the engines of the process.
   bool leads() const;
-  // Whether everybody who uses this engine has called it now.
-  bool retire();
+  // Somebody else tells gauges by the same names from now on.
+  void yield();
 
  private:
   void run();
   void report_family();
   void report_engines();
-  void set(abi::MetricKind kind, std::string_view name, std::string_view labels, double value) const;
+  bool tells_gauges();
+  void tell(abi::MetricKind kind, std::string_view name, std::string_view labels, double value) const;
   void gauge(std::string_view name, std::size_t value) const;
 
   abi::Host& host_;
@@ -63,6 +66,8 @@ class MetricsReporter {
   std::mutex mutex_;
   std::condition_variable wake_;
   bool ending_ = false;                // under mutex_
+  bool waiting_;                       // under mutex_: tells no gauges yet
+  bool yielded_ = false;               // under mutex_: or not any more
   std::unordered_set<FacePtr> faces_;  // under mutex_
   std::size_t portals_ = 0;            // under mutex_
   std::size_t claims_ = 0;             // under mutex_

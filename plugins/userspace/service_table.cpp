@@ -26,16 +26,27 @@ std::uint64_t random_seed() {
 
 PortalId portal_id(const abi::ServicePortKey& key) { return {sdk::service_port_name(key), key.protocol}; }
 
-ServiceTable::ServiceTable(abi::Family family, const Settings& settings, Engine& engine, MetricsReporter& metrics)
+ServiceTable::ServiceTable(abi::Family family, const Settings& settings, Engine& engine, MetricsReporter& metrics,
+                           KeptSockets& kept, std::shared_ptr<RelayedCount> relayed, Takeover takeover)
     : family_(family),
       settings_(settings),
       engine_(engine),
       metrics_(metrics),
-      opener_(family, settings.listen_address, settings.proxy_ports, engine.udp_sockets(), random_seed()),
-      claims_(family),
+      kept_(kept),
+      relayed_(std::move(relayed)),
+      opener_(family, settings.listen_address, settings.proxy_ports, engine.udp_sockets(), random_seed(), &kept,
+              takeover),
+      claims_(family, &kept),
       seed_(random_seed()) {}
 
-ServiceTable::~ServiceTable() { stop_all(); }
+ServiceTable::~ServiceTable() {
+  leave_queues();
+  engine_.stop(take_open(abi::Protocol::kUdp), Engine::Ending::kShared);
+  for (const abi::Protocol protocol : {abi::Protocol::kTcp, abi::Protocol::kUdp}) {
+    for (const FacePtr& face : faces(protocol)) metrics_.remove(face);
+  }
+  reset_connections();
+}
 
 void ServiceTable::begin() {
   ++round_;
@@ -82,7 +93,7 @@ std::string ServiceTable::bring(OpenFace& to, FaceKind kind, bool needed, const 
   const bool is_new = face == nullptr;
   if (is_new) {
     face = std::make_shared<Face>(sdk::service_port_name(port.key), port.key.protocol, family_, kind,
-                                  settings_.balancer, ++seed_);
+                                  settings_.balancer, ++seed_, relayed_);
   }
   face->set_tells_client(port.key.protocol == abi::Protocol::kTcp &&
                          settings_.uses_proxy_protocol(sdk::text(port.key.namespace_name),
@@ -99,7 +110,10 @@ std::string ServiceTable::bring(OpenFace& to, FaceKind kind, bool needed, const 
     if (!change.gone.empty()) engine_.endpoints_gone(face, std::move(change.gone));
     return {};
   }
-  // With its endpoints: nobody meets a face without.
+  // With its endpoints, and those bound to them: nobody meets a face without.
+  if (const auto bound = bindings_.find(portal_id(port.key)); bound != bindings_.end()) {
+    face->balancer().bind(bound->second, EventLoop::clock());
+  }
   try {
     open(to, std::move(face), preferred);
   } catch (const sdk::Failure& failure) {
@@ -111,9 +125,10 @@ std::string ServiceTable::bring(OpenFace& to, FaceKind kind, bool needed, const 
 }
 
 void ServiceTable::open(OpenFace& to, FacePtr face, std::uint16_t preferred) {
-  ProxySockets opened = opener_.open(face->protocol(), preferred);
+  ProxySockets opened = opener_.open(face->protocol(), preferred, {face->name(), face->kind() == FaceKind::kLocal});
   to.serving = engine_.serve(std::move(opened.sockets), face);
   to.port = opened.port;
+  to.names = std::move(opened.names);
   metrics_.add(face);
   to.face = std::move(face);
 }
@@ -197,19 +212,135 @@ ProxyPorts ServiceTable::ports(const PortalId& id) const {
   return {entry.cluster.port, entry.local.port};
 }
 
-void ServiceTable::finish() {
-  for (OpenFace& face : std::exchange(closing_, {})) {
+void ServiceTable::finish(bool full) {
+  std::vector<ServingId> ids;
+  for (const OpenFace& face : closing_) {
     metrics_.remove(face.face);
-    engine_.stop(face.serving);
+    drop_names(face);
+    ids.push_back(face.serving);
   }
+  engine_.stop(ids, Engine::Ending::kServiceGone);
+  closing_.clear();
   claims_.release_unwanted();
+  if (full) keep_all();
 }
 
-void ServiceTable::stop_all() {
-  for (auto& [id, entry] : entries_) forget(entry, id);
-  entries_.clear();
-  claims_.settle(false);
-  finish();
+void ServiceTable::keep_all() {
+  if (!kept_.any()) return;
+  std::set<std::string> names;
+  each_open([&](const PortalId&, OpenFace& face, bool) {
+    const std::vector<int> descriptors = engine_.descriptors(face.serving);
+    for (std::size_t i = 0; i < std::min(descriptors.size(), face.names.size()); ++i) {
+      kept_.keep(face.names[i], descriptors[i]);
+      names.insert(face.names[i]);
+    }
+  });
+  claims_.keep_all(names);
+  kept_.drop_others(names);
+}
+
+void ServiceTable::drop_names(const OpenFace& face) {
+  if (face.names.empty() || face.serving == 0) return;
+  const std::vector<int> descriptors = engine_.descriptors(face.serving);
+  for (std::size_t i = 0; i < std::min(descriptors.size(), face.names.size()); ++i) {
+    kept_.drop(face.names[i], descriptors[i]);
+  }
+}
+
+void ServiceTable::each_open(const std::function<void(const PortalId&, OpenFace&, bool local)>& visit) {
+  for (auto& [id, entry] : entries_) {
+    if (entry.cluster.serving != 0) visit(id, entry.cluster, false);
+    if (entry.local.serving != 0) visit(id, entry.local, true);
+  }
+  for (OpenFace& face : closing_) {
+    if (face.serving != 0)
+      visit({face.face->name(), face.face->protocol()}, face, face.face->kind() == FaceKind::kLocal);
+  }
+}
+
+void ServiceTable::leave(const std::map<PortalId, ProxyPorts>& led) {
+  std::vector<ServingId> tcp;
+  std::vector<ServingId> udp;
+  each_open([&](const PortalId& id, OpenFace& face, bool local) {
+    const auto found = led.find(id);
+    if (found == led.end() || (local ? found->second.local : found->second.cluster) != face.port) return;
+    // Whoever took them keeps them from now on.
+    face.names.clear();
+    if (id.second == abi::Protocol::kUdp) {
+      udp.push_back(face.serving);
+    } else {
+      tcp.push_back(std::exchange(face.serving, 0));
+    }
+  });
+  engine_.stop(tcp, Engine::Ending::kShared);
+  if (!udp.empty()) engine_.mute(udp);
+}
+
+std::vector<ServingId> ServiceTable::take_open(abi::Protocol protocol) {
+  std::vector<ServingId> ids;
+  each_open([&](const PortalId& id, OpenFace& face, bool) {
+    if (id.second == protocol) ids.push_back(std::exchange(face.serving, 0));
+  });
+  return ids;
+}
+
+bool ServiceTable::is_open(abi::Protocol protocol) {
+  bool found = false;
+  each_open([&](const PortalId& id, OpenFace&, bool) { found = found || id.second == protocol; });
+  return found;
+}
+
+void ServiceTable::close(abi::Protocol protocol, bool kept) {
+  each_open([&](const PortalId& id, OpenFace& face, bool) {
+    if (id.second == protocol && !kept) drop_names(face);
+  });
+  engine_.stop(take_open(protocol), Engine::Ending::kRetired);
+  for (const FacePtr& face : faces(protocol)) metrics_.remove(face);
+}
+
+void ServiceTable::leave_queues() { engine_.stop(take_open(abi::Protocol::kTcp), Engine::Ending::kShared); }
+
+std::vector<FacePtr> ServiceTable::faces(abi::Protocol protocol) const {
+  std::vector<FacePtr> all;
+  const auto add = [&](const OpenFace& face) {
+    if (face.face != nullptr && face.face->protocol() == protocol) all.push_back(face.face);
+  };
+  for (const auto& [id, entry] : entries_) {
+    add(entry.cluster);
+    add(entry.local);
+  }
+  for (const OpenFace& face : closing_) add(face);
+  return all;
+}
+
+void ServiceTable::reset_connections() { engine_.reset(faces(abi::Protocol::kTcp)); }
+
+void ServiceTable::bind(const PortalId& id, std::vector<Balancer::Binding> bindings) {
+  const auto found = entries_.find(id);
+  if (found == entries_.end()) {
+    bindings_[id] = std::move(bindings);
+    return;
+  }
+  const Nanoseconds now = EventLoop::clock();
+  for (const OpenFace* face : {&found->second.cluster, &found->second.local}) {
+    if (face->face != nullptr) face->face->balancer().bind(bindings, now);
+  }
+}
+
+void ServiceTable::each_binding(const std::function<void(const PortalId&, const Balancer::Binding&)>& visit) const {
+  const Nanoseconds now = EventLoop::clock();
+  for (const auto& [id, entry] : entries_) {
+    std::map<abi::Address, Balancer::Binding> bound;
+    for (const OpenFace* face : {&entry.cluster, &entry.local}) {
+      if (face->face == nullptr) continue;
+      for (const Balancer::Binding& binding : face->face->balancer().bindings(now)) {
+        // Who is bound in both lists is bound as he was last.
+        const auto [at, is_new] = bound.try_emplace(binding.client, binding);
+        if (!is_new && at->second.remaining < binding.remaining) at->second = binding;
+      }
+    }
+    for (const auto& [client, binding] : bound) visit(id, binding);
+  }
 }
 
 void ServiceTable::purge_affinity() {

@@ -22,6 +22,7 @@
 #include "plugins/userspace/claim_book.hpp"
 #include "plugins/userspace/kept_service_port.hpp"
 #include "plugins/userspace/metrics_reporter.hpp"
+#include "plugins/userspace/portal/kept_sockets.hpp"
 #include "plugins/userspace/portal/portal_plan.hpp"
 #include "plugins/userspace/portal/portal_writer.hpp"
 #include "plugins/userspace/portal/proxy_ports.hpp"
@@ -39,17 +40,26 @@ struct ClaimFacts {
 
 class ServiceTable {
  public:
-  // All outlive this.
-  ServiceTable(abi::Family family, const Settings& settings, Engine& engine, MetricsReporter& metrics);
-  ~ServiceTable();  // stops what it serves
+  // All outlive this. What is relayed is counted in `relayed`.
+  ServiceTable(abi::Family family, const Settings& settings, Engine& engine, MetricsReporter& metrics,
+               KeptSockets& kept, std::shared_ptr<RelayedCount> relayed, Takeover takeover);
+  // Ends what is established. Sockets that are kept wait for who takes them over, with all who have connected.
+  ~ServiceTable();
   ServiceTable(const ServiceTable&) = delete;
   ServiceTable& operator=(const ServiceTable&) = delete;
 
   // Ports that are to be preferred, once, for service ports that come.
   void prefer(std::map<PortalId, ProxyPorts> ports) { preferred_ = std::move(ports); }
   bool prefers(const PortalId& id) const { return preferred_.contains(id); }
-  // The rest of them are not needed: nobody came.
-  void forget_preferred() { preferred_.clear(); }
+  // Session affinity that a client had elsewhere; also for a service port that comes.
+  void bind(const PortalId& id, std::vector<Balancer::Binding> bindings);
+  // The rest of both are not needed: nobody came.
+  void forget_preferred() {
+    preferred_.clear();
+    bindings_.clear();
+  }
+  // Clients bound by session affinity, each of a service port once.
+  void each_binding(const std::function<void(const PortalId&, const Balancer::Binding&)>& visit) const;
 
   // Before the first update() or remove() of a transaction.
   void begin();
@@ -71,10 +81,24 @@ class ServiceTable {
   const KeptServicePort* kept(const PortalId& id) const;
   ProxyPorts ports(const PortalId& id) const;
 
-  // After rules lead nowhere else: closes sockets, frees claims.
-  void finish();
-  // Stops serving, all of it.
-  void stop_all();
+  // After rules lead nowhere else: closes sockets, frees claims. `full`: also makes sure that all sockets are kept, and
+  // no others.
+  void finish(bool full);
+
+  // For the end, while another backend serves. Of a face that is at one of the ports `led` somebody else has the same
+  // sockets: nothing is accepted or read any more, and replies go on.
+  void leave(const std::map<PortalId, ProxyPorts>& led);
+  // Takes in who has connected and relays the datagrams that wait, and closes the sockets. TCP connections live on, UDP
+  // flows end. `kept`: somebody else has them, too; else they are not kept any more.
+  void close(abi::Protocol protocol, bool kept);
+  // Whether there are sockets of it that are not closed.
+  bool is_open(abi::Protocol protocol);
+  // At once. REQUIRES: close()
+  void reset_connections();
+  // `kept`: somebody else has them, too.
+  void release_claims(bool kept) { claims_.release_all(kept); }
+  // The process ends: closes TCP sockets as if somebody else had them, so that who has connected waits for him.
+  void leave_queues();
 
   // Forgets clients that were not seen for too long.
   void purge_affinity();
@@ -88,8 +112,9 @@ class ServiceTable {
  private:
   struct OpenFace {
     FacePtr face;
-    ServingId serving = 0;
+    ServingId serving = 0;  // 0: its sockets are closed
     std::uint16_t port = 0;
+    std::vector<std::string> names{};  // of sockets that are kept
   };
   struct Entry {
     OpenFace cluster;
@@ -114,6 +139,12 @@ class ServiceTable {
   std::string bring(OpenFace& to, FaceKind kind, bool needed, const abi::ServicePort& port, std::uint16_t preferred);
   void open(OpenFace& to, FacePtr face, std::uint16_t preferred);
   void give_up(OpenFace& face);
+  void keep_all();
+  void drop_names(const OpenFace& face);
+  // Sockets that are open, those to be closed too; takes them away where `visit` says so.
+  void each_open(const std::function<void(const PortalId&, OpenFace&, bool local)>& visit);
+  std::vector<ServingId> take_open(abi::Protocol protocol);
+  std::vector<FacePtr> faces(abi::Protocol protocol) const;
   void forget(Entry& entry, const PortalId& id);
   void note_addresses(Entry& entry, const abi::ServicePort& port);
   std::vector<ClaimedAddress> claims_of(const abi::Frontend& frontend, abi::Protocol protocol,
@@ -123,10 +154,13 @@ class ServiceTable {
   const Settings& settings_;
   Engine& engine_;
   MetricsReporter& metrics_;
+  KeptSockets& kept_;
+  const std::shared_ptr<RelayedCount> relayed_;
   ProxyPortOpener opener_;
   ClaimBook claims_;
   Entries entries_;
   std::map<PortalId, ProxyPorts> preferred_;
+  std::map<PortalId, std::vector<Balancer::Binding>> bindings_;
   std::vector<OpenFace> closing_;
   std::unordered_map<abi::Address, std::size_t, AddressHash> addresses_;  // of frontends, and how many
   std::uint64_t round_ = 0;

@@ -52,6 +52,16 @@ check "an appended method of the backend's extension turns it red" turns_red pre
   '/virtual Code prepare(/a virtual void more() const noexcept = 0;'
 check "an appended method of the inspection turns it red" turns_red inspection.hpp \
   '/virtual Code services(/a virtual void more() const noexcept = 0;'
+check "an appended method of the affinity turns it red" turns_red affinity.hpp \
+  '/virtual Code import_clients(/a virtual void more() noexcept = 0;'
+check "an appended method of what receives clients turns it red" turns_red affinity.hpp \
+  '/virtual void add(/a virtual void more() noexcept = 0;'
+check "an appended field of a client turns it red" turns_red affinity.hpp \
+  '/uint32_t remaining_seconds;/a std::uint64_t more;'
+check "an appended method of the kept descriptors turns it red" turns_red descriptors.hpp \
+  '/virtual void names(/a virtual void more() const noexcept = 0;'
+check "an appended field of what create() is given turns it red" turns_red entry.hpp \
+  '/std::uint32_t reserved2;/a std::uint64_t more;'
 check "an appended field of the node turns it red" turns_red node.hpp '/ArrayView service_cidrs;/a std::uint64_t more;'
 check "a changed id of an extension turns it red" turns_red relay.hpp 's|sluice.host.relay/0"|sluice.host.relay/1"|'
 check "a changed parameter turns it red" turns_red backend.hpp \

@@ -102,7 +102,7 @@ static_assert(offsetof(Handover, struct_size) == 0);
 static_assert(offsetof(Handover, drain_seconds) == 4);
 static_assert(offsetof(Handover, claims) == 8);
 
-static_assert(sizeof(CreateArgs) == 72);
+static_assert(sizeof(CreateArgs) == 80);
 static_assert(offsetof(CreateArgs, struct_size) == 0);
 static_assert(offsetof(CreateArgs, family) == 4);
 static_assert(offsetof(CreateArgs, reserved) == 5);
@@ -110,6 +110,16 @@ static_assert(offsetof(CreateArgs, host) == 8);
 static_assert(offsetof(CreateArgs, config) == 16);
 static_assert(offsetof(CreateArgs, options) == 32);
 static_assert(offsetof(CreateArgs, state_dir) == 56);
+static_assert(offsetof(CreateArgs, flags) == 72);
+static_assert(offsetof(CreateArgs, reserved2) == 76);
+
+static_assert(sizeof(AffinityClient) == 96);
+static_assert(offsetof(AffinityClient, key) == 0);
+static_assert(offsetof(AffinityClient, client) == 56);
+static_assert(offsetof(AffinityClient, endpoint) == 72);
+static_assert(offsetof(AffinityClient, endpoint_port) == 88);
+static_assert(offsetof(AffinityClient, reserved) == 90);
+static_assert(offsetof(AffinityClient, remaining_seconds) == 92);
 
 static_assert(sizeof(PluginEntry) == 64);
 static_assert(offsetof(PluginEntry, magic) == 0);

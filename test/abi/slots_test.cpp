@@ -76,6 +76,27 @@ class MoreStringSink : public StringSink {
  protected:
   ~MoreStringSink() = default;
 };
+class MoreAffinity : public Affinity {
+ public:
+  virtual void one_more() = 0;
+
+ protected:
+  ~MoreAffinity() = default;
+};
+class MoreAffinitySink : public AffinitySink {
+ public:
+  virtual void one_more() = 0;
+
+ protected:
+  ~MoreAffinitySink() = default;
+};
+class MoreHostDescriptors : public HostDescriptors {
+ public:
+  virtual void one_more() = 0;
+
+ protected:
+  ~MoreHostDescriptors() = default;
+};
 
 class SlotsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(SlotsTest);
@@ -85,6 +106,8 @@ class SlotsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(host_relay_has_its_id_signature_and_slot);
   CPPUNIT_TEST(preparation_has_its_id_signature_and_slot);
   CPPUNIT_TEST(inspection_has_its_id_signature_and_slot);
+  CPPUNIT_TEST(affinity_has_its_id_signatures_and_slots);
+  CPPUNIT_TEST(host_descriptors_have_their_id_signatures_and_slots);
   CPPUNIT_TEST(interfaces_are_one_pointer_and_have_no_virtual_destructor);
   CPPUNIT_TEST(values_are_standard_layout_and_trivially_copyable);
   CPPUNIT_TEST_SUITE_END();
@@ -156,12 +179,40 @@ class SlotsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(std::strcmp("sluice.backend.inspection/0", kInspection) == 0);
   }
 
+  void affinity_has_its_id_signatures_and_slots() {
+    Code (Affinity::*out)(AffinitySink*, Error*) noexcept = &Affinity::export_clients;
+    Code (Affinity::*in)(ArrayView, Error*) noexcept = &Affinity::import_clients;
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, slot(out));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, slot(in));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, slot(&MoreAffinity::one_more));
+    CPPUNIT_ASSERT(std::strcmp("sluice.backend.affinity/0", kAffinity) == 0);
+    void (AffinitySink::*add)(const AffinityClient*) noexcept = &AffinitySink::add;
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, slot(add));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, slot(&MoreAffinitySink::one_more));
+  }
+
+  void host_descriptors_have_their_id_signatures_and_slots() {
+    Code (HostDescriptors::*keep)(StringView, std::int32_t, Error*) const noexcept = &HostDescriptors::keep;
+    std::int32_t (HostDescriptors::*take)(StringView) const noexcept = &HostDescriptors::take;
+    void (HostDescriptors::*drop)(StringView) const noexcept = &HostDescriptors::drop;
+    void (HostDescriptors::*names)(StringSink*) const noexcept = &HostDescriptors::names;
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, slot(keep));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, slot(take));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, slot(drop));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{3}, slot(names));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{4}, slot(&MoreHostDescriptors::one_more));
+    CPPUNIT_ASSERT(std::strcmp("sluice.host.descriptors/0", kHostDescriptors) == 0);
+  }
+
   void interfaces_are_one_pointer_and_have_no_virtual_destructor() {
     CPPUNIT_ASSERT(sizeof(Backend) == sizeof(void*) && !std::has_virtual_destructor_v<Backend>);
     CPPUNIT_ASSERT(sizeof(Host) == sizeof(void*) && !std::has_virtual_destructor_v<Host>);
     CPPUNIT_ASSERT(sizeof(HostRelay) == sizeof(void*) && !std::has_virtual_destructor_v<HostRelay>);
     CPPUNIT_ASSERT(sizeof(Preparation) == sizeof(void*) && !std::has_virtual_destructor_v<Preparation>);
     CPPUNIT_ASSERT(sizeof(Inspection) == sizeof(void*) && !std::has_virtual_destructor_v<Inspection>);
+    CPPUNIT_ASSERT(sizeof(Affinity) == sizeof(void*) && !std::has_virtual_destructor_v<Affinity>);
+    CPPUNIT_ASSERT(sizeof(AffinitySink) == sizeof(void*) && !std::has_virtual_destructor_v<AffinitySink>);
+    CPPUNIT_ASSERT(sizeof(HostDescriptors) == sizeof(void*) && !std::has_virtual_destructor_v<HostDescriptors>);
     CPPUNIT_ASSERT(sizeof(StringSink) == sizeof(void*) && !std::has_virtual_destructor_v<StringSink>);
   }
 
@@ -172,7 +223,7 @@ class SlotsTest : public CppUnit::TestFixture {
 
   void values_are_standard_layout_and_trivially_copyable() {
     CPPUNIT_ASSERT((plain<StringView, ArrayView, Address, Prefix, Error, Option, ServicePortKey, Frontend, Endpoint,
-                          ServicePort, NodeFacts, Transaction, ApplyResult, Handover, CreateArgs, PluginEntry>()));
+                          ServicePort, NodeFacts, Transaction, ApplyResult, Handover, CreateArgs, AffinityClient, PluginEntry>()));
   }
 };
 

@@ -101,12 +101,16 @@ class Admin:
         """New connections see a new server certificate; or the folder gets a new client's."""
         if self.server.pki is None:
             raise status.bad_request("the server runs without TLS")
-        unknown = sorted(set(body) - {"name", "authority", "valid_from", "valid_until"})
+        unknown = sorted(set(body) - {"name", "authority", "valid_from", "valid_until", "revoke_others"})
         if unknown or body.get("name") not in ("server", "client") or \
                 body.get("authority", "ca") not in ("ca", "other-ca"):
             raise status.bad_request("give name (server or client), and if you like authority "
-                                     "(ca or other-ca), valid_from, valid_until (seconds from now)")
+                                     "(ca or other-ca), valid_from, valid_until (seconds from now), "
+                                     "revoke_others (of a client)")
+        revoke = body.pop("revoke_others", False)
         self.server.pki.issue(**body)
+        if revoke and body["name"] == "client":
+            self.server.pki.revoke_others()
         if body["name"] == "server":
             self.server.listener.renew_certificate()
         return {}

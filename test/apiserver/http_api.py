@@ -168,7 +168,7 @@ class ApiServer:
         if scheme.lower() == "bearer":
             if credential.strip() == self.pki.token():
                 return
-        elif connection.client_certificate:
+        elif self.pki.accepts(connection.certificate_names()):
             return
         raise status.unauthorized()
 

@@ -18,6 +18,8 @@ class Pki:
     def __init__(self, directory, sans):
         self.directory = directory
         self.sans = sans
+        # The serial number of the client certificate that counts; None: any of ours.
+        self.only_client = None
         os.makedirs(directory, exist_ok=True)
         # The authority and the client's credentials survive a restart with the same folder.
         if not os.path.exists(self.path("ca.key")):
@@ -51,6 +53,7 @@ class Pki:
         result = subprocess.run(["openssl", *arguments], capture_output=True, text=True, check=False)
         if result.returncode != 0:
             raise RuntimeError("openssl %s: %s" % (arguments[0], result.stderr.strip()))
+        return result.stdout
 
     def authority(self, name):
         self.openssl("req", "-x509", *KEY, "-days", "3650", "-subj", "/CN=sluice-test-" + name,
@@ -74,6 +77,15 @@ class Pki:
             os.replace(fresh + ending, self.path(name + ending))
         os.unlink(self.path(name + ".ext"))
         os.unlink(fresh + ".csr")
+
+    def revoke_others(self):
+        """From now on no client certificate counts but the one in the folder."""
+        said = self.openssl("x509", "-in", self.path("client.crt"), "-noout", "-serial")
+        self.only_client = said.strip().partition("=")[2]
+
+    def accepts(self, names):
+        """`names` as wire.Connection tells them, of a certificate that one of our authorities signed."""
+        return names is not None and self.only_client in (None, names["serial"])
 
     def data(self, name):
         return base64.b64encode(self.read(name)).decode()

@@ -18,8 +18,8 @@ import traceback
 
 sys.dont_write_bytecode = True
 
-from support import (Answer, SELECTED, Server, TESTS, equal, fixture, normal, populate, same_answer,
-                     service, test)
+from support import (Answer, SELECTED, Server, TESTS, equal, fixture, normal, populate, read_all,
+                     same_answer, service, test)
 import test_faults  # its tests are registered by reading it
 
 
@@ -529,6 +529,12 @@ def tls_and_credentials():
         for name in ("api.test", "192.0.2.1", "::1"):
             with socket.create_connection(("127.0.0.1", server.port)) as sock:
                 context.wrap_socket(sock, server_hostname=name).close()
+    with Server(plain=False) as server:
+        with server.connect() as old:
+            server.control("certificate", {"name": "client", "revoke_others": True})
+            old.sendall(b"GET /api/v1/services HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            equal(Answer(read_all(old)).code, 401)
+        equal(server.get("/api/v1/services").code, 200)
     with Server("--anonymous", plain=False) as server:
         equal(server.exchange(b"GET /api/v1/services HTTP/1.1\r\nHost: x\r\n\r\n",
                               certificate=False).code, 200)

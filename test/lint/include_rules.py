@@ -15,18 +15,21 @@ CORE = {
     "snapshot": {"base", "model", "store"},
     "plugin": {"base"},
     "sync": {"base", "snapshot", "plugin"},
+    # The exchange of backends: sees the line from the snapshots on.
+    "swap": {"base", "snapshot", "sync", "plugin"},
     "node": {"base", "model"},
     "serve": {"base"},
     # A client of the socket: shares the lowest layer with the daemon, and none of its stages.
     "ctl": {"base"},
     # The wiring: sees every stage, is seen by none.
-    "app": {"base", "model", "kube", "store", "snapshot", "plugin", "sync", "node", "serve"},
+    "app": {"base", "model", "kube", "store", "snapshot", "plugin", "sync", "swap", "node", "serve"},
 }
 
 # Files of core that may include the SDK: prefix of the path → what of it.
 SDK_IN_CORE = {
     "core/snapshot/flatten.": ("sluice/abi/",),
     "core/plugin/": ("sluice/abi/", "sluice/sdk/"),
+    "core/swap/": ("sluice/abi/",),
     "core/sync/": ("sluice/abi/",),
     "core/app/cleanup/": ("sluice/abi/", "sluice/sdk/"),
     "core/app/config/": ("sluice/sdk/nearest.hpp",),  # for words, as backends say them
@@ -57,7 +60,7 @@ THIRD_PARTY = {
     "nlohmann/": ("core/app/", "core/serve/", "core/ctl/", "core/kube/recording/", "core/kube/events/",
                   "test/unit/app/", "test/unit/serve/", "test/unit/ctl/"),
     # The hash is part of the names of kube-proxy's chains.
-    "openssl/": ("core/kube/", "test/unit/kube/", "plugins/common/netfilter/base32_hash.cpp"),
+    "openssl/": ("core/base/sha256.cpp", "core/kube/", "test/unit/kube/", "plugins/common/netfilter/base32_hash.cpp"),
     "prometheus/": ("core/app/metrics/", "test/unit/app/"),
     "simdjson": ("core/kube/", "test/unit/kube/"),
     "yaml-cpp/": ("core/kube/", "core/app/", "test/unit/kube/", "test/unit/app/"),
@@ -75,6 +78,8 @@ TESTS = {
     "test/unit/": {"*"},
     "test/abi/": {"*"},
     "test/plugins/": set(),
+    # Takes the place of a file of the daemon.
+    "test/tools/fault_point": {"base", "swap"},
     "test/tools/": set(),
     "test/": set(),
 }

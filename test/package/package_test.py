@@ -227,21 +227,29 @@ class Installed:
         require(all(family["synced"] for family in status["families"]), status)
 
     def test_reload(self):
-        """a reload checks the configuration, says so in the log, and the daemon stays"""
+        """systemctl reload takes the configuration into force, or refuses it whole and fails, and the daemon stays"""
         before = self.unit("MainPID")
         config = self.path("/etc/sluice/config.yaml")
         text = config.read_text(encoding="utf-8")
-        steps = ((text, "nothing to do"),
-                 (text.replace("[primary]", "[192.0.2.0/24]"), "changes need a restart"),
-                 (text.replace("[primary]", "[nowhere]"), "has errors"))
         try:
-            for content, said in steps:
-                exchange(config, content)
-                self.run("systemctl", "reload", UNIT)
-                wait_for(lambda said=said: said in self.journal(), f"'{said}' in the journal")
+            self.run("systemctl", "reload", UNIT)
+            wait_for(lambda: "nothing has changed" in self.journal(), "a reload without a change in the journal")
+            exchange(config, replaced(text, "mode: iptables", "mode: iptables\niptables: {masqueradeBit: 20}"))
+            self.run("systemctl", "reload", UNIT)
+            wait_for(lambda: "0x100000/0x100000" in self.rules(), lambda: "the other mark in:\n" + self.rules())
+            rules = without_counters(self.rules())
+            exchange(config, replaced(text, "[primary]", "[nowhere]"))
+            done = self.container.run("systemctl", "reload", UNIT)
+            require(done.returncode != 0, "a wrong configuration, and systemctl reload succeeds")
+            wait_for(lambda: refusal_of("nowhere", self.journal()), lambda: "the refusal in:\n" + self.journal())
+            require(without_counters(self.rules()) == rules, self.rules())
+            require(self.unit("ActiveState") == "active" and self.unit("ReloadResult") != "success", self.unit("ReloadResult"))
         finally:
             exchange(config, text)
+        self.run("systemctl", "reload", UNIT)
+        wait_for(lambda: "0x100000/0x100000" not in self.rules(), lambda: "the mark as before in:\n" + self.rules())
         require(self.unit("MainPID") == before and self.unit("ActiveState") == "active")
+        self.require_served()
 
     def test_killed(self):
         """killed, or without a sign of life, the daemon is started again and takes over its rules"""
@@ -354,8 +362,17 @@ class Installed:
                              "-not -path '/usr/include/*' -not -path '/usr/share/*' -not -name sluice-sdk.pc | grep .")
 
 
+def replaced(text, one, other):
+    require(one in text, f"no {one} in:\n{text}")
+    return text.replace(one, other)
+
+
+def refusal_of(word, journal):
+    return any("reload (" in line and "failed, and what is in force stays" in line and word in line for line in journal.splitlines())
+
+
 def exchange(file, text):
-    """Another content, in one step: written in place, it ends a daemon that runs with it."""
+    """Another content, in one step: the daemon looks at the file by itself, and half of it may be a good one."""
     new = file.with_suffix(".new")
     new.write_text(text, encoding="utf-8")
     os.replace(new, file)

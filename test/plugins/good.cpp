@@ -2,9 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Characteristics: none wrong. Uses everything of the host, and tells through it what
-// it was given. Service ports without endpoints count as failed.
+// it was given. Service ports without endpoints count as failed. Built twice, as two
+// versions of one plugin.
 #include <map>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "zoo.hpp"
 
@@ -19,13 +22,14 @@ class Good final : public zoo::PlainBackend {
  public:
   explicit Good(const abi::CreateArgs& args)
       : PlainBackend(args), options_(args.options), config_(sdk::text(args.config)),
-        state_dir_(sdk::text(args.state_dir)) {}
+        state_dir_(sdk::text(args.state_dir)), predecessor_serves_(sdk::predecessor_serves(args)) {}
 
  private:
   // From a thread of its own, as a notification from the kernel would come.
   Code do_probe(Error*) override {
     std::thread([this] {
-      log().info("config " + config_ + ", colour " + options_.get("colour", "none") + ", state in " + state_dir_);
+      log().info("config " + config_ + ", colour " + options_.get("colour", "none") + ", state in " + state_dir_ +
+                 (predecessor_serves_ ? ", in place of another" : ""));
       host().metric(abi::MetricKind::kCounterAdd, sdk::view("probes_total"), sdk::view("zoo=\"good\""), 1);
       host().event(abi::Severity::kWarning, sdk::view("Probed"), sdk::view("somebody looked"));
       host().request_resync(sdk::view("flushed\nby somebody"));
@@ -100,10 +104,44 @@ class Good final : public zoo::PlainBackend {
    private:
     const Good& good_;
   };
+  // Gives back what it was given, one second older.
+  class Remembered final : public abi::Affinity {
+   public:
+    Code export_clients(abi::AffinitySink* sink, Error* error) noexcept override {
+      return sdk::guarded(error, [this, sink] {
+        sink->add(nullptr);
+        for (const auto& [names, client] : clients_) {
+          abi::AffinityClient out = client;
+          out.key.namespace_name = sdk::view(names[0]);
+          out.key.service_name = sdk::view(names[1]);
+          out.key.port_name = sdk::view(names[2]);
+          --out.remaining_seconds;
+          sink->add(&out);
+        }
+      });
+    }
+    Code import_clients(abi::ArrayView clients, Error* error) noexcept override {
+      return sdk::guarded(error, [&] {
+        if (clients.count == 0) return sdk::fail(error, Code::kInvalid, "good", "nobody to remember");
+        for (const auto& client : sdk::range<abi::AffinityClient>(clients)) {
+          clients_.emplace_back(std::vector{std::string(sdk::text(client.key.namespace_name)),
+                                            std::string(sdk::text(client.key.service_name)),
+                                            std::string(sdk::text(client.key.port_name))},
+                                client);
+        }
+        return Code::kOk;
+      });
+    }
+
+   private:
+    std::vector<std::pair<std::vector<std::string>, abi::AffinityClient>> clients_;
+  };
   const void* do_extension(std::string_view id) override {
     const abi::Preparation* const preparation = &prepared_;
     const abi::Inspection* const inspection = &inspected_;
+    const abi::Affinity* const affinity = &remembered_;
     if (id == abi::kInspection) return inspection;
+    if (id == abi::kAffinity) return affinity;
     return id == abi::kPreparation ? preparation : nullptr;
   }
 
@@ -119,10 +157,12 @@ class Good final : public zoo::PlainBackend {
   const sdk::Options options_;
   const std::string config_;
   const std::string state_dir_;
+  const bool predecessor_serves_;
   std::map<std::string, std::size_t> ports_;
   std::uint64_t generation_ = 0;
   const Prepared prepared_{*this};
   const Inspected inspected_{*this};
+  Remembered remembered_;
 };
 
 }  // namespace

@@ -31,9 +31,14 @@ inline constexpr std::uint64_t kAllFeatures = abi::kFeatureIpv4 | abi::kFeatureI
                                               abi::kFeatureUdp | abi::kFeatureSctp | abi::kFeatureDelta |
                                               abi::kFeatureAffinity | abi::kFeatureNodePort | abi::kFeatureDrain;
 
+// Of which one source may be built several times.
+#ifndef ZOO_VERSION
+#define ZOO_VERSION "1.2.3"
+#endif
+
 constexpr abi::PluginEntry entry(const char* id, decltype(abi::PluginEntry::create) create) {
   return {abi::kMagic,           abi::kMajor, abi::kMinor, sizeof(abi::PluginEntry), 0, kAllFeatures,
-          abi::kHostFeatureNone, id,          "1.2.3",     __VERSION__,              create};
+          abi::kHostFeatureNone, id,          ZOO_VERSION, __VERSION__,              create};
 }
 
 constexpr abi::PluginEntry plain_entry(const char* id) { return entry(id, &sdk::create<PlainBackend>); }

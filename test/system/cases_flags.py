@@ -253,15 +253,15 @@ def look_again(t, *words):
     daemon.check_alive()
 
 
-@own_daemon(None, "SIGHUP looks at the configuration and says what a restart would do; nothing takes effect, and what "
-            "--write-config-to wrote starts the same daemon again", sources=["manifests"])
+@own_daemon(None, "SIGHUP reads the configuration again: the same changes nothing, a wrong one is told and leaves what is in "
+            "force, another one takes effect; what --write-config-to wrote starts the same daemon again", sources=["manifests"])
 def look_at_configuration(t):
     service = t.service(BOTH, type="NodePort", node_port=True)
     flags = [*usual(t), *BOTH_CIDRS, "--masquerade-all", "--iptables-masquerade-bit=20", "--iptables-min-sync-period=1ms",
              "--nodeport-addresses=192.168.0.0/24,fd00:192:168::/64", "--iptables-localhost-nodeports=false",
              "--bind-address-hard-fail", "--conntrack-tcp-be-liberal", "--feature-gates=AllowServiceExternalIPs=false"]
     restart(t, flags)
-    look_again(t, "reload: the configuration says what is in force; nothing to do")
+    look_again(t, "reload (SIGHUP): nothing has changed")
     t.settle()
     t.expect(POD, service.cluster(), masqueraded(E1, E2))
     # The barrier of settle() writes rules of its own; from here on nothing waits for it.
@@ -277,13 +277,15 @@ def look_at_configuration(t):
     restart(t, ["--config", path])
     t.require(rules(t) == before, f"the rules are others: {foreign.difference(before, rules(t))}")
     t.require(observed.metrics(t, "/configz").body == effective, "/configz is another")
-    look_again(t, "reload: the configuration says what is in force; nothing to do")
-    for name, change, words in (("other", ("masqueradeAll: true", "masqueradeAll: false"), ("has changed and is usable",)),
-                                ("wrong", ("masqueradeBit: 20", "masqueradeBit: 32"),
-                                 (f"{path}:", "32 is no bit of a packet mark")),
-                                ("broken", ("kind:", "kind: :"), ("reload: the configuration has errors", "stays"))):
-        # In place it would end the daemon.
+    look_again(t, "reload (SIGHUP): nothing has changed")
+    for name, change, words in (("wrong", ("masqueradeBit: 20", "masqueradeBit: 32"),
+                                 (f"{path}:", "32 is no bit of a packet mark", "what is in force stays")),
+                                ("broken", ("kind:", "kind: :"), ("failed, and what is in force stays", "not valid YAML"))):
         os.rename(write(t, name + ".conf", text.replace(*change)), path)
         look_again(t, *words)
     t.expect(POD, service.cluster(), masqueraded(E1, E2))
     t.require(rules(t) == before, f"something took effect: {foreign.difference(before, rules(t))}")
+    t.require(observed.metrics(t, "/configz").body == effective, "/configz is another")
+    os.rename(write(t, "other.conf", text.replace("masqueradeAll: true", "masqueradeAll: false")), path)
+    t.expect_soon(POD, service.cluster(), kept(E1, E2))
+    t.require(observed.metrics(t, "/configz").body != effective, "/configz is still the same")

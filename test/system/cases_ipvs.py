@@ -375,6 +375,7 @@ def all_rules(t):
         ("nat", "KUBE-POSTROUTING"): [
             to("MASQUERADE", "LOOP-BACK", "dst,dst,src"), f"-m mark ! --mark {mark} -j RETURN",
             "-j MARK --set-xmark 0x4000/0x0", "-j MASQUERADE --random-fully"],
+        ("nat", "KUBE-IPVS-HANDOVER"): [f"-m mark ! --mark {mark} " + to("MASQUERADE", "IPVS-IPS", "src") + " --random-fully"],
         ("filter", "KUBE-FORWARD"): [f"-m mark --mark {mark} -j ACCEPT", "-m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT"],
         ("filter", "KUBE-NODE-PORT"): [to("ACCEPT", "HEALTH-CHECK-NODE-PORT", "dst")],
         ("filter", "KUBE-PROXY-FIREWALL"): [to("KUBE-SOURCE-RANGES-FIREWALL", "LOAD-BALANCER-FW", "dst,dst")],
@@ -398,6 +399,7 @@ def all_rules(t):
         found = [re.sub(r"-m (tcp|udp|sctp) ?", "", line) for line in found]
         t.require(sorted_words(found) == sorted_words(rules), f"{table} {chain} is {found}, not {rules}")
     jumps = {("nat", "PREROUTING", "KUBE-SERVICES"), ("nat", "OUTPUT", "KUBE-SERVICES"), ("nat", "POSTROUTING", "KUBE-POSTROUTING"),
+             ("nat", "POSTROUTING", "KUBE-IPVS-HANDOVER"),
              ("filter", "FORWARD", "KUBE-FORWARD"), ("filter", "INPUT", "KUBE-NODE-PORT"), ("filter", "INPUT", "KUBE-PROXY-FIREWALL"),
              ("filter", "FORWARD", "KUBE-PROXY-FIREWALL"), ("filter", "INPUT", "KUBE-IPVS-FILTER"),
              ("filter", "OUTPUT", "KUBE-IPVS-OUT-FILTER")}

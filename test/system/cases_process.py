@@ -6,6 +6,7 @@ import os
 import shutil
 
 from lib import addresses as a
+from lib import observed
 from lib.addresses import E1, E2
 from lib.cases import POD, kept, own_daemon
 from lib.objects import ready
@@ -150,25 +151,38 @@ def node_name(t):
     ends(t, ["--config", path, "--hostname-override", "  "], 1, "--hostname-override: is only blanks")
 
 
-@own_daemon(138, "a configuration file that is rewritten ends the daemon with status 1, a removed one does not")
+@own_daemon(138, "a configuration file that is written in place or exchanged takes effect, and the daemon stays; one that "
+            "is removed or half written leaves what is in force")
 def file_rewritten(t):
-    text = PROXY + f"clientConnection:\n  kubeconfig: {kubeconfig(t)}\nhostnameOverride: {a.NODE_NAME}\n"
-    path = write(t, "watched.conf", text)
+    head = PROXY + f"clientConnection:\n  kubeconfig: {kubeconfig(t)}\nhostnameOverride: {a.NODE_NAME}\n"
+    path = write(t, "watched.conf", head + "configSyncPeriod: 1h\n")
     restart(t, ["--config", path])
     daemon = t.bench.daemon
+    process = daemon.pid
+
+    def in_force(period):
+        t.wait_until(lambda: f'"configSyncPeriod":"{period}"' in observed.metrics(t, "/configz").body,
+                     f"/configz says {period}: {daemon.log_tail()}")
+
+    in_force("1h0m0s")
     os.chmod(path, 0o600)
-    os.rename(write(t, "new.conf", text + "configSyncPeriod: 1h\n"), path)
+    write(t, "watched.conf", head + "configSyncPeriod: 2h\n")
+    in_force("2h0m0s")
+    os.rename(write(t, "new.conf", head + "configSyncPeriod: 3h\n"), path)
+    in_force("3h0m0s")
     os.remove(path)
-    serves(t)  # whatever the removal had set off is over
+    told(t, path, "what was read from it stays in force")
+    serves(t)
+    write(t, "watched.conf", head + "configSyncPeriod: 4h\n")
+    in_force("4h0m0s")
+    write(t, "watched.conf", head + "configSyncPeriod: [")
+    told(t, "reload", "failed, and what is in force stays", path)
+    in_force("4h0m0s")
+    write(t, "watched.conf", head + "configSyncPeriod: 5h\n")
+    in_force("5h0m0s")
     daemon.check_alive()
-    write(t, "watched.conf", text)
-    restart(t, ["--config", path])
-    write(t, "watched.conf", text)
-    status = t.bench.daemon.wait_ended()
-    t.require(status == 1, f"the daemon ended with {status}")
-    told(t, path, "has changed")
-    t.bench.daemon.start(["--config", path])
-    t.bench.daemon.wait_synced()
+    t.require(daemon.pid == process, "it is another process")
+    serves(t)
 
 
 @own_daemon(141, "mode userspace without its backend is an error that names what is there", sources=["manifests"])

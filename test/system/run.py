@@ -29,6 +29,8 @@ def options():
     parser.add_argument("--builddir", default=".", help="where make was run (default: here)")
     parser.add_argument("--filter", action="append", default=[], metavar="TEXT",
                         help="only cases whose name holds TEXT, or that have that case number; repeatable")
+    parser.add_argument("--except", action="append", default=[], dest="left_out", metavar="TEXT",
+                        help="none of the cases that --filter TEXT would choose; repeatable")
     parser.add_argument("--backend", default="iptables", choices=cases.BACKENDS)
     parser.add_argument("--iptables", default="nft", choices=node_tools.VARIANTS,
                         help="variant of iptables on the node (default %(default)s)")
@@ -74,6 +76,8 @@ def chosen(one, wanted):
         return False
     if wanted.churn and (one.exclusive or one.config is None):
         return False  # alone on its daemon, it would run as it does without
+    if any(_matches(one, text) for text in wanted.left_out):
+        return False
     return not wanted.filter or any(_matches(one, text) for text in wanted.filter)
 
 

@@ -3,9 +3,8 @@
 
 #include "core/app/cleanup/clean_up.hpp"
 
-#include <algorithm>
-#include <map>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "core/app/cleanup/leftovers.hpp"
@@ -65,7 +64,9 @@ class CleanUp {
     }
     if (!clean) return false;
     base::log_info("app", "backend " + id + ": everything it made is removed");
-    for (const auto family : base::kFamilies) forget(id, family, {});
+    for (const Claim& claim : state_.claims()) {
+      if (claim.backend == id) forget(claim);
+    }
     return true;
   }
 
@@ -83,16 +84,16 @@ class CleanUp {
 
   // What a backend once owned and cannot remove itself.
   void take_from_ledger() {
-    for (const auto& [owner, artifacts] : state_.ledger().all()) {
-      const auto& [id, family] = owner;
-      if (clean_.contains(id)) continue;
-      ClaimsLedger::Artifacts& kept = kept_[owner];
-      std::copy_if(artifacts.begin(), artifacts.end(), std::back_inserter(kept),
-                   [&, of = family](const std::string& artifact) { return !selection_.add(of, artifact); });
-      for (const std::string& artifact : kept) {
-        fail("backend " + id + " cannot be used, and without it " + artifact + " (" +
-             std::string(base::family_name(family)) + ") cannot be removed: install it again and repeat --cleanup");
+    for (Claim& claim : state_.claims()) {
+      if (clean_.contains(claim.backend)) continue;
+      std::erase_if(claim.artifacts,
+                    [&](const std::string& artifact) { return selection_.add(claim.family, artifact); });
+      for (const std::string& artifact : claim.artifacts) {
+        fail("backend " + claim.backend + " cannot be used, and without it " + artifact + " (" +
+             std::string(base::family_name(claim.family)) +
+             ") cannot be removed: install it again and repeat --cleanup");
       }
+      kept_.push_back(std::move(claim));
     }
   }
 
@@ -103,20 +104,23 @@ class CleanUp {
     base::log_info("app", removed.nothing() ? "nothing else of a service proxy was left"
                                             : "removed besides: " + removed.to_string());
     if (!removed.failures.empty()) return;  // the ledger still says what to do
-    for (const auto& [owner, kept] : kept_) forget(owner.first, owner.second, kept);
+    for (const Claim& kept : kept_) {
+      forget(kept);
+      if (!kept.artifacts.empty()) told(state_.record(kept));
+    }
   }
 
-  void forget(const std::string& id, base::Family family, const ClaimsLedger::Artifacts& but) {
-    if (const auto status = state_.record_claims(id, family, but); !status.ok()) {
-      base::log_warning("app", status.message());
-    }
+  void forget(const Claim& claim) { told(state_.forget(claim.backend, claim.family, claim.state)); }
+
+  static void told(const base::Status& status) {
+    if (!status.ok()) base::log_warning("app", status.message());
   }
 
   const PluginSettings& plugins_;
   StateDir state_;
   Selection selection_{kAllModes, 0};
   std::set<std::string> clean_;
-  std::map<ClaimsLedger::Owner, ClaimsLedger::Artifacts> kept_;  // of backends that cannot be used
+  std::vector<Claim> kept_;  // of backends that cannot be used, with what no remover here may touch
   bool failed_ = false;
 };
 

@@ -30,6 +30,7 @@ constexpr std::array kChains = {
     ChainName{"nat", "KUBE-PROXY-CANARY", kIptables},
     ChainName{"nat", "KUBE-LOAD-BALANCER", kIpvs},
     ChainName{"nat", "KUBE-NODE-PORT", kIpvs},
+    ChainName{"nat", "KUBE-IPVS-HANDOVER", kIpvs},
     ChainName{"nat", "KUBE-PORTALS-CONTAINER", kUserspace},
     ChainName{"nat", "KUBE-PORTALS-HOST", kUserspace},
     ChainName{"nat", "KUBE-NODEPORT-CONTAINER", kUserspace},
@@ -102,6 +103,7 @@ constexpr std::array kJumps = {
     JumpForm{"nat", "OUTPUT", kPortals, "KUBE-SERVICES"},
     JumpForm{"nat", "PREROUTING", kPortals, "KUBE-SERVICES"},
     JumpForm{"nat", "POSTROUTING", "kubernetes postrouting rules", "KUBE-POSTROUTING"},
+    JumpForm{"nat", "POSTROUTING", "kubernetes ipvs handover rules", "KUBE-IPVS-HANDOVER"},
     JumpForm{"filter", "INPUT", "kubernetes health check rules", "KUBE-NODE-PORT"},
     JumpForm{"filter", "INPUT", kIpvsFirewall, "KUBE-PROXY-FIREWALL"},
     JumpForm{"filter", "FORWARD", kIpvsFirewall, "KUBE-PROXY-FIREWALL"},
@@ -159,6 +161,32 @@ Modes makers_of_set(std::string_view name) {
     }
   }
   return 0;
+}
+
+std::vector<std::string> artifacts_of(Modes modes, base::Family family) {
+  const bool v4 = family == base::Family::ipv4;
+  std::vector<std::string> out;
+  const auto add = [&](std::string_view kind, std::string_view place, std::string_view name) {
+    out.push_back(std::string(kind).append("/").append(place).append(place.empty() ? "" : "/").append(name));
+  };
+  const std::string_view chains = v4 ? "iptables" : "ip6tables";
+  for (const ChainName& known : kChains) {
+    if ((known.makers & modes) != 0) add(chains, known.table, known.chain);
+  }
+  if ((modes & kIptables) != 0) {
+    for (const std::string_view prefix : kServicePrefixes) add(chains, "nat", std::string(prefix) + "*");
+  }
+  if ((modes & kIpvs) != 0) {
+    for (const std::string_view set : kSets) {
+      add("ipset", {}, std::string(v4 ? "KUBE-" : "KUBE-6-").append(set).substr(0, kSetNameLimit));
+    }
+    add("link", {}, kIpvsLink);
+    add("ipvs", {}, kVirtualServers);
+  }
+  if ((modes & kNftables) != 0) add("nft", v4 ? "ip" : "ip6", kNftTable);
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
 }
 
 bool chosen_by_destination(std::string_view chain) {

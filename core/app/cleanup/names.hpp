@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/ip.hpp"
+
 namespace sluice::app {
 
 // kube-proxy's modes as bits; several may make the same thing.
@@ -27,6 +29,10 @@ Modes makers_of_chain(std::string_view table, std::string_view chain);
 // The same for an ipset. IPv6 sets have names of their own.
 Modes makers_of_set(std::string_view name);
 
+// All that these modes make in a family, as a backend would claim it: "ip6tables/nat/KUBE-SERVICES",
+// "ipset/KUBE-CLUSTER-IP". Sorted, each once.
+std::vector<std::string> artifacts_of(Modes modes, base::Family family);
+
 // Chains kubelet makes, or shares: these stay, whoever claims them.
 bool is_kubelets(std::string_view chain);
 
@@ -43,5 +49,7 @@ bool chosen_by_destination(std::string_view chain);
 
 inline constexpr std::string_view kIpvsLink = "kube-ipvs0";
 inline constexpr std::string_view kNftTable = "kube-proxy";
+// All of mode ipvs together; which ones these are is told by sets and addresses.
+inline constexpr std::string_view kVirtualServers = "virtual-servers";
 
 }  // namespace sluice::app

@@ -15,8 +15,6 @@ constexpr std::string_view kSet = "ipset";
 constexpr std::string_view kLink = "link";
 constexpr std::string_view kTable = "nft";
 constexpr std::string_view kServers = "ipvs";
-// All of mode ipvs together; which ones these are is told by sets and addresses.
-constexpr std::string_view kVirtualServers = "virtual-servers";
 
 // A shorter beginning of a name says nothing about whose it is.
 constexpr std::size_t kShortestPrefix = 5;
@@ -86,6 +84,12 @@ bool Selection::add(base::Family family, std::string_view claim) {
   return true;
 }
 
+Selection Selection::without_virtual_servers() const {
+  Selection out = *this;
+  out.servers_stay_ = true;
+  return out;
+}
+
 bool Selection::chain(base::Family family, std::string_view table, std::string_view chain) const {
   if (is_kubelets(chain) || covered(keep_, family, kChain, table, chain)) return false;
   const Modes makers = makers_of_chain(table, chain);
@@ -104,6 +108,7 @@ bool Selection::set(std::string_view name) const {
   };
   if (any(keep_)) return false;
   const Modes makers = makers_of_set(name);
+  if (servers_stay_ && (makers & kIpvs) != 0) return false;
   return ((makers & gone_) != 0 && (makers & kept_) == 0) || any(add_);
 }
 
@@ -112,7 +117,7 @@ bool Selection::virtual_servers() const {
     return std::any_of(claims.begin(), claims.end(),
                        [](const Claim& claim) { return claim.kind == kServers && claim.covers(kVirtualServers); });
   };
-  return !named(keep_) && ((gone_ & kIpvs) != 0 || named(add_));
+  return !servers_stay_ && !named(keep_) && ((gone_ & kIpvs) != 0 || named(add_));
 }
 
 bool Selection::table(std::string_view family, std::string_view name) const {
@@ -132,7 +137,8 @@ std::vector<std::string> Selection::links() const {
     if (claim.kind == kLink && !contains(out, claim.name)) out.push_back(claim.name);
   }
   std::erase_if(out, [&](const std::string& name) {
-    return std::any_of(keep_.begin(), keep_.end(),
+    return (servers_stay_ && name == kIpvsLink) ||
+           std::any_of(keep_.begin(), keep_.end(),
                        [&](const Claim& claim) { return claim.kind == kLink && claim.covers(name); });
   });
   return out;

@@ -26,6 +26,10 @@ class Selection {
   // for a kind or a name that no remover here may touch; the artifact then stays.
   bool add(base::Family family, std::string_view claim);
 
+  // The same, but for what connections through virtual servers of IPVS need: these, their link and the sets that tell
+  // whose they are.
+  Selection without_virtual_servers() const;
+
   bool chain(base::Family family, std::string_view table, std::string_view chain) const;
   // The chain is to go because a ledger names it, so that every plain jump to it goes too.
   bool chain_by_ledger(base::Family family, std::string_view table, std::string_view chain) const;
@@ -55,6 +59,7 @@ class Selection {
 
   Modes gone_;
   Modes kept_;
+  bool servers_stay_ = false;
   Claims keep_;
   Claims add_;
 };

@@ -85,20 +85,6 @@ std::uint8_t protocol_of(std::string_view set) {
   return set.find("-SCTP") != std::string_view::npos ? IPPROTO_SCTP : 0;
 }
 
-base::Status learn(IpvsOwnership& into) {
-  const auto addresses = node::read_interface_addresses();
-  if (!addresses) return addresses.status();
-  for (const auto& one : *addresses) {
-    if (one.interface_name == kIpvsLink)
-      into.bound(one.address);
-    else
-      into.local(one.address);
-  }
-  read_sets([](std::string_view name) { return makers_of_set(name) != 0; },
-            [&](std::string_view name, const SetEntry& entry) { into.listed(name, entry); });
-  return {};
-}
-
 }  // namespace
 
 std::string VirtualServer::to_string() const { return base::host_port(address, port) + "/" + protocol_name(protocol); }
@@ -121,6 +107,21 @@ bool IpvsOwnership::is_ours(const VirtualServer& server) const {
          node_ports_.contains({server.address.family(), server.protocol, server.port});
 }
 
+base::Result<IpvsOwnership> read_ipvs_ownership() {
+  const auto addresses = node::read_interface_addresses();
+  if (!addresses) return addresses.status();
+  IpvsOwnership out;
+  for (const auto& one : *addresses) {
+    if (one.interface_name == kIpvsLink)
+      out.bound(one.address);
+    else
+      out.local(one.address);
+  }
+  read_sets([](std::string_view name) { return makers_of_set(name) != 0; },
+            [&](std::string_view name, const SetEntry& entry) { out.listed(name, entry); });
+  return out;
+}
+
 std::optional<VirtualServer> parse_virtual_server(const nlattr* service) {
   const nlattr* af = inner(service, IPVS_SVC_ATTR_AF, 2);
   const nlattr* protocol = inner(service, IPVS_SVC_ATTR_PROTOCOL, 2);
@@ -134,12 +135,13 @@ std::optional<VirtualServer> parse_virtual_server(const nlattr* service) {
 }
 
 void remove_virtual_servers(Removal& into) {
-  IpvsOwnership ownership;
-  if (const auto status = learn(ownership); !status.ok()) {
-    into.failures.push_back("cannot tell which virtual servers of IPVS are kube-proxy's: " + status.message());
+  const auto ownership = read_ipvs_ownership();
+  if (!ownership) {
+    into.failures.push_back("cannot tell which virtual servers of IPVS are kube-proxy's: " +
+                            ownership.status().message());
     return;
   }
-  if (ownership.knows_nothing()) return;
+  if (ownership->knows_nothing()) return;
   NetlinkTalk kernel(NETLINK_GENERIC);
   const int family = ipvs_family(kernel);
   if (family == 0) return;
@@ -149,7 +151,7 @@ void remove_virtual_servers(Removal& into) {
         const nlattr* service = nlmsg_find_attr(&header, sizeof(genlmsghdr), IPVS_CMD_ATTR_SERVICE);
         if (service == nullptr) return;
         const auto server = parse_virtual_server(service);
-        if (server && ownership.is_ours(*server)) ours.push_back(*server);
+        if (server && ownership->is_ours(*server)) ours.push_back(*server);
       });
   if (failed != 0) {
     into.failures.push_back(std::string("cannot list the virtual servers of IPVS: ") + std::strerror(failed));

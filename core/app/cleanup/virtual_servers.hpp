@@ -17,6 +17,7 @@
 #include "core/app/cleanup/ipsets.hpp"
 #include "core/app/cleanup/removal.hpp"
 #include "core/base/ip.hpp"
+#include "core/base/status.hpp"
 
 struct nlattr;
 
@@ -53,6 +54,9 @@ class IpvsOwnership {
   std::set<VirtualServer> fronts_;
   std::set<NodePort> node_ports_;
 };
+
+// Looks at this node. What cannot be read of the sets is as good as not there.
+base::Result<IpvsOwnership> read_ipvs_ownership();
 
 // The service in the attributes of one answer of the kernel; empty for one by firewall mark.
 std::optional<VirtualServer> parse_virtual_server(const nlattr* service);

@@ -102,11 +102,17 @@ void read_sections(const ConfigNode& map, Draft& draft) {
   }
 }
 
+// Unlike period(): zero is a value.
+void read_drain_timeout(const ConfigNode& node, Draft& draft) {
+  if (const auto value = node.duration()) draft.drain_timeout.set(*value, node.where());
+}
+
 const Fields& sluice_fields() {
   static const Fields fields = {
       {"apiVersion", ignored},
       {"backend", text(&Draft::backend)},
       {"backends", read_sections},
+      {"drainTimeout", read_drain_timeout},
       {"kind", ignored},
       {"manifests", text(&Draft::manifests)},
       {"master", text(&Draft::master)},

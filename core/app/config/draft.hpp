@@ -131,6 +131,7 @@ struct Draft {
   std::vector<Sourced<std::string>> plugin_dirs;
   Sourced<bool> relax_plugin_ownership;
   Sourced<std::string> state_dir;
+  Sourced<Duration> drain_timeout{std::chrono::hours(1), {}};
   std::map<std::string, Sourced<BackendSection>> sections;
 
   // For the caller that needs them before everything is validated.

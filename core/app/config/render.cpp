@@ -188,6 +188,7 @@ void emit_sluice(YAML::Emitter& out, const Draft& draft) {
     }
     out << YAML::EndMap;
   }
+  if (draft.drain_timeout.given()) out << YAML::Key << "drainTimeout" << YAML::Value << time(draft.drain_timeout);
   emit_text(out, "manifests", draft.manifests);
   emit_text(out, "master", draft.master);
   if (!draft.plugin_dirs.empty() && draft.plugin_dirs.front().given()) {
@@ -209,7 +210,7 @@ bool says_anything(const Draft& draft) {
   const bool texts = draft.backend.given() || draft.manifests.given() || draft.master.given() ||
                      draft.record.given() || draft.replay.given() || draft.state_dir.given();
   return texts || !draft.sections.empty() || draft.relax_plugin_ownership.value || draft.replay_speed.given() ||
-         draft.udp_timeout.given() || (!draft.plugin_dirs.empty() && draft.plugin_dirs.front().given());
+         draft.udp_timeout.given() || draft.drain_timeout.given() || (!draft.plugin_dirs.empty() && draft.plugin_dirs.front().given());
 }
 
 }  // namespace

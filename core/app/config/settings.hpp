@@ -96,6 +96,8 @@ struct Settings {
   std::string backend_reason;  // why it was chosen; empty when it was named
   PluginSettings plugins;
   std::string state_dir;
+  // How long established connections may keep the backend that was replaced; 0 = not at all.
+  Duration drain_timeout = std::chrono::hours(1);
 
   node::LocalDetectorSettings local_detector;
   node::NodePortSettings node_ports;

@@ -18,6 +18,8 @@ constexpr std::size_t kInterfaceNameLimit = 15;    // IFNAMSIZ without the NUL
 constexpr std::size_t kInterfacePrefixLimit = 14;  // rules add a "+"
 // sun_path holds 107 letters; "/control.sock" is added to the folder.
 constexpr std::size_t kStateDirLimit = 90;
+// How long connections may keep a backend that was replaced.
+constexpr std::chrono::hours kLongestDrain{24 * 7};
 constexpr std::string_view kDefaultBackend = "iptables";
 constexpr std::string_view kPrimary = "primary";
 constexpr std::string_view kAuto = "auto";
@@ -296,6 +298,11 @@ class Validator {
                         "'" + folder.value + "' is not an absolute path; allowed: a path that begins with /");
       }
     }
+    if (const Duration drain = draft_.drain_timeout.value; drain.count() < 0 || drain > kLongestDrain) {
+      problems_.error(draft_.drain_timeout.where, print_duration(drain) + " cannot be waited for; allowed: 0s to " +
+                                                      print_duration(kLongestDrain));
+    }
+    out_.drain_timeout = draft_.drain_timeout.value;
     out_.state_dir = draft_.state_dir.value;
     if (!out_.state_dir.starts_with('/') || out_.state_dir.size() > kStateDirLimit) {
       problems_.error(draft_.state_dir.where,

@@ -53,16 +53,36 @@ Metrics::Metrics()
       last_sync_(family(prometheus::BuildGauge(), "kubeproxy_sync_proxy_rules_last_timestamp_seconds")),
       conntrack_duration_(family(prometheus::BuildHistogram(), "kubeproxy_conntrack_reconciler_sync_duration_seconds")),
       conntrack_deleted_(family(prometheus::BuildCounter(), "kubeproxy_conntrack_reconciler_deleted_entries_total")),
+      swaps_(family(prometheus::BuildCounter(), "sluice_swaps_total")),
+      swap_duration_(family(prometheus::BuildHistogram(), "sluice_swap_seconds")),
+      swap_wait_(family(prometheus::BuildGauge(), "sluice_swap_longest_wait_seconds")),
       healthz_(family(prometheus::BuildCounter(), "kubeproxy_proxy_healthz_total")),
       livez_(family(prometheus::BuildCounter(), "kubeproxy_proxy_livez_total")),
+      reloads_(family(prometheus::BuildCounter(), "sluice_reloads_total")),
+      last_reload_successful_(family(prometheus::BuildGauge(), "sluice_config_last_reload_successful")),
+      last_reload_success_(family(prometheus::BuildGauge(), "sluice_config_last_reload_success_timestamp_seconds")),
       requests_(family(prometheus::BuildCounter(), "rest_client_requests_total")),
       request_duration_(family(prometheus::BuildHistogram(), "rest_client_request_duration_seconds")),
-      limiter_duration_(family(prometheus::BuildHistogram(), "rest_client_rate_limiter_duration_seconds")) {}
+      limiter_duration_(family(prometheus::BuildHistogram(), "rest_client_rate_limiter_duration_seconds")) {
+  // The start was one, or there would be no daemon.
+  for (const auto outcome : {ReloadOutcome::success, ReloadOutcome::unchanged, ReloadOutcome::failed}) {
+    reloads_.Add({{"result", reload_outcome_name(outcome)}});
+  }
+  last_reload_successful_.Add({}).Set(1);
+  last_reload_success_.Add({}).Set(unix_seconds(std::chrono::system_clock::now()));
+}
 
 void Metrics::conntrack_reconciled(base::Family family, double seconds, std::uint64_t deleted) {
   const Labels labels = family_label(family);
   add(conntrack_duration_, labels).Observe(seconds);
   conntrack_deleted_.Add(labels).Increment(static_cast<double>(deleted));
+}
+
+void Metrics::swapped(const std::string& from, const std::string& to, bool ok, double seconds,
+                      double longest_wait_seconds) {
+  swaps_.Add({{"from", from}, {"to", to}, {"result", ok ? "success" : "failed"}}).Increment();
+  add(swap_duration_, {}).Observe(seconds);
+  swap_wait_.Add({}).Set(longest_wait_seconds);
 }
 
 void Metrics::answered_healthz(int code) { healthz_.Add({{"code", std::to_string(code)}}).Increment(); }
@@ -82,6 +102,12 @@ void Metrics::synced(base::Family family, const sync::SyncReport& report) {
   for (const auto trigger : report.trigger_times) {
     latency.Observe(std::chrono::duration<double>(report.at - trigger).count());
   }
+}
+
+void Metrics::reloaded(const ReloadResult& result) {
+  reloads_.Add({{"result", reload_outcome_name(result.outcome)}}).Increment();
+  last_reload_successful_.Add({}).Set(result.ok() ? 1 : 0);
+  if (result.ok()) last_reload_success_.Add({}).Set(unix_seconds(result.at));
 }
 
 void Metrics::answered(std::string_view host, std::string_view method, int status, double seconds) {

@@ -21,6 +21,7 @@
 
 #include "core/app/metrics/figures.hpp"
 #include "core/app/metrics/plugin_metrics.hpp"
+#include "core/app/reload/reload_result.hpp"
 #include "core/base/ip.hpp"
 #include "core/kube/http/request_observer.hpp"
 #include "core/sync/sync_report.hpp"
@@ -38,6 +39,8 @@ class Metrics final : public kube::RequestObserver {
   void answered_healthz(int code);
   void answered_livez(int code);
   void synced(base::Family family, const sync::SyncReport& report);
+  void reloaded(const ReloadResult& result);
+  void swapped(const std::string& from, const std::string& to, bool ok, double seconds, double longest_wait_seconds);
 
   // kube::RequestObserver
   void answered(std::string_view host, std::string_view method, int status, double seconds) override;
@@ -73,8 +76,14 @@ class Metrics final : public kube::RequestObserver {
   prometheus::Family<prometheus::Gauge>& last_sync_;
   prometheus::Family<prometheus::Histogram>& conntrack_duration_;
   prometheus::Family<prometheus::Counter>& conntrack_deleted_;
+  prometheus::Family<prometheus::Counter>& swaps_;
+  prometheus::Family<prometheus::Histogram>& swap_duration_;
+  prometheus::Family<prometheus::Gauge>& swap_wait_;
   prometheus::Family<prometheus::Counter>& healthz_;
   prometheus::Family<prometheus::Counter>& livez_;
+  prometheus::Family<prometheus::Counter>& reloads_;
+  prometheus::Family<prometheus::Gauge>& last_reload_successful_;
+  prometheus::Family<prometheus::Gauge>& last_reload_success_;
   prometheus::Family<prometheus::Counter>& requests_;
   prometheus::Family<prometheus::Histogram>& request_duration_;
   prometheus::Family<prometheus::Histogram>& limiter_duration_;

@@ -54,6 +54,13 @@ void EventRecorder::start(Transport* transport) {
   thread_ = std::thread([this] { run(); });
 }
 
+void EventRecorder::exchange(Transport* transport) {
+  std::unique_lock lock(mutex_);
+  // First, so that no other request begins on the old way.
+  transport_ = transport;
+  changed_.wait(lock, [this] { return !sending_; });
+}
+
 void EventRecorder::drain(base::Clock::Duration at_most) {
   std::unique_lock lock(mutex_);
   closing_ = true;
@@ -118,8 +125,15 @@ void EventRecorder::carry_out(const EventWrite& write) {
   bool anew = false;
   auto wait = options_.pause;
   for (int tried = 1;; ++tried) {
-    const EventAnswer answer = write_event(*transport_, write, anew, options_.node_name);
     std::unique_lock lock(mutex_);
+    Transport* const transport = transport_;
+    if (transport == nullptr) return;  // exchanged meanwhile: nobody is there to be told
+    sending_ = true;
+    lock.unlock();
+    const EventAnswer answer = write_event(*transport, write, anew, options_.node_name);
+    lock.lock();
+    sending_ = false;
+    changed_.notify_all();
     if (answer.fate == EventFate::written) {
       ++figures_.written;
       // What is refused for what it is stays said; what had to wait may be news again.

@@ -53,9 +53,12 @@ class EventRecorder {
   // [any thread, also before start()] Never waits. After drain() it does nothing.
   void record(ClusterEvent event);
 
-  // [owner] The transport lives until stop() has returned; null: there is no API server,
+  // [owner] The transport lives until stop() or exchange() has returned; null: there is no API server,
   // events go to the debug log only. Once.
   void start(Transport* transport);
+  // [one thread] Another way from now on, null as in start(); what waits goes that way. The one before is not used any
+  // more when it returns, which is soon once that is stopped. REQUIRES: started.
+  void exchange(Transport* transport);
   // [owner] The end is near: what waits is written without delay, as far as the server takes
   // it at once and within `at_most`.
   void drain(base::Clock::Duration at_most);
@@ -72,11 +75,12 @@ class EventRecorder {
 
   const EventRecorderOptions options_;
   const base::Clock& clock_;
-  Transport* transport_ = nullptr;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<ClusterEvent> queue_;  // under mutex_, as is all that follows
+  Transport* transport_ = nullptr;
+  bool sending_ = false;  // a request is under way
   bool busy_ = false;
   bool closing_ = false;  // drain() or stop(): nothing is added, nothing waits
   bool overflowed_ = false;

@@ -9,7 +9,6 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "core/base/clock.hpp"
@@ -20,6 +19,9 @@
 #include "core/model/event.hpp"
 
 namespace sluice::kube {
+
+// A reflector and its thread, and what ends them apart from the others.
+class Follower;
 
 struct ApiSourceStatus {
   std::vector<ReflectorStatus> resources;  // in the order of kResourceKinds
@@ -46,6 +48,9 @@ class ApiSource {
   ApiSource& operator=(const ApiSource&) = delete;
 
   void start();
+  // [any thread] Begins or ends to ask for ServiceCIDRs. Of those nothing is delivered after the end; a watch that is
+  // running is given up with its next word, without waiting for that.
+  void set_service_cidrs(bool wanted);
   // Returns within a moment, whatever the server does. REQUIRES: the sink does not
   // block for ever; close the queue behind it first.
   void stop();
@@ -55,16 +60,24 @@ class ApiSource {
   Transport& transport() { return *transport_; }
 
  private:
-  void run(Reflector& reflector);
+  std::unique_ptr<Follower> follower(const Resource& resource);
+  void begin(Follower& follower);
+  void run(Follower& follower);
+  void sweep();
 
   const std::unique_ptr<Transport> transport_;
+  model::EventSink& sink_;
+  const base::Clock& clock_;
   FailureLog failures_{"kube"};
   StreamingSupport streaming_;
-  std::vector<std::unique_ptr<Reflector>> reflectors_;
-  std::vector<std::thread> threads_;
-  std::mutex mutex_;
+
+  mutable std::mutex mutex_;
   std::condition_variable stop_changed_;
+  bool started_ = false;  // under mutex_, as is all that follows
   bool stopped_ = false;
+  std::vector<std::unique_ptr<Follower>> followers_;
+  std::unique_ptr<Follower> service_cidrs_;         // null: not wanted
+  std::vector<std::unique_ptr<Follower>> leaving_;  // ended, with a request that is still under way
 };
 
 }  // namespace sluice::kube

@@ -95,6 +95,13 @@ void AddressWriter::unbind(const std::vector<abi::Address>& addresses) {
   }
 }
 
+void AddressWriter::set_source(const std::vector<abi::Address>& addresses, const abi::Address& source) {
+  std::vector<abi::Address> there;
+  std::copy_if(addresses.begin(), addresses.end(), std::back_inserter(there),
+               [this](const abi::Address& address) { return held_.contains(address); });
+  if (!there.empty()) kernel_.set_source(index_, there, source);
+}
+
 std::optional<std::string> AddressWriter::find_damage() {
   if (index_ == 0) return std::nullopt;  // nothing has been written
   const std::string name = std::string("link ") + kLinkName;

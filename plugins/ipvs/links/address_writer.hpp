@@ -37,6 +37,9 @@ class AddressWriter {
   // What stayed out since refresh() and has not been unbound, and why, a sentence each.
   const std::map<abi::Address, std::string>& refused() const noexcept { return refused_; }
 
+  // See LinkKernel. What is not held is passed over.
+  void set_source(const std::vector<abi::Address>& addresses, const abi::Address& source);
+
   // What is damaged of what was written, in a phrase: the link is gone or another one, addresses are missing. Addresses
   // others have added stay and are no damage. Throws sdk::Failure.
   std::optional<std::string> find_damage();

@@ -58,6 +58,22 @@ netlink::Message address_message(std::uint16_t type, std::uint16_t flags, int in
   return out;
 }
 
+// In the place of the one the kernel made with the address.
+netlink::Message local_route_message(int index, const abi::Address& address, const abi::Address& source) {
+  rtmsg header{};
+  header.rtm_family = AF_INET;
+  header.rtm_dst_len = 32;
+  header.rtm_table = RT_TABLE_LOCAL;
+  header.rtm_protocol = RTPROT_KERNEL;
+  header.rtm_scope = RT_SCOPE_HOST;
+  header.rtm_type = RTN_LOCAL;
+  auto out = netlink::make_message(RTM_NEWROUTE, NLM_F_REPLACE, header);
+  netlink::must(nla_put(out.get(), RTA_DST, 4, address.bytes));
+  netlink::must(nla_put_u32(out.get(), RTA_OIF, static_cast<std::uint32_t>(index)));
+  netlink::must(nla_put(out.get(), RTA_PREFSRC, 4, source.bytes));
+  return out;
+}
+
 std::string kind_of(nlmsghdr* message) {
   nlattr* info = nlmsg_find_attr(message, sizeof(ifinfomsg), IFLA_LINKINFO);
   if (info == nullptr) return {};
@@ -201,6 +217,18 @@ void NetlinkLinks::unbind(int index, abi::Family family, const std::vector<abi::
     if (error == 0 || error == EADDRNOTAVAIL || error == ENODEV) continue;
     const std::string text = sdk::to_string(addresses[i], family);
     netlink::fail(error, text, "cannot take " + text + " off link number " + std::to_string(index));
+  }
+}
+
+void NetlinkLinks::set_source(int index, const std::vector<abi::Address>& addresses, const abi::Address& source) {
+  messages_ += addresses.size();
+  const std::vector<int> answers = socket_.batch(
+      addresses.size(), [&](std::size_t i) { return local_route_message(index, addresses[i], source); });
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    if (answers[i] == 0 || answers[i] == ENODEV || answers[i] == ENOENT) continue;
+    const std::string text = sdk::to_string(addresses[i], abi::Family::kIpv4);
+    netlink::fail(answers[i], text,
+                  "cannot make " + sdk::to_string(source, abi::Family::kIpv4) + " the source of what is sent to " + text);
   }
 }
 

@@ -25,6 +25,7 @@ class NetlinkLinks final : public LinkKernel {
   std::vector<abi::Address> addresses(int index, abi::Family family) override;
   std::vector<RefusedAddress> bind(int index, abi::Family family, const std::vector<abi::Address>& addresses) override;
   void unbind(int index, abi::Family family, const std::vector<abi::Address>& addresses) override;
+  void set_source(int index, const std::vector<abi::Address>& addresses, const abi::Address& source) override;
   std::uint64_t messages() const override { return messages_; }
 
  private:

@@ -87,6 +87,22 @@ class Removal {
 
 }  // namespace
 
+void remove_leads(netfilter::KernelSession& session, const KeepChain& keep) {
+  const RuleLook look = look_at_rules(session);
+  netfilter::Canonicaliser canonicaliser;
+  netfilter::RestoreInput input;
+  for (const RuleJump& jump : plan_jumps()) {
+    if (jump.table != Table::kNat || jump.from == "POSTROUTING") continue;
+    const std::uint64_t hash = canonicaliser.hash(jump.rule);
+    const netfilter::Chain* const from = look.chain(jump.table, jump.from);
+    if (from == nullptr || keep(jump.table, std::string(canonicaliser.target()))) continue;
+    for (const netfilter::Rule& rule : from->rules) {
+      if (rule.hash == hash) input.remove(jump.table, jump.from, rule.text);
+    }
+  }
+  session.send(input);
+}
+
 void remove_rules(netfilter::KernelSession& session, abi::Family family, const KeepChain& keep) {
   Removal(session, family, keep).run();
 }

@@ -14,6 +14,9 @@ namespace sluice::ipvs {
 
 using KeepChain = std::function<bool(netfilter::Table, const std::string& chain)>;
 
+// See RuleWriter::remove_leads().
+void remove_leads(netfilter::KernelSession& session, const KeepChain& keep);
+
 // See RuleWriter::remove_all().
 void remove_rules(netfilter::KernelSession& session, abi::Family family, const KeepChain& keep);
 

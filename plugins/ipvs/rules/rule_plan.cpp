@@ -28,12 +28,13 @@ constexpr std::string_view kFirewall = "KUBE-PROXY-FIREWALL";
 constexpr std::string_view kSourceRanges = "KUBE-SOURCE-RANGES-FIREWALL";
 constexpr std::string_view kFilter = "KUBE-IPVS-FILTER";
 
-// In the order of BEH 6.8.
-constexpr std::array<OwnedChain, 11> kOwned = {{{Table::kNat, kServices},
+// In the order of BEH 6.8, and one more.
+constexpr std::array<OwnedChain, 12> kOwned = {{{Table::kNat, kServices},
                                                 {Table::kNat, kPostrouting},
                                                 {Table::kNat, kNodePort},
                                                 {Table::kNat, kLoadBalancer},
                                                 {Table::kNat, kMarkMasquerade},
+                                                {Table::kNat, kHandoverChain},
                                                 {Table::kFilter, kForward},
                                                 {Table::kFilter, kNodePort},
                                                 {Table::kFilter, kFirewall},
@@ -66,6 +67,7 @@ class RulePlanner {
     plan_node_ports();
     plan_load_balancers();
     rules(Table::kNat, kMarkMasquerade) = netfilter::mark_masquerade_rules(facts_.mark);
+    plan_handover();
     rules(Table::kFilter, kForward) = netfilter::forward_rules(facts_.mark);
     add(Table::kFilter, kNodePort, commented(SetId::kHealthCheckNodePort, "dst") + " -j ACCEPT");
     plan_source_ranges();
@@ -157,6 +159,16 @@ class RulePlanner {
     add(Table::kNat, kLoadBalancer, std::string("-j ").append(kMarkMasquerade));
   }
 
+  // What a process of this node sends to an address that is bound here has that address as its source, also when
+  // another backend, before this one or behind it, leads it to the endpoint: there nobody else would masquerade it, and
+  // the answer would not find its way back. What is marked is masqueraded by whoever marked it.
+  void plan_handover() {
+    const std::string mark = netfilter::mark_text(facts_.mark);
+    add(Table::kNat, kHandoverChain,
+        "-m mark ! --mark " + mark + "/" + mark + " " + match(SetId::kIpvsAddresses, "src") + " -j MASQUERADE" +
+            (facts_.random_fully ? " --random-fully" : ""));
+  }
+
   void plan_source_ranges() {
     add_if_filled(Table::kFilter, kFirewall, SetId::kLoadBalancerFirewall, "dst,dst", kSourceRanges);
     add_if_filled(Table::kFilter, kSourceRanges, SetId::kLoadBalancerSourceCidr, "dst,dst,src", "RETURN");
@@ -201,6 +213,7 @@ std::vector<RuleJump> plan_jumps() {
   return {
       jump(Table::kNat, "OUTPUT", kPortals, kServices),
       jump(Table::kNat, "PREROUTING", kPortals, kServices),
+      jump(Table::kNat, "POSTROUTING", "kubernetes ipvs handover rules", kHandoverChain),
       jump(Table::kNat, "POSTROUTING", "kubernetes postrouting rules", kPostrouting),
       jump(Table::kFilter, "FORWARD", "kubernetes forwarding rules", kForward),
       jump(Table::kFilter, "INPUT", "kubernetes health check rules", kNodePort),

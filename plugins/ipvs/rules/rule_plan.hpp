@@ -53,6 +53,9 @@ RulePlan plan_rules(const RuleFacts& facts, std::uint32_t filled, const std::set
 inline constexpr std::string_view kOutFilterChain = "KUBE-IPVS-OUT-FILTER";
 std::string out_filter_rule(const ServerKey& closed, abi::Family family);
 
+// In table nat; stands before addresses are bound and as long as they are, whoever serves them.
+inline constexpr std::string_view kHandoverChain = "KUBE-IPVS-HANDOVER";
+
 // Every chain of ours. Mode iptables has some of the same name in the same table, with other rules.
 struct OwnedChain {
   netfilter::Table table;

@@ -109,7 +109,7 @@ struct RuleWriter::State {
   RestoreInput input_for(const RulePlan& plan, const RuleLook& look, bool with_nat) {
     RestoreInput input;
     for (const RuleChain& chain : plan.chains) {
-      if (chain.table == Table::kNat && !with_nat) continue;
+      if (chain.table == Table::kNat && !with_nat && chain.name != kHandoverChain) continue;
       if (is_unordered(chain)) {
         if (look.chain(chain.table, chain.name) == nullptr) {
           netfilter::write(chain, input);
@@ -122,18 +122,18 @@ struct RuleWriter::State {
       }
     }
     for (const RuleJump& jump : plan.jumps) {
-      if (jump.table == Table::kNat && !with_nat) continue;
+      if (jump.table == Table::kNat && !with_nat && !jump.rule.ends_with(kHandoverChain)) continue;
       if (netfilter::contains(look.rules, jump.table, jump.from, jump.rule, canonicaliser)) continue;
       input.insert(jump.table, jump.from, jump.rule);
     }
     return input;
   }
 
-  bool write_full(const RulePlan& plan, bool may_wait) {
+  bool write_full(const RulePlan& plan, Wait wait) {
     valid = false;
     const RuleLook look = look_at_rules(session);
     session.accept();
-    const bool waits = may_wait && look.served_by_iptables;
+    const bool waits = wait == Wait::kAlways || (wait == Wait::kForIptables && look.served_by_iptables);
     send(input_for(plan, look, !waits));
     if (waits) return true;
     written = plan;
@@ -180,7 +180,7 @@ struct RuleWriter::State {
     valid = false;
     // What was refused may have been removed by somebody else: a look shows.
     if (session.try_send(input)) {
-      write_full(plan, false);
+      write_full(plan, Wait::kNo);
       return;
     }
     written = plan;
@@ -221,9 +221,9 @@ RuleWriter::RuleWriter(netfilter::Kernel& kernel, abi::Family family, Now now)
     : state_(std::make_unique<State>(kernel, family, std::move(now))) {}
 RuleWriter::~RuleWriter() = default;
 
-bool RuleWriter::write_full(const RulePlan& plan, bool may_wait) {
+bool RuleWriter::write_full(const RulePlan& plan, Wait wait) {
   state_->session.reset_counters();
-  return state_->write_full(plan, may_wait);
+  return state_->write_full(plan, wait);
 }
 
 void RuleWriter::write_change(const RulePlan& plan) {
@@ -260,6 +260,13 @@ std::optional<std::string> RuleWriter::find_damage() {
   }
   s.valid = false;
   return damage.describe();
+}
+
+void RuleWriter::remove_leads(const std::function<bool(Table, const std::string& chain)>& keep) {
+  State& s = *state_;
+  s.session.reset_counters();
+  s.valid = false;
+  ipvs::remove_leads(s.session, keep);
 }
 
 void RuleWriter::remove_all(const std::function<bool(Table, const std::string& chain)>& keep) {

@@ -113,6 +113,10 @@ netlink::Message ask_for_real_servers(std::uint16_t id, const ServerKey& key, ab
   return message;
 }
 
+netlink::Message ask_for_timeouts(std::uint16_t id) {
+  return netlink::make_generic(id, IPVS_CMD_GET_CONFIG, IPVS_GENL_VERSION);
+}
+
 netlink::Message encode(std::uint16_t id, const ServerCommand& command, abi::Family family) {
   netlink::Message message = netlink::make_generic(id, command_of(command.kind), IPVS_GENL_VERSION);
   nlattr* const nested = must(nla_nest_start(message.get(), IPVS_CMD_ATTR_SERVICE));
@@ -158,6 +162,17 @@ std::optional<VirtualServer> decode_server(nlmsghdr* message, abi::Family family
     server.persistence_seconds = static_cast<std::uint32_t>(number(found[IPVS_SVC_ATTR_TIMEOUT]));
   }
   return server;
+}
+
+std::optional<IpvsTimeouts> decode_timeouts(nlmsghdr* message) {
+  if (message->nlmsg_len < NLMSG_LENGTH(GENL_HDRLEN)) return std::nullopt;
+  if (static_cast<const genlmsghdr*>(nlmsg_data(message))->cmd != IPVS_CMD_SET_CONFIG) return std::nullopt;
+  const auto seconds = [&](int attribute) {
+    const nlattr* const found = nlmsg_find_attr(message, GENL_HDRLEN, attribute);
+    return found == nullptr ? 0 : static_cast<std::uint32_t>(number(found));
+  };
+  return IpvsTimeouts{seconds(IPVS_CMD_ATTR_TIMEOUT_TCP), seconds(IPVS_CMD_ATTR_TIMEOUT_TCP_FIN),
+                      seconds(IPVS_CMD_ATTR_TIMEOUT_UDP)};
 }
 
 std::optional<RealServerState> decode_real_server(nlmsghdr* message, abi::Family family) {

@@ -83,4 +83,15 @@ void NetlinkServers::set_timeouts(const IpvsTimeouts& timeouts) {
   if (error != 0) refused(error, "set the timeouts of connections");
 }
 
+IpvsTimeouts NetlinkServers::timeouts() {
+  IpvsTimeouts found;
+  const int error = with_family([&](std::uint16_t id) {
+    return socket_.request(ask_for_timeouts(id), [&](nlmsghdr* message) {
+      if (const auto told = decode_timeouts(message)) found = *told;
+    });
+  });
+  if (error != 0) refused(error, "read the timeouts of connections");
+  return found;
+}
+
 }  // namespace sluice::ipvs

@@ -19,6 +19,7 @@ class NetlinkServers final : public ServerKernel {
   std::vector<RealServerState> real_servers(const ServerKey& key) override;
   std::vector<int> execute(const std::vector<ServerCommand>& commands) override;
   void set_timeouts(const IpvsTimeouts& timeouts) override;
+  IpvsTimeouts timeouts() override;
   std::uint64_t messages() const override { return changes_; }
 
  private:

@@ -59,6 +59,7 @@ class ServerKernel {
   virtual std::vector<int> execute(const std::vector<ServerCommand>& commands) = 0;
   // Of the whole node, both families. One message.
   virtual void set_timeouts(const IpvsTimeouts& timeouts) = 0;
+  virtual IpvsTimeouts timeouts() = 0;
   // Messages that change something, since the object was made.
   virtual std::uint64_t messages() const = 0;
 };

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "plugins/ipvs/servers/connection_table.hpp"
 #include "plugins/ipvs/servers/server_kernel.hpp"
 #include "plugins/ipvs/settings.hpp"
 #include "sluice/sdk/logger.hpp"
@@ -66,9 +67,12 @@ class ServerWriter {
   Outcome put(const std::vector<WantedServer>& wanted);
   // Virtual servers go with their real servers, without grace (BEH 6.4). What is not there is fine.
   void remove(const std::vector<ServerKey>& keys);
-  // Weight 0 for all real servers of these, so that they end up empty: for a backend that retires. True when none of
-  // them has connections any more.
-  bool quiesce(const std::vector<ServerKey>& keys);
+  // Weight 0 for all real servers of these, so that they end up empty: for a backend that retires.
+  void quiesce(const std::vector<ServerKey>& keys);
+  // Which of these nobody needs any more: they have no connections, or only such as have ended (is_alive()). One dump of
+  // real servers each, of as many as fit into `kLook`, going round; what was not looked at is not among them. `visit` shows
+  // single connections; it is asked only when there are few enough. Sorted. Throws sdk::Failure.
+  std::vector<ServerKey> find_idle(const std::vector<ServerKey>& keys, const VisitConnections& visit);
 
   // Removes real servers that have drained, or whose time is up. Called often: costs one dump for each virtual server that
   // has some draining, none otherwise. Throws sdk::Failure.

@@ -1,8 +1,10 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <algorithm>
 #include <cerrno>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "plugins/common/netlink/error.hpp"
@@ -10,6 +12,12 @@
 #include "plugins/ipvs/servers/server_writer_state.hpp"
 
 namespace sluice::ipvs {
+namespace {
+
+// More are not read one by one: the kernel finds each page of its answer by counting from the first connection.
+constexpr std::uint64_t kFewConnections = 20'000;
+
+}  // namespace
 
 void ServerWriter::tick() {
   const Drains::SavedAtEnd saved(state_->drains);
@@ -76,7 +84,7 @@ void ServerWriter::State::settle(const std::vector<ServerKey>& keys) {
   for (auto& [key, change] : changes) remember(key, std::move(change));
 }
 
-bool ServerWriter::quiesce(const std::vector<ServerKey>& keys) {
+void ServerWriter::quiesce(const std::vector<ServerKey>& keys) {
   std::vector<ServerCommand> commands;
   for (const ServerKey& key : keys) {
     const HeldServer* const held = state_->memory.find(key);
@@ -94,32 +102,57 @@ bool ServerWriter::quiesce(const std::vector<ServerKey>& keys) {
       if (odd.weight != 0) append(odd.server);
     }
   }
-  if (!commands.empty()) {
-    const std::vector<int> results = kernel_.execute(commands);
-    std::map<ServerKey, RealChanges> changes;
-    for (std::size_t i = 0; i < commands.size(); ++i) {
-      const ServerKey& key = commands[i].server.key;
-      if (results[i] == 0) {
-        changes[key].lowered.push_back(commands[i].real);
-      } else if (results[i] == ENOENT || results[i] == ESRCH) {
-        changes[key].gone.push_back(commands[i].real);
-      } else {
-        netlink::fail(results[i], state_->name(key), "cannot retire virtual server " + state_->name(key));
-      }
-    }
-    for (auto& [key, change] : changes) {
-      HeldServer held = *state_->memory.find(key);
-      apply(std::move(change), held, nullptr);
-      held.retired = true;
-      state_->memory.store(key, std::move(held));
+  if (commands.empty()) return;
+  const std::vector<int> results = kernel_.execute(commands);
+  std::map<ServerKey, RealChanges> changes;
+  for (std::size_t i = 0; i < commands.size(); ++i) {
+    const ServerKey& key = commands[i].server.key;
+    if (results[i] == 0) {
+      changes[key].lowered.push_back(commands[i].real);
+    } else if (results[i] == ENOENT || results[i] == ESRCH) {
+      changes[key].gone.push_back(commands[i].real);
+    } else {
+      netlink::fail(results[i], state_->name(key), "cannot retire virtual server " + state_->name(key));
     }
   }
-  for (const ServerKey& key : keys) {
-    for (const RealServerState& state : kernel_.real_servers(key)) {
-      if (state.connections != 0) return false;
-    }
+  for (auto& [key, change] : changes) {
+    HeldServer held = *state_->memory.find(key);
+    apply(std::move(change), held, nullptr);
+    held.retired = true;
+    state_->memory.store(key, std::move(held));
   }
-  return true;
+}
+
+std::vector<ServerKey> ServerWriter::find_idle(const std::vector<ServerKey>& keys, const VisitConnections& visit) {
+  const std::uint64_t end = state_->now() + static_cast<std::uint64_t>(kLook.count()) * 1'000'000;
+  std::vector<ServerKey> idle;
+  std::set<ServerKey> counted;  // have connections, of which some may be over
+  std::uint64_t connections = 0;
+  std::size_t& at = state_->next_idle_look;
+  for (std::size_t seen = 0; seen < keys.size(); ++seen) {
+    const ServerKey& key = keys[at++ % keys.size()];
+    std::uint64_t here = 0;
+    for (const RealServerState& state : kernel_.real_servers(key)) here += state.connections;
+    connections += here;
+    if (here == 0) {
+      idle.push_back(key);
+    } else {
+      counted.insert(key);
+    }
+    if (state_->now() >= end) break;
+  }
+  if (!keys.empty()) at %= keys.size();
+  if (!counted.empty() && connections <= kFewConnections) {
+    const IpvsTimeouts timeouts = kernel_.timeouts();
+    std::set<ServerKey> over = counted;
+    const bool all = visit([&](const ServerConnection& connection) {
+      if (is_alive(connection, timeouts)) over.erase(connection.server);
+      return !over.empty();
+    });
+    if (all) idle.insert(idle.end(), over.begin(), over.end());
+  }
+  std::sort(idle.begin(), idle.end());
+  return idle;
 }
 
 }  // namespace sluice::ipvs

@@ -54,6 +54,7 @@ struct ServerWriter::State {
   std::set<std::string> missing;     // the kernel does not have these; for one put()
   std::set<ServerKey> lowered;       // have real servers that drain since this put()
   std::optional<ServerKey> last_looked;  // by find_damage()
+  std::size_t next_idle_look = 0;        // by find_idle()
   bool refreshed = false;
 };
 

@@ -13,6 +13,7 @@
 #include "plugins/nftables/layout/rule.hpp"
 #include "plugins/nftables/layout/set_spec.hpp"
 #include "plugins/nftables/values.hpp"
+#include "sluice/abi/types.hpp"
 
 namespace sluice::nftables {
 
@@ -39,6 +40,15 @@ struct ChainWrite {
   bool create = false;  // otherwise it is there and its rules are replaced
 };
 
+// Of map affinity: a client that is remembered, with the token of an endpoint.
+struct RememberedClient {
+  std::uint32_t id = 0;
+  abi::Address client{};
+  std::uint32_t token = 0;
+  std::uint32_t seconds = 0;    // how long the service port remembers; not known where it was listed
+  std::uint32_t remaining = 0;  // seconds, at most those
+};
+
 // Carried out in the order of its members; removals of elements before additions, so that an element is
 // replaced by removing it and adding it in one batch.
 struct Batch {
@@ -48,11 +58,12 @@ struct Batch {
   std::vector<ChainWrite> chains;           // referred to by later ones only
   std::vector<DispatchWrite> dispatch;
   std::vector<ElementWrite> elements;
+  std::vector<RememberedClient> clients;    // added; of those the kernel knows none has another token
   std::vector<std::string> remove_chains;   // nothing points to them any more
   std::vector<std::string> owners{std::string()};  // printed names
   bool empty() const noexcept {
     return !delete_table && !create_table && create_sets.empty() && chains.empty() && dispatch.empty() && elements.empty() &&
-           remove_chains.empty();
+           clients.empty() && remove_chains.empty();
   }
 };
 

@@ -117,6 +117,8 @@ std::string describe(abi::Family family, const Batch& batch, const Encoded& enco
       if (part.count == 1) return prefix + describe(family, first.record);
       return prefix + std::to_string(part.count) + " elements of " + set_name(family, first.record.set);
     }
+    case Encoded::Kind::kClients:
+      return std::to_string(part.count) + " clients of " + affinity_spec(family, 0).name;
     case Encoded::Kind::kEmpty:
       return "the removal of the rules of chain " + batch.remove_chains[part.index];
     case Encoded::Kind::kRemove:

@@ -45,6 +45,7 @@ class Encoder {
       }
     }
     elements();
+    clients();
     // All are empty before the first one goes: they may refer to each other.
     for (std::uint32_t i = 0; i < batch_.remove_chains.size(); ++i) {
       begin(Encoded::Kind::kEmpty, i, 0, NFT_MSG_DELRULE, 0);
@@ -248,6 +249,38 @@ class Encoder {
       close();
       encoded_.parts.back().count = from - first;
     }
+  }
+
+  void clients() {
+    const std::string name = affinity_spec(ip_, 0).name;
+    for (std::uint32_t next = 0; next < batch_.clients.size();) {
+      const std::uint32_t first = next;
+      begin(Encoded::Kind::kClients, first, 0, NFT_MSG_NEWSETELEM, NLM_F_CREATE);
+      list_head(name);
+      const std::size_t list = put_.begin_nest(NFTA_SET_ELEM_LIST_ELEMENTS);
+      do {
+        client(batch_.clients[next++]);
+      } while (next < batch_.clients.size() && encoded_.bytes.size() - list < kListRoom);
+      put_.end_nest(list);
+      close();
+      encoded_.parts.back().count = next - first;
+    }
+  }
+
+  void client(const RememberedClient& write) {
+    const std::size_t nest = put_.begin_nest(NFTA_LIST_ELEM);
+    const Key bytes = memory_key(ip_, write.id, write.client);
+    key(bytes.data(), bytes.size());
+    const std::size_t data = put_.begin_nest(NFTA_SET_ELEM_DATA);
+    put_.put(NFTA_DATA_VALUE, &write.token, sizeof(write.token));
+    put_.end_nest(data);
+    const auto milliseconds = [&](std::uint16_t type, std::uint32_t seconds) {
+      const std::uint64_t value = htobe64(std::uint64_t{1000} * seconds);
+      put_.put(type, &value, sizeof(value));
+    };
+    milliseconds(NFTA_SET_ELEM_TIMEOUT, write.seconds);
+    milliseconds(NFTA_SET_ELEM_EXPIRATION, write.remaining);
+    put_.end_nest(nest);
   }
 
   void element(const ElementWrite& write) {

@@ -33,11 +33,11 @@ struct EncodeOptions {
 };
 
 struct Encoded {
-  enum class Kind : std::uint8_t { kDeleteTable, kCreateTable, kSet, kChain, kClear, kRule, kDispatch, kElements, kEmpty, kRemove };
+  enum class Kind : std::uint8_t { kDeleteTable, kCreateTable, kSet, kChain, kClear, kRule, kDispatch, kElements, kClients, kEmpty, kRemove };
   // One message.
   struct Part {
     Kind kind{};
-    std::uint32_t index = 0;  // into the batch; of rules, the chain; of elements, the first in `order`
+    std::uint32_t index = 0;  // into the batch; of rules, the chain; of elements, the first in `order`; of clients, the first
     std::uint32_t count = 0;  // of rules, which one; of elements, how many
     std::size_t at = 0;       // in `bytes`
   };

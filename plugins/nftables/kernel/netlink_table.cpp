@@ -23,7 +23,8 @@ constinit std::mutex one_at_a_time;
 static_assert(std::is_trivially_destructible_v<std::mutex>);
 
 std::uint64_t count_writes(const Batch& batch) {
-  std::uint64_t writes = batch.create_sets.size() + batch.dispatch.size() + batch.elements.size() + batch.remove_chains.size();
+  std::uint64_t writes = batch.create_sets.size() + batch.dispatch.size() + batch.elements.size() + batch.clients.size() +
+                         batch.remove_chains.size();
   writes += (batch.delete_table ? 1U : 0U) + (batch.create_table ? 1U : 0U);
   for (const ChainWrite& chain : batch.chains) writes += 1 + chain.spec.rules.size();
   return writes;
@@ -103,6 +104,11 @@ std::vector<Refusal> NetlinkTable::rehearse(const Batch& batch) {
 std::vector<TrafficCount> NetlinkTable::traffic() {
   const std::lock_guard lock(one_at_a_time);
   return reader_.traffic();
+}
+
+std::vector<RememberedClient> NetlinkTable::clients() {
+  const std::lock_guard lock(one_at_a_time);
+  return reader_.clients();
 }
 
 bool NetlinkTable::delete_table() {

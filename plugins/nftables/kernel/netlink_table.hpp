@@ -37,6 +37,7 @@ class NetlinkTable final : public TableKernel {
   std::vector<Refusal> commit(const Batch& batch) override;
   std::vector<Refusal> rehearse(const Batch& batch) override;
   std::vector<TrafficCount> traffic() override;
+  std::vector<RememberedClient> clients() override;
   bool delete_table() override;
   const KernelFigures& figures() const noexcept override;
 

@@ -55,6 +55,9 @@ class TableKernel {
   // Packets and bytes of Services, of the sets with counters.
   virtual std::vector<TrafficCount> traffic() = 0;
 
+  // Of map affinity, in any order; none where there is no such map.
+  virtual std::vector<RememberedClient> clients() = 0;
+
   // False when there was none.
   virtual bool delete_table() = 0;
 

@@ -377,4 +377,24 @@ std::vector<TrafficCount> TableReader::traffic() {
   return counts;
 }
 
+std::vector<RememberedClient> TableReader::clients() {
+  const SetSpec wanted = affinity_spec(family_, 0);
+  std::vector<RememberedClient> clients;
+  read_elements(
+      wanted.name, [&] { clients.clear(); },
+      [&](std::string_view element) {
+        const std::string_view key = find_attribute(find_attribute(element, NFTA_SET_ELEM_KEY), NFTA_DATA_VALUE);
+        const std::string_view data = find_attribute(find_attribute(element, NFTA_SET_ELEM_DATA), NFTA_DATA_VALUE);
+        const std::uint64_t left = be64_of(find_attribute(element, NFTA_SET_ELEM_EXPIRATION));
+        if (key.size() != wanted.key_size || data.size() != wanted.data_size) return;
+        RememberedClient client;
+        std::memcpy(&client.id, key.data(), sizeof(client.id));
+        std::memcpy(client.client.bytes, key.data() + sizeof(client.id), key.size() - sizeof(client.id));
+        std::memcpy(&client.token, data.data(), sizeof(client.token));
+        client.remaining = static_cast<std::uint32_t>(std::min<std::uint64_t>(left / 1000, UINT32_MAX));
+        clients.push_back(client);
+      });
+  return clients;
+}
+
 }  // namespace sluice::nftables

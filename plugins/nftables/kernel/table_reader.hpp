@@ -33,6 +33,9 @@ class TableReader {
   // Of the sets with counters; empty where they are not.
   std::vector<TrafficCount> traffic();
 
+  // Of map affinity; empty where it is not, or has another shape.
+  std::vector<RememberedClient> clients();
+
   // Of all tables of nf_tables; each transaction makes the next one. Throws sdk::Failure.
   std::uint32_t generation();
 

@@ -58,6 +58,7 @@ class AffinityTokens {
   void restore(const std::vector<Entry>& seen);
   // `endpoints`: sorted, without duplicates, at most kMaxAffinityNumber. Those that stay keep their numbers.
   void assign(const std::vector<EndpointAddress>& endpoints);
+  const std::vector<Entry>& entries() const noexcept { return entries_; }  // sorted by endpoint
   // REQUIRES: it has one.
   std::uint16_t number(const EndpointAddress& endpoint) const;
 

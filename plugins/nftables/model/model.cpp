@@ -89,6 +89,14 @@ void Model::wrote(const std::vector<SharedChain>& chains) { state_->chains.wrote
 
 void Model::removed(const std::vector<SharedChain>& chains) { state_->chains.removed(chains); }
 
+void Model::each_sticky(const std::function<void(const Sticky&)>& take) const {
+  for (const ServiceState& service : state_->services) {
+    if (!service.exists || !service.affinity) continue;
+    const AffinityState& affinity = *service.affinity;
+    take({service.name, service.protocol, affinity.id, service.affinity_seconds, affinity.tokens.entries()});
+  }
+}
+
 void Model::describe(const PortId& id, const std::function<void(const std::string&)>& line) const {
   const auto place = state_->find(id);
   if (!place) return;

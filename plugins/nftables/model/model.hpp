@@ -110,6 +110,16 @@ class Model {
   void wrote(const std::vector<SharedChain>& chains);
   void removed(const std::vector<SharedChain>& chains);
 
+  // A service port with session affinity: clients are remembered with its id, and a token for each of its endpoints.
+  struct Sticky {
+    const std::string& name;
+    abi::Protocol protocol;
+    std::uint32_t id;
+    std::uint32_t seconds;
+    const std::vector<AffinityTokens::Entry>& endpoints;  // sorted by endpoint; a token is id | number
+  };
+  void each_sticky(const std::function<void(const Sticky&)>& take) const;
+
   // What a client meets: one line for each frontend with its endpoints, for people.
   void describe(const PortId& id, const std::function<void(const std::string&)>& line) const;
 

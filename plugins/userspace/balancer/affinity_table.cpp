@@ -25,12 +25,7 @@ void AffinityTable::remember(const abi::Address& client, Slot slot, Nanoseconds 
   Index index = lookup(client);
   if (index == kEnd) {
     index = allocate();
-    if (index == kEnd) return;
-    entry(index).client = client;
-    Index& first = buckets_[bucket(client)];
-    entry(index).next = first;
-    first = index;
-    ++size_;
+    if (!insert(client, index)) return;
   } else {
     unuse(index);
     if (entry(index).slot == slot) {
@@ -41,6 +36,40 @@ void AffinityTable::remember(const abi::Address& client, Slot slot, Nanoseconds 
   }
   use(index, now);
   assign(index, slot);
+}
+
+bool AffinityTable::insert(const abi::Address& client, Index index) noexcept {
+  if (index == kEnd) return false;
+  entry(index).client = client;
+  Index& first = buckets_[bucket(client)];
+  entry(index).next = first;
+  first = index;
+  ++size_;
+  return true;
+}
+
+// Walks once through those there are, and once through those that come.
+void AffinityTable::bind(const std::vector<Bound>& bound) noexcept {
+  const std::size_t room = limit_ - size_;
+  std::size_t skipped = bound.size() > room ? bound.size() - room : 0;
+  Index next = oldest_;
+  for (const Bound& one : bound) {
+    if (skipped > 0) {
+      --skipped;
+      continue;
+    }
+    if (lookup(one.client) != kEnd) continue;
+    Index index = kEnd;
+    try {
+      index = make_room();
+    } catch (const std::bad_alloc&) {
+      return;
+    }
+    if (!insert(one.client, index)) return;
+    while (next != kEnd && static_cast<std::int64_t>(entry(next).used - one.used) <= 0) next = entry(next).newer;
+    use_before(index, one.used, next);
+    assign(index, one.slot);
+  }
 }
 
 std::size_t AffinityTable::drop(Slot slot, std::size_t most) noexcept {
@@ -78,18 +107,25 @@ AffinityTable::Index AffinityTable::lookup(const abi::Address& client) const noe
 AffinityTable::Index AffinityTable::allocate() noexcept {
   if (size_ >= limit_) erase(oldest_);
   try {
-    if (size_ == buckets_.size()) grow_buckets();
-    if (free_ == kEnd) {
-      const std::size_t first = chunks_.size() * kChunk;
-      chunks_.push_back(std::make_unique<Entry[]>(kChunk));
-      for (std::size_t i = kChunk; i-- > 0;) {
-        entry(static_cast<Index>(first + i)).next = free_;
-        free_ = static_cast<Index>(first + i);
-      }
-    }
+    return make_room();
   } catch (const std::bad_alloc&) {
     if (oldest_ != kEnd) erase(oldest_);
     if (free_ == kEnd || buckets_.empty()) return kEnd;
+  }
+  const Index index = free_;
+  free_ = entry(index).next;
+  return index;
+}
+
+AffinityTable::Index AffinityTable::make_room() {
+  if (size_ == buckets_.size()) grow_buckets();
+  if (free_ == kEnd) {
+    const std::size_t first = chunks_.size() * kChunk;
+    chunks_.push_back(std::make_unique<Entry[]>(kChunk));
+    for (std::size_t i = kChunk; i-- > 0;) {
+      entry(static_cast<Index>(first + i)).next = free_;
+      free_ = static_cast<Index>(first + i);
+    }
   }
   const Index index = free_;
   free_ = entry(index).next;
@@ -126,13 +162,16 @@ void AffinityTable::erase(Index index) noexcept {
   buckets_.shrink_to_fit();
 }
 
-void AffinityTable::use(Index index, Nanoseconds now) noexcept {
-  Entry& used = entry(index);
-  used.used = now;
-  used.older = newest_;
-  used.newer = kEnd;
-  (newest_ == kEnd ? oldest_ : entry(newest_).newer) = index;
-  newest_ = index;
+void AffinityTable::use(Index index, Nanoseconds now) noexcept { use_before(index, now, kEnd); }
+
+// kEnd: after all others.
+void AffinityTable::use_before(Index index, Nanoseconds used, Index next) noexcept {
+  Entry& placed = entry(index);
+  placed.used = used;
+  placed.older = next == kEnd ? newest_ : entry(next).older;
+  placed.newer = next;
+  (placed.older == kEnd ? oldest_ : entry(placed.older).newer) = index;
+  (next == kEnd ? newest_ : entry(next).older) = index;
 }
 
 void AffinityTable::unuse(Index index) noexcept {

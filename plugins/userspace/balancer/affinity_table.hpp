@@ -38,6 +38,21 @@ class AffinityTable {
   // not remembered.
   void remember(const abi::Address& client, Slot slot, Nanoseconds now) noexcept;
 
+  // One whose last use was elsewhere. `used` may lie before the clock's beginning, and wraps around then.
+  struct Bound {
+    abi::Address client;
+    Slot slot;
+    Nanoseconds used;
+  };
+  // Inserts those that are not known; `bound` is sorted by use, earliest first. Nobody else is forgotten: where there
+  // is no room for all of them, those used last have it.
+  void bind(const std::vector<Bound>& bound) noexcept;
+  // Every client, the one not used longest first.
+  template <class Visit>
+  void each(const Visit& visit) const {
+    for (Index at = oldest_; at != kEnd; at = entry(at).newer) visit(entry(at).client, entry(at).slot, entry(at).used);
+  }
+
   // Forget clients, at most `most`; return how many, fewer than `most` when none is left.
   std::size_t drop(Slot slot, std::size_t most) noexcept;                          // those of a slot
   std::size_t purge(Nanoseconds now, Nanoseconds ttl, std::size_t most) noexcept;  // those not used for `ttl`
@@ -63,9 +78,12 @@ class AffinityTable {
   std::size_t bucket(const abi::Address& client) const noexcept;
   Index lookup(const abi::Address& client) const noexcept;
   Index allocate() noexcept;
+  Index make_room();  // throws std::bad_alloc
+  bool insert(const abi::Address& client, Index index) noexcept;
   void grow_buckets();
   void erase(Index index) noexcept;
   void use(Index index, Nanoseconds now) noexcept;
+  void use_before(Index index, Nanoseconds used, Index next) noexcept;
   void unuse(Index index) noexcept;
   void assign(Index index, Slot slot) noexcept;
   void unassign(Index index) noexcept;

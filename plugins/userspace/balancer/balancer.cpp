@@ -282,6 +282,43 @@ void Balancer::dial_abandoned(const EndpointPtr& endpoint) noexcept {
   endpoint->passed_over_until_ = 0;
 }
 
+std::vector<Balancer::Binding> Balancer::bindings(Nanoseconds now) const {
+  std::vector<Binding> all;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (clients_ == nullptr) return all;
+  now = std::max(now, now_);
+  all.reserve(clients_->size());
+  clients_->each([&](const abi::Address& client, AffinityTable::Slot slot, Nanoseconds used) {
+    if (slots_[slot] == nullptr || now - used >= affinity_) return;
+    const SocketAddress& target = slots_[slot]->target();
+    all.push_back({client, target.address(), target.port(), std::chrono::nanoseconds(affinity_ - (now - used))});
+  });
+  return all;
+}
+
+void Balancer::bind(std::vector<Binding> bindings, Nanoseconds now) {
+  std::stable_sort(bindings.begin(), bindings.end(),
+                   [](const Binding& a, const Binding& b) { return a.remaining < b.remaining; });
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (clients_ == nullptr) return;
+  now = advance(now);
+  std::vector<AffinityTable::Bound> bound;
+  bound.reserve(bindings.size());
+  for (const Binding& binding : bindings) {
+    if (binding.remaining.count() <= 0) continue;
+    const abi::Family family =
+        order_.empty() || order_.front()->target().family() != AF_INET6 ? abi::Family::kIpv4 : abi::Family::kIpv6;
+    const SocketAddress target(family, binding.endpoint, binding.port);
+    const auto found =
+        std::lower_bound(by_target_.begin(), by_target_.end(), target,
+                         [](const Endpoint* a, const SocketAddress& b) { return compare(a->target(), b) < 0; });
+    if (found == by_target_.end() || compare((*found)->target(), target) != 0) continue;
+    const Nanoseconds remaining = std::min(static_cast<Nanoseconds>(binding.remaining.count()), affinity_);
+    bound.push_back({binding.client, (*found)->slot_, now - (affinity_ - remaining)});
+  }
+  clients_->bind(bound);
+}
+
 void Balancer::purge(Nanoseconds now) noexcept {
   for (bool more = true; more;) {
     const std::lock_guard<std::mutex> lock(mutex_);

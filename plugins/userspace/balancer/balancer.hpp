@@ -9,6 +9,7 @@
 // a change of the affinity's time to live alone takes effect.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -61,6 +62,18 @@ class Balancer {
   void dial_succeeded(const EndpointPtr& endpoint) noexcept;
   // It was given up for a reason that tells nothing of the endpoint (the client is gone): the next one may try.
   void dial_abandoned(const EndpointPtr& endpoint) noexcept;
+
+  // A client that session affinity binds to an endpoint, and for how long when nothing more is heard of it.
+  struct Binding {
+    abi::Address client;
+    abi::Address endpoint;
+    std::uint16_t port;
+    std::chrono::nanoseconds remaining;
+  };
+  // The one not heard of longest first.
+  std::vector<Binding> bindings(Nanoseconds now) const;
+  // Binds those that are not bound to the endpoints of the list; others are passed over, as are all without affinity.
+  void bind(std::vector<Binding> bindings, Nanoseconds now);
 
   // Removes affinity entries that are too old. Takes the lock for a few of them at a time.
   void purge(Nanoseconds now) noexcept;

@@ -3,17 +3,13 @@
 
 #include "plugins/userspace/portal/node_port_claims.hpp"
 
-#include <linux/filter.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-
 #include <cerrno>
 #include <cstring>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
 #include "plugins/common/sockets/port_holder.hpp"
-#include "plugins/userspace/socket_address.hpp"
 #include "sluice/sdk/address.hpp"
 
 namespace sluice::userspace {
@@ -21,38 +17,19 @@ namespace {
 
 const char* protocol_text(abi::Protocol protocol) { return protocol == abi::Protocol::kUdp ? "UDP" : "TCP"; }
 
-bool set(int fd, int level, int option) {
-  const int on = 1;
-  return setsockopt(fd, level, option, &on, sizeof(on)) == 0;
-}
-
-// What no rule led away would otherwise wait in the socket for ever.
-bool drop_everything(int fd) {
-  sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
-  const sock_fprog program{1, &nothing};
-  return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) == 0;
+std::string kept_claim_name(const ClaimedAddress& what) {
+  return userspace::kept_claim_name(what.protocol, what.port, what.address);
 }
 
 }  // namespace
 
-bool ClaimedAddress::operator==(const ClaimedAddress& other) const noexcept {
-  return port == other.port && protocol == other.protocol && address == other.address;
-}
-
-// All claims to one port stand together, that to every address first.
-bool ClaimedAddress::operator<(const ClaimedAddress& other) const noexcept {
-  if (protocol != other.protocol) return protocol < other.protocol;
-  if (port != other.port) return port < other.port;
-  return address < other.address;
-}
-
 std::string NodePortClaims::claim(const ClaimedAddress& what, const std::string& owner) {
-  if (const auto held = held_.find(what); held != held_.end()) {
-    if (held->second.owner == owner) return {};
-    return describe(what) + " belongs to Service port " + held->second.owner + "; give one of them another port";
+  if (const std::string* const other = holder(what); other != nullptr) {
+    if (*other == owner) return {};
+    return describe(what) + " belongs to Service port " + *other + "; give one of them another port";
   }
-  Descriptor socket;
-  const int error = is_covered(what) ? 0 : hold_alone(what, socket);
+  Held held{owner, {}, false};
+  const int error = is_covered(what) ? 0 : hold_alone(what, held);
   if (error == EADDRINUSE) {
     std::string who = "a program of this node";
     if (looks_ > 0) {
@@ -62,7 +39,7 @@ std::string NodePortClaims::claim(const ClaimedAddress& what, const std::string&
     return describe(what) + " is in use by " + who + "; stop it, or give the Service another port";
   }
   if (error != 0) return describe(what) + " cannot be held: " + std::strerror(error);
-  held_.emplace(what, Held{owner, std::move(socket)});
+  held_.emplace(what, std::move(held));
   return {};
 }
 
@@ -72,11 +49,11 @@ bool NodePortClaims::is_covered(const ClaimedAddress& what) const {
   return !sdk::is_unspecified(what.address) && held_.contains({abi::Address{}, what.port, what.protocol});
 }
 
-int NodePortClaims::hold_alone(const ClaimedAddress& what, Descriptor& socket) {
-  if (!sdk::is_unspecified(what.address)) return hold(what, socket);
+int NodePortClaims::hold_alone(const ClaimedAddress& what, Held& held) {
+  if (!sdk::is_unspecified(what.address)) return hold(what, held);
   // Our own sockets at single addresses are in the way of the one that holds them all.
-  each_at(what, [](const ClaimedAddress&, Held& held) { held.socket.close(); });
-  const int error = hold(what, socket);
+  each_at(what, [this](const ClaimedAddress&, Held& other) { let_go(other); });
+  const int error = hold(what, held);
   if (error != 0) hold_each_at(what);
   return error;
 }
@@ -93,13 +70,35 @@ void NodePortClaims::each_at(const ClaimedAddress& what, const Visit& visit) {
 // all the same: it was there first.
 void NodePortClaims::hold_each_at(const ClaimedAddress& what) {
   each_at(what, [this](const ClaimedAddress& other, Held& held) {
-    Descriptor socket;
-    if (!held.socket && hold(other, socket) == 0) held.socket = std::move(socket);
+    if (!held.socket) held.shared = hold(other, held) != 0 || held.shared;
   });
 }
 
+void NodePortClaims::hold_as_wanted() {
+  struct Shared {
+    const ClaimedAddress& what;
+    Held& held;
+    ClaimedAddress before;
+  };
+  std::vector<Shared> all;
+  for (auto& [what, held] : held_) {
+    if (!held.shared) continue;
+    all.push_back({what, held, held.socket ? claimed_by(held.socket) : what});
+    // All of them first: one socket may serve for several.
+    let_go(held);
+  }
+  for (Shared& one : all) {
+    if (is_covered(one.what) || hold(one.what, one.held) == 0) continue;
+    // A program has the port at another address: that is no reason to leave it what was held.
+    one.held.shared = true;
+    open_claim_socket(family_, one.before, one.held.socket);
+  }
+}
+
 void NodePortClaims::release(const ClaimedAddress& what, const std::string& owner) {
-  held_.erase(find(what, owner));
+  const auto held = find(what, owner);
+  let_go(held->second);
+  held_.erase(held);
   if (sdk::is_unspecified(what.address)) hold_each_at(what);
 }
 
@@ -120,22 +119,47 @@ NodePortClaims::Map::iterator NodePortClaims::find(const ClaimedAddress& what, c
   return held;
 }
 
-int NodePortClaims::hold(const ClaimedAddress& what, Descriptor& socket) const {
-  const bool udp = what.protocol == abi::Protocol::kUdp;
-  const int type = (udp ? SOCK_DGRAM : SOCK_STREAM) | SOCK_NONBLOCK | SOCK_CLOEXEC;
-  Descriptor made(::socket(sdk::socket_family(family_), type, 0));
-  if (!made) return errno;
-  if (family_ == abi::Family::kIpv6) {
-    // An address may be tentative, or have gone a moment ago.
-    if (!set(made.get(), IPPROTO_IPV6, IPV6_V6ONLY) || !set(made.get(), IPPROTO_IPV6, IPV6_FREEBIND)) return errno;
-  } else if (!set(made.get(), IPPROTO_IP, IP_FREEBIND)) {
-    return errno;
+void NodePortClaims::keep_all(std::set<std::string>& names) {
+  if (kept_ == nullptr) return;
+  for (const auto& [what, held] : held_) {
+    if (!held.socket) continue;
+    std::string name = kept_claim_name(claimed_by(held.socket));
+    kept_->keep(name, held.socket.get());
+    names.insert(std::move(name));
   }
-  if (udp && !drop_everything(made.get())) return errno;
-  // Without SO_REUSEADDR, or it would not notice a program that has set it.
-  const SocketAddress address(family_, what.address, what.port);
-  if (bind(made.get(), address.get(), address.size()) != 0) return errno;
-  socket = std::move(made);
+}
+
+void NodePortClaims::release_all(bool kept) {
+  for (auto& [what, held] : held_) {
+    if (kept) {
+      held.socket.close();
+    } else {
+      let_go(held);
+    }
+  }
+  held_.clear();
+}
+
+void NodePortClaims::let_go(Held& held) const {
+  if (held.socket && kept_ != nullptr) kept_->drop(kept_claim_name(claimed_by(held.socket)), held.socket.get());
+  held.socket.close();
+  held.shared = false;
+}
+
+int NodePortClaims::hold(const ClaimedAddress& what, Held& held) {
+  held.shared = false;
+  if (kept_ != nullptr) {
+    held.socket = kept_->take(kept_claim_name(what), {family_, what.protocol, what.address, what.port, false});
+  }
+  int error = held.socket ? 0 : open_claim_socket(family_, what, held.socket);
+  if (error == EADDRINUSE) {
+    held.socket = process_.find(what);
+    if (held.socket) error = 0;
+  }
+  if (error != 0) return error;
+  const ClaimedAddress bound = claimed_by(held.socket);
+  held.shared = !(bound == what);
+  if (kept_ != nullptr) kept_->keep(kept_claim_name(bound), held.socket.get());
   return 0;
 }
 

@@ -20,6 +20,7 @@ constexpr std::size_t kMaxName = 191;  // the longest comment around it ends bel
 constexpr std::string_view kLocal = " local";
 constexpr std::string_view kToThisNode = " -m addrtype --dst-type LOCAL";
 constexpr std::string_view kNotFromThisNode = " -m addrtype ! --src-type LOCAL";
+constexpr std::string_view kNotTranslated = " -m conntrack ! --ctstate DNAT";
 constexpr std::string_view kNotFromBridgePort = " -m physdev ! --physdev-is-in";
 
 // The narrower of two prefixes; empty when no address is in both.
@@ -221,7 +222,7 @@ class Planner {
     for (const bool local : {false, true}) {
       if (proxy_port(local) == 0) continue;
       drop("is not reached by its proxy port",
-           match_ + std::to_string(proxy_port(local)) + " -m conntrack ! --ctstate DNAT");
+           match_ + std::to_string(proxy_port(local)) + std::string(kNotTranslated));
     }
   }
 
@@ -261,6 +262,8 @@ FaceName parse_face_comment(std::string_view comment) {
   if (local) comment.remove_suffix(kLocal.size());
   return {std::string(comment), local};
 }
+
+bool guards_proxy_port(std::string_view rule) { return rule.find(kNotTranslated) != std::string_view::npos; }
 
 FaceNeeds faces_of(const abi::ServicePort& port) {
   return {sdk::has(port, abi::kUsesClusterEndpoints), sdk::has(port, abi::kUsesLocalEndpoints)};

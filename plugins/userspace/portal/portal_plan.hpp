@@ -94,6 +94,9 @@ struct Portal {
 Portal plan_portal(const PortalFacts& facts, const abi::ServicePort& port, const ProxyPorts& ports,
                    const std::vector<std::size_t>& withheld);
 
+// Whether a rule of the firewall chain keeps people from the proxy's port itself, rather than from an address.
+bool guards_proxy_port(std::string_view rule);
+
 // The comment of rules that lead to a face, without quotes, and back. It tells which service port a rule is for.
 std::string face_comment(const std::string& name, bool local);
 struct FaceName {

@@ -45,6 +45,7 @@ class Reconciliation {
         batch_(session.kernel().tools().variant == netfilter::Variant::kNft ? netfilter::kNftBatch
                                                                             : netfilter::kOneBatch) {
     session.accept();
+    for (const PortalJump& jump : find_jumps(look_).ours) leads_ = leads_ || jump.table == Table::kNat;
   }
 
   bool run() {
@@ -56,6 +57,8 @@ class Reconciliation {
     write_chains_anew();
     write_jumps();
     remove_leftovers();
+    send();
+    input_ = std::exchange(late_, {});
     send();
     return clean_;
   }
@@ -79,9 +82,20 @@ class Reconciliation {
     }
   }
 
+  // Where nothing leads to the proxy yet, another backend may: what this one would drop because it was not led there is
+  // dropped only afterwards.
+  bool is_late(Table table, const char* chain) const {
+    return !leads_ && table == Table::kFilter && std::string_view(chain) == kPortalsFirewall;
+  }
+  RestoreInput& input_for(Table table, const char* chain) { return is_late(table, chain) ? late_ : input_; }
+  void set_owner(std::string_view owner) {
+    input_.set_owner(owner);
+    late_.set_owner(owner);
+  }
+
   // What goes and what comes is in one input, so that it is in one COMMIT: no packet meets neither.
   void write_portal(const PortalId& id, const WantedPortal& portal) {
-    input_.set_owner(id.first);
+    set_owner(id.first);
     if (const auto left = left_.find(id); left != left_.end()) {
       for (const auto& [chain, text] : left->second) {
         input_.remove(kPortalChains[chain].table, kPortalChains[chain].name, *text);
@@ -93,13 +107,14 @@ class Reconciliation {
         if (!anew_[part.chain]) append(part.chain, portal[part.chain], part.from);
       }
     }
-    input_.set_owner({});
+    set_owner({});
     if (input_.lines() >= batch_) send();
   }
 
   void append(std::size_t chain, const std::vector<netfilter::Rule>& rules, std::size_t from) {
+    RestoreInput& input = input_for(kPortalChains[chain].table, kPortalChains[chain].name);
     for (std::size_t i = from; i < rules.size(); ++i) {
-      input_.append(kPortalChains[chain].table, kPortalChains[chain].name, rules[i].text);
+      input.append(kPortalChains[chain].table, kPortalChains[chain].name, rules[i].text);
     }
   }
 
@@ -108,10 +123,10 @@ class Reconciliation {
       if (!anew_[i]) continue;
       input_.declare(kPortalChains[i].table, kPortalChains[i].name);
       for (const auto& [id, portal] : wanted_.portals) {
-        input_.set_owner(id.first);
+        set_owner(id.first);
         append(i, portal[i], 0);
       }
-      input_.set_owner({});
+      set_owner({});
     }
   }
 
@@ -153,6 +168,8 @@ class Reconciliation {
   std::map<PortalId, std::vector<std::pair<std::size_t, const std::string*>>> left_;
   std::array<bool, kPortalChains.size()> anew_{};
   RestoreInput input_;
+  RestoreInput late_;   // after all others
+  bool leads_ = false;  // something leads to the proxy already
   bool clean_ = true;
 };
 

@@ -3,6 +3,7 @@
 
 #include "plugins/userspace/portal/portal_writer.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
@@ -178,17 +179,31 @@ std::optional<std::string> PortalWriter::find_damage() {
   return damage.describe();
 }
 
-void PortalWriter::remove_all(const std::function<bool(netfilter::Table, const std::string& chain)>& keep) {
+void PortalWriter::remove(Part part, const std::function<bool(netfilter::Table, const std::string& chain)>& keep) {
   State& s = *state_;
   s.session.reset_counters();
   s.valid = false;
   s.wanted = {};
   const PortalLook look = look_at_portals(s.session);
-  const PortalJumps jumps = find_jumps(look);
   RestoreInput input;
   const auto goes = [&](std::size_t i) {
-    return look.chain(i) != nullptr && !keep(kPortalChains[i].table, kPortalChains[i].name);
+    return look.chain(i) != nullptr && !keep(kPortalChains[i].table, kPortalChains[i].name) &&
+           (part != Part::kLeads || kPortalChains[i].table == netfilter::Table::kNat);
   };
+  if (part == Part::kDrops) {
+    const std::size_t firewall = *find_portal_chain("filter", kPortalsFirewall);
+    if (!goes(firewall)) return;
+    const std::vector<netfilter::Rule>& rules = look.chain(firewall)->rules;
+    const auto stays = [](const netfilter::Rule& rule) { return guards_proxy_port(rule.text); };
+    if (std::all_of(rules.begin(), rules.end(), stays)) return;
+    input.declare(netfilter::Table::kFilter, kPortalsFirewall);
+    for (const netfilter::Rule& rule : rules) {
+      if (stays(rule)) input.append(netfilter::Table::kFilter, kPortalsFirewall, rule.text);
+    }
+    s.session.send(input);
+    return;
+  }
+  const PortalJumps jumps = find_jumps(look);
   for (const PortalJump& jump : jumps.ours) {
     if (goes(jump.to)) input.remove(jump.table, jump.from, jump.rule.text);
   }

@@ -58,9 +58,19 @@ class PortalWriter {
   // of one processor).
   std::optional<std::string> find_damage();
 
-  // Removes jumps and chains, but those for which `keep` says so.
+  // What remove() takes away, in the order in which a packet can do without it while another backend serves. Each in
+  // one COMMIT of its table.
+  enum class Part {
+    // What drops packets to addresses of Services: with the next part they come by untranslated, for the other backend.
+    // Not
+    // what guards the proxy's own ports.
+    kDrops,
+    kLeads,  // table nat: what leads new connections to the proxy
+    kAll,    // the rest: nobody comes to the proxy's ports any more
+  };
+  // Removes jumps and chains of that part, but those for which `keep` says so.
   // Chains that somebody else's rule leads to are emptied only. Throws sdk::Failure.
-  void remove_all(const std::function<bool(netfilter::Table, const std::string& chain)>& keep);
+  void remove(Part part, const std::function<bool(netfilter::Table, const std::string& chain)>& keep);
 
   // What the last writing call cost: lines, waiting for the lock of the old iptables, and for the tools.
   const netfilter::KernelSession& session() const noexcept;

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -20,8 +21,11 @@
 namespace sluice::userspace {
 namespace {
 
-// The kernel cuts it to net.core.somaxconn. Long enough for what arrives while a thread is busy.
-constexpr int kBacklog = 4096;
+// The kernel cuts it to net.core.somaxconn. Clients wait there while a thread is busy, and from the end of one process
+// to the start of the next, where the service manager keeps the socket.
+constexpr int kBacklog = INT_MAX;
+// Of one group, in any process.
+constexpr unsigned kMostUdpSockets = 16;
 
 // Of the descriptors of this process, what listening sockets leave to connections, and to the daemon: at most these.
 constexpr rlim_t kMostKept = 4096;
@@ -83,14 +87,61 @@ std::uint64_t mix(std::uint64_t x) {
 }  // namespace
 
 ProxyPortOpener::ProxyPortOpener(abi::Family family, const std::optional<abi::Address>& listen_address,
-                                 const PortRange& range, unsigned udp_sockets, std::uint64_t seed)
+                                 const PortRange& range, unsigned udp_sockets, std::uint64_t seed, KeptSockets* kept,
+                                 Takeover takeover)
     : family_(family),
       address_(listen_address.value_or(abi::Address{})),
       range_(range),
       udp_sockets_(udp_sockets == 0 ? 1 : udp_sockets),
+      kept_(kept),
+      takeover_(takeover),
       next_{static_cast<std::uint32_t>(mix(seed)), static_cast<std::uint32_t>(mix(seed) >> 32)} {}
 
-ProxySockets ProxyPortOpener::open(abi::Protocol protocol, std::uint16_t preferred) {
+ProxySockets ProxyPortOpener::open(abi::Protocol protocol, std::uint16_t preferred, const FaceName& of) {
+  if (kept_ == nullptr) return open_new(protocol, preferred);
+  const bool late = protocol == abi::Protocol::kUdp && takeover_ == Takeover::kBesidePredecessor;
+  std::optional<ProxySockets> opened;
+  if (!late) opened = take(protocol, of);
+  if (!opened) {
+    try {
+      opened = open_new(protocol, preferred);
+    } catch (const sdk::Failure&) {
+      if (late) opened = take(protocol, of);
+      if (!opened) throw;
+    }
+  }
+  for (std::size_t i = 0; i < opened->sockets.size(); ++i) {
+    opened->names.push_back(kept_name(protocol, of.local, of.name, i));
+    kept_->keep(opened->names.back(), opened->sockets[i].get());
+  }
+  return std::move(*opened);
+}
+
+// Those that are kept; nothing where one has to be opened anew.
+std::optional<ProxySockets> ProxyPortOpener::take(abi::Protocol protocol, const FaceName& of) const {
+  ProxySockets opened;
+  const bool udp = protocol == abi::Protocol::kUdp;
+  for (unsigned i = 0; i < (udp ? udp_sockets_ : 1); ++i) {
+    Descriptor socket =
+        kept_->take(kept_name(protocol, of.local, of.name, i), {family_, protocol, address_, opened.port, !udp});
+    if (!socket) continue;
+    opened.port = port_of(socket.get());
+    if (!may_use(opened.port)) return std::nullopt;
+    opened.sockets.push_back(std::move(socket));
+  }
+  if (opened.sockets.empty()) return std::nullopt;
+  if (!udp) {
+    // As long as this version has it.
+    if (listen(opened.sockets.front().get(), kBacklog) != 0) return std::nullopt;
+    return opened;
+  }
+  // Nobody would read from more of them.
+  for (unsigned i = udp_sockets_; i < kMostUdpSockets; ++i) kept_->drop(kept_name(protocol, of.local, of.name, i));
+  if (!fill_group(opened)) return std::nullopt;
+  return opened;
+}
+
+ProxySockets ProxyPortOpener::open_new(abi::Protocol protocol, std::uint16_t preferred) {
   if (preferred != 0 && may_use(preferred)) {
     if (auto opened = try_port(protocol, preferred)) return std::move(*opened);
   }
@@ -130,12 +181,19 @@ std::optional<ProxySockets> ProxyPortOpener::try_port(abi::Protocol protocol, st
     if (!take(listener(port))) return std::nullopt;
     return opened;
   }
-  if (!take(bound(SOCK_DGRAM, port, false))) return std::nullopt;
+  if (!take(bound(SOCK_DGRAM, port, false)) || !fill_group(opened)) return std::nullopt;
+  return opened;
+}
+
+// False: others cannot join those that are there.
+bool ProxyPortOpener::fill_group(ProxySockets& opened) const {
   // The first one has the port alone: had it asked to share, it might have joined a group that is there already.
   // Only now others may join it.
   if (udp_sockets_ > 1) set(opened.sockets.front().get(), SOL_SOCKET, SO_REUSEPORT, "SO_REUSEPORT");
   while (opened.sockets.size() < udp_sockets_) {
-    if (!take(bound(SOCK_DGRAM, opened.port, true))) return std::nullopt;
+    std::optional<Descriptor> socket = bound(SOCK_DGRAM, opened.port, true);
+    if (!socket) return false;
+    opened.sockets.push_back(std::move(*socket));
   }
   for (const Descriptor& socket : opened.sockets) {
     // Replies go out from the address the datagram came to.
@@ -145,7 +203,7 @@ std::optional<ProxySockets> ProxyPortOpener::try_port(abi::Protocol protocol, st
       set(socket.get(), IPPROTO_IP, IP_PKTINFO, "IP_PKTINFO");
     }
   }
-  return opened;
+  return true;
 }
 
 std::optional<Descriptor> ProxyPortOpener::listener(std::uint16_t port) const {

@@ -52,8 +52,8 @@ class SignalsBlocked {
 };
 
 struct Worker {
-  Worker(TcpShared& shared, std::size_t udp_clients, ThreadStatistics& statistics)
-      : tcp(loop, shared, statistics), udp(loop, shared.settings, udp_clients, statistics) {}
+  Worker(TcpShared& shared, std::size_t udp_clients, ThreadStatistics& statistics, unsigned number)
+      : tcp(loop, shared, statistics, number), udp(loop, shared.settings, udp_clients, statistics, number) {}
 
   EventLoop loop;
   TcpRelay tcp;
@@ -77,6 +77,7 @@ void post_watch(Worker& worker, TcpConditions& conditions, Work work) {
 struct Serving {
   FacePtr face;
   std::vector<Worker*> workers;
+  std::vector<int> descriptors;
 };
 
 }  // namespace
@@ -88,7 +89,8 @@ struct Engine::State {
   void stop_threads() noexcept;
   // `count` neighbours, beginning at another place for each serving.
   std::vector<Worker*> some(ServingId id, std::size_t count) const;
-  void close(ServingId id, const Serving& serving, bool wait);
+  // Returns when everything that was posted before has been done.
+  void settle();
 
   TcpShared shared;
   std::vector<std::unique_ptr<ThreadStatistics>> statistics;
@@ -104,7 +106,7 @@ Engine::Engine(const RelaySettings& settings) : state_(std::make_unique<State>(s
   const std::size_t clients = std::max<std::size_t>((settings.max_udp_clients + count - 1) / count, 1);
   for (unsigned i = 0; i < count; ++i) {
     state_->statistics.push_back(std::make_unique<ThreadStatistics>());
-    state_->workers.push_back(std::make_unique<Worker>(state_->shared, clients, *state_->statistics.back()));
+    state_->workers.push_back(std::make_unique<Worker>(state_->shared, clients, *state_->statistics.back(), i));
     state_->shared.relays.push_back(&state_->workers.back()->tcp);
   }
   state_->start();
@@ -172,6 +174,7 @@ ServingId Engine::serve(std::vector<Descriptor> sockets, FacePtr face) {
   const ServingId id = ++state_->last_id;
   Serving& serving = state_->servings[id];
   serving.face = face;
+  for (const Descriptor& socket : sockets) serving.descriptors.push_back(socket.get());
   if (face->protocol() == abi::Protocol::kUdp) {
     serving.workers = state_->some(id, sockets.size());
     for (std::size_t i = 0; i < serving.workers.size(); ++i) {
@@ -195,39 +198,76 @@ ServingId Engine::serve(std::vector<Descriptor> sockets, FacePtr face) {
   return id;
 }
 
-void Engine::State::close(ServingId id, const Serving& serving, bool wait) {
-  const bool udp = serving.face->protocol() == abi::Protocol::kUdp;
-  const auto closed = std::make_shared<std::latch>(static_cast<std::ptrdiff_t>(serving.workers.size()));
-  for (Worker* worker : serving.workers) {
-    worker->loop.post([worker, id, udp, closed] {
-      if (udp) {
-        worker->udp.stop(id);
-      } else {
-        worker->tcp.acceptor().stop(id);
-      }
-      closed->count_down();
-    });
+std::vector<int> Engine::descriptors(ServingId id) const {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  const auto found = state_->servings.find(id);
+  return found == state_->servings.end() ? std::vector<int>() : found->second.descriptors;
+}
+
+void Engine::State::settle() {
+  const auto done = std::make_shared<std::latch>(static_cast<std::ptrdiff_t>(workers.size()));
+  for (auto& worker : workers) worker->loop.post([done] { done->count_down(); });
+  done->wait();
+}
+
+void Engine::stop(std::span<const ServingId> ids, Ending ending) {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  const auto gone = std::make_shared<std::vector<FacePtr>>();
+  bool any = false;
+  for (const ServingId id : ids) {
+    const auto found = state_->servings.find(id);
+    if (found == state_->servings.end()) continue;
+    any = true;
+    const Serving serving = std::move(found->second);
+    state_->servings.erase(found);
+    const bool udp = serving.face->protocol() == abi::Protocol::kUdp;
+    for (Worker* worker : serving.workers) {
+      worker->loop.post([worker, id, udp, ending] {
+        if (udp) {
+          worker->udp.stop(id, ending == Ending::kRetired);
+        } else {
+          worker->tcp.acceptor().stop(id, ending != Ending::kShared);
+        }
+      });
+    }
+    if (udp) continue;
+    const auto left = state_->sockets_of.find(serving.face.get());
+    if (left == state_->sockets_of.end() || --left->second > 0) continue;
+    state_->sockets_of.erase(left);
+    gone->push_back(serving.face);
   }
-  if (!wait) return;
-  closed->wait();
-  if (udp) return;
+  if (!any) return;
+  state_->settle();
   // Whatever was handed from thread to thread is there by now, so this comes after it.
-  const auto left = sockets_of.find(serving.face.get());
-  if (left == sockets_of.end() || --left->second > 0) return;
-  sockets_of.erase(left);
-  for (auto& worker : workers) {
-    Worker* const one = worker.get();
-    one->loop.post([one, face = serving.face] { one->tcp.face_gone(face); });
+  const bool stays = ending != Ending::kServiceGone;
+  for (auto& worker : state_->workers) {
+    worker->loop.post([one = worker.get(), gone, stays] {
+      for (const FacePtr& face : *gone) one->tcp.face_gone(face, stays);
+    });
   }
 }
 
-void Engine::stop(ServingId id) {
+void Engine::mute(std::span<const ServingId> ids) {
   const std::lock_guard<std::mutex> lock(state_->mutex);
-  const auto found = state_->servings.find(id);
-  if (found == state_->servings.end()) return;
-  const Serving serving = std::move(found->second);
-  state_->servings.erase(found);
-  state_->close(id, serving, true);
+  for (const ServingId id : ids) {
+    const auto found = state_->servings.find(id);
+    if (found == state_->servings.end() || found->second.face->protocol() != abi::Protocol::kUdp) continue;
+    for (Worker* worker : found->second.workers) {
+      worker->loop.post([worker, id] { worker->udp.mute(id); });
+    }
+  }
+  state_->settle();
+}
+
+void Engine::reset(std::vector<FacePtr> faces) {
+  if (faces.empty()) return;
+  const auto given = std::make_shared<const std::vector<FacePtr>>(std::move(faces));
+  for (auto& worker : state_->workers) {
+    worker->loop.post([one = worker.get(), given] {
+      for (const FacePtr& face : *given) one->tcp.reset(face);
+    });
+  }
+  state_->settle();
 }
 
 void Engine::endpoints_gone(const FacePtr& face, std::vector<EndpointPtr> gone) {
@@ -243,18 +283,6 @@ void Engine::endpoints_gone(const FacePtr& face, std::vector<EndpointPtr> gone) 
         one->tcp.endpoints_gone(face, *endpoints);
       }
     });
-  }
-}
-
-void Engine::drain_all(std::chrono::milliseconds drain) {
-  const std::lock_guard<std::mutex> lock(state_->mutex);
-  for (const auto& [id, serving] : state_->servings) state_->close(id, serving, false);
-  state_->servings.clear();
-  state_->sockets_of.clear();
-  const Nanoseconds deadline = EventLoop::clock() + static_cast<Nanoseconds>(std::chrono::nanoseconds(drain).count());
-  for (auto& worker : state_->workers) {
-    Worker* const one = worker.get();
-    one->loop.post([one, deadline] { one->tcp.reset_all(deadline); });
   }
 }
 

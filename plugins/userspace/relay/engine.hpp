@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -51,15 +52,28 @@ class Engine {
   // IP_PKTINFO/IPV6_RECVPKTINFO on). Serves from now on.
   ServingId serve(std::vector<Descriptor> sockets, FacePtr face);
 
-  // Closes the sockets, after taking in what TCP clients have already connected. Returns when they are closed, so that
-  // the port is free. UDP clients of it are dropped; of established TCP connections the settings say what becomes.
-  void stop(ServingId id);
+  // The numbers of its descriptors, valid until stop(): for keeping duplicates of them.
+  std::vector<int> descriptors(ServingId id) const;
+
+  // Closes the sockets. UDP clients of them are dropped; what becomes of TCP clients:
+  enum class Ending {
+    kServiceGone,  // who has connected is taken in; of what is established the settings say what becomes
+    kRetired,      // who has connected is taken in; what is established lives on; datagrams that wait are relayed
+    kShared,       // somebody else has the same socket and takes in whoever comes; what is established lives on
+  };
+  // Returns when they are closed, so that the ports are free.
+  void stop(std::span<const ServingId> ids, Ending ending);
+  void stop(ServingId id) { stop({&id, 1}, Ending::kServiceGone); }
+
+  // UDP: somebody else has the same sockets and reads them from now on. Replies to what was read before still go out,
+  // until stop().
+  void mute(std::span<const ServingId> ids);
+
+  // Resets the TCP connections of faces that are stopped. Returns when it is done.
+  void reset(std::vector<FacePtr> faces);
 
   // These are in the list of `face` no more: UDP clients lose them at once, TCP connections as the settings say.
   void endpoints_gone(const FacePtr& face, std::vector<EndpointPtr> gone);
-
-  // Everything stops accepting, as by stop(); what is established is reset when `drain` is over. Returns at once.
-  void drain_all(std::chrono::milliseconds drain);
 
   // One for each thread; they live as long as the engine.
   const std::vector<std::unique_ptr<ThreadStatistics>>& statistics() const noexcept;

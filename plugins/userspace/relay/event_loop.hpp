@@ -84,8 +84,8 @@ class EventLoop {
 
   // The rest: the loop's thread only (or no thread runs it yet).
 
-  // 0 or an errno. Closing the descriptor removes it. From then on the handler may still hear of it, but not any more
-  // when it was added with another one.
+  // 0 or an errno. Closing the descriptor removes it, unless somebody has a duplicate of it. From then on the handler
+  // may still hear of it, but not any more when it was added with another one.
   [[nodiscard]] int add(int fd, std::uint32_t events, EventHandler* handler) noexcept;
   void remove(int fd) noexcept;
 

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "plugins/userspace/balancer/balancer.hpp"
+#include "plugins/userspace/relay/relayed_count.hpp"
 #include "sluice/abi/types.hpp"
 
 namespace sluice::userspace {
@@ -25,15 +26,22 @@ enum class FaceKind : std::uint8_t {
 
 class Face {
  public:
+  // `relayed`: where what is relayed is counted, beside the statistics of the engine; may be null.
   Face(std::string name, abi::Protocol protocol, abi::Family family, FaceKind kind, const BalancerSettings& settings,
-       std::uint64_t seed)
-      : name_(std::move(name)), protocol_(protocol), family_(family), kind_(kind), balancer_(settings, seed) {}
+       std::uint64_t seed, std::shared_ptr<RelayedCount> relayed = nullptr)
+      : name_(std::move(name)),
+        protocol_(protocol),
+        family_(family),
+        kind_(kind),
+        balancer_(settings, seed),
+        relayed_(std::move(relayed)) {}
 
   const std::string& name() const noexcept { return name_; }  // "shop/cart:http"
   abi::Protocol protocol() const noexcept { return protocol_; }
   abi::Family family() const noexcept { return family_; }
   FaceKind kind() const noexcept { return kind_; }
   Balancer& balancer() noexcept { return balancer_; }
+  RelayedCount* relayed() const noexcept { return relayed_.get(); }
 
   bool tells_client() const noexcept { return tells_client_.load(std::memory_order_relaxed); }
   void set_tells_client(bool on) noexcept { tells_client_.store(on, std::memory_order_relaxed); }
@@ -44,6 +52,7 @@ class Face {
   const abi::Family family_;
   const FaceKind kind_;
   Balancer balancer_;
+  const std::shared_ptr<RelayedCount> relayed_;
   std::atomic<bool> tells_client_{false};  // PROXY protocol v2 towards the endpoint
 };
 

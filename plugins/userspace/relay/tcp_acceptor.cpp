@@ -61,7 +61,7 @@ void TcpAcceptor::watch(Listener& listener) noexcept {
   shortage(TcpShortage::kWatch, failure);
 }
 
-void TcpAcceptor::stop(ServingId id) noexcept {
+void TcpAcceptor::stop(ServingId id, bool last_call) noexcept {
   const auto found = listeners_.find(id);
   if (found == listeners_.end()) return;
   std::unique_ptr<Listener> listener = std::move(found->second);
@@ -70,7 +70,7 @@ void TcpAcceptor::stop(ServingId id) noexcept {
   listener->out.unlink();
   relay_.loop().remove(listener->fd());
   if (listener->shared->watchers.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-    while (accept_one(*listener, true)) {
+    while (last_call && accept_one(*listener, true)) {
     }
     listener->shared->socket.close();
   }

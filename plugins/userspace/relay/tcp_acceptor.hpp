@@ -46,8 +46,9 @@ class TcpAcceptor {
   TcpAcceptor& operator=(const TcpAcceptor&) = delete;
 
   void serve(ServingId id, std::shared_ptr<TcpListenSocket> socket, FacePtr face);
-  // The last thread takes in who has connected already, then closes.
-  void stop(ServingId id) noexcept;
+  // `last_call`: the last thread takes in who has connected already. Without, they are left to whoever else has the
+  // socket.
+  void stop(ServingId id, bool last_call) noexcept;
 
   // Something a connection needs is not to be had: pauses, tries again soon.
   void shortage(TcpShortage shortage, int error) noexcept;

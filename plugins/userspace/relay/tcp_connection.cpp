@@ -36,7 +36,6 @@ TcpConnection::TcpConnection(TcpRelay& relay, TcpFace& face, Descriptor client, 
   client_.quick = true;  // as the listening socket is
   last_active_ = relay_.loop().now();
   give_up_at_ = last_active_ + relay_.dial_patience();
-  reset_at_ = relay_.reset_all_at();
 }
 
 void TcpConnection::arm(Nanoseconds deadline) noexcept {

@@ -28,16 +28,23 @@ void keep_alive(int fd, std::chrono::seconds idle) noexcept {
   setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 }
 
-TcpRelay::TcpRelay(EventLoop& loop, TcpShared& shared, ThreadStatistics& statistics)
+TcpRelay::TcpRelay(EventLoop& loop, TcpShared& shared, ThreadStatistics& statistics, unsigned thread)
     : loop_(loop),
       shared_(shared),
       statistics_(statistics),
+      thread_(thread),
       tools_(shared.settings.pipe_bytes, statistics.pipes),
       acceptor_(*this) {
   for (const auto timeout : settings().dial_timeouts) patience_ += nanoseconds(timeout);
 }
 
-TcpRelay::~TcpRelay() { reset_all(0); }
+TcpRelay::~TcpRelay() {
+  for (auto face = faces_.begin(); face != faces_.end();) {
+    TcpFace& connections = face->second;
+    ++face;
+    reset_by(connections, 0);
+  }
+}
 
 Nanoseconds TcpRelay::dial_timeout(unsigned time_outs) const noexcept {
   const auto& ladder = settings().dial_timeouts;
@@ -96,6 +103,7 @@ void TcpRelay::adopt(Descriptor client, const abi::Address& address, const FaceP
     connections.connections.push_back(*connection);
     statistics_.accepted.add();
     statistics_.open.add();
+    if (RelayedCount* const relayed = face->relayed()) relayed->place(thread_).connections.add();
     connection->begin();
   } catch (const std::bad_alloc&) {
     not_taken();
@@ -109,6 +117,7 @@ void TcpRelay::not_taken() noexcept {
 
 void TcpRelay::ended(TcpFace& face) noexcept {
   statistics_.open.subtract();
+  if (RelayedCount* const relayed = face.face->relayed()) relayed->place(thread_).connections.subtract();
   not_taken();
   acceptor_.something_ended();
   sweep(face);
@@ -136,31 +145,26 @@ void TcpRelay::endpoints_gone(const FacePtr& face, std::span<const EndpointPtr> 
   sweep(connections);
 }
 
-void TcpRelay::face_gone(const FacePtr& face) noexcept {
+void TcpRelay::face_gone(const FacePtr& face, bool stays) noexcept {
   const auto found = faces_.find(face.get());
   if (found == faces_.end()) return;
-  TcpFace& connections = found->second;
-  connections.stopped = true;
-  ++connections.pins;
-  if (const Nanoseconds reset_at = when_removed(); reset_at != 0) {
-    auto& list = connections.connections;
-    for (auto at = list.begin(); at != list.end();) (at++)->reset_by(reset_at);
-  }
-  --connections.pins;
-  sweep(connections);
+  found->second.stopped = true;
+  const Nanoseconds reset_at = stays ? 0 : when_removed();
+  if (reset_at != 0) return reset_by(found->second, reset_at);
+  sweep(found->second);
 }
 
-void TcpRelay::reset_all(Nanoseconds deadline) noexcept {
-  reset_all_at_ = deadline;
-  for (auto face = faces_.begin(); face != faces_.end();) {
-    TcpFace& connections = face->second;
-    ++face;
-    ++connections.pins;
-    auto& list = connections.connections;
-    for (auto at = list.begin(); at != list.end();) (at++)->reset_by(deadline);
-    --connections.pins;
-    sweep(connections);
-  }
+void TcpRelay::reset(const FacePtr& face) noexcept {
+  const auto found = faces_.find(face.get());
+  if (found != faces_.end()) reset_by(found->second, loop_.now());
+}
+
+void TcpRelay::reset_by(TcpFace& face, Nanoseconds deadline) noexcept {
+  ++face.pins;
+  auto& list = face.connections;
+  for (auto at = list.begin(); at != list.end();) (at++)->reset_by(deadline);
+  --face.pins;
+  sweep(face);
 }
 
 void TcpRelay::queue(TcpConnection& connection) noexcept {

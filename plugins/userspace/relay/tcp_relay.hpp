@@ -31,8 +31,8 @@ void keep_alive(int fd, std::chrono::seconds idle) noexcept;
 // The loop's thread only. What is noexcept throws nothing; the rest may throw std::bad_alloc.
 class TcpRelay {
  public:
-  // All outlive the relay.
-  TcpRelay(EventLoop& loop, TcpShared& shared, ThreadStatistics& statistics);
+  // All outlive the relay. `thread`: its number in the engine.
+  TcpRelay(EventLoop& loop, TcpShared& shared, ThreadStatistics& statistics, unsigned thread);
   ~TcpRelay();  // resets every connection. REQUIRES: the loop does not run
   TcpRelay(const TcpRelay&) = delete;
   TcpRelay& operator=(const TcpRelay&) = delete;
@@ -53,11 +53,9 @@ class TcpRelay {
   void take_in_here(Descriptor client, const abi::Address& address, const FacePtr& face) noexcept;
 
   void endpoints_gone(const FacePtr& face, std::span<const EndpointPtr> gone) noexcept;
-  // No thread listens for it any more.
-  void face_gone(const FacePtr& face) noexcept;
-  // At the deadline: those there are, and those still on their way from other threads.
-  void reset_all(Nanoseconds deadline) noexcept;
-  Nanoseconds reset_all_at() const noexcept { return reset_all_at_; }  // 0: not asked for
+  // No thread listens for it any more. `stays`: what is established lives on, whatever the settings say.
+  void face_gone(const FacePtr& face, bool stays) noexcept;
+  void reset(const FacePtr& face) noexcept;  // now
 
   // For its connections.
   void queue(TcpConnection& connection) noexcept;
@@ -72,12 +70,13 @@ class TcpRelay {
   void give_turns() noexcept;
   void trim_pipes() noexcept;
   void sweep(TcpFace& face) noexcept;
+  void reset_by(TcpFace& face, Nanoseconds deadline) noexcept;
 
   EventLoop& loop_;
   TcpShared& shared_;
   ThreadStatistics& statistics_;
+  const unsigned thread_;
   Nanoseconds patience_ = 0;
-  Nanoseconds reset_all_at_ = 0;
   FlowTools tools_;
   std::atomic<std::uint32_t> load_{0};  // connections, those on their way from other threads too
   TcpRelay* least_loaded_ = this;

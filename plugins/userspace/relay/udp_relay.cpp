@@ -18,6 +18,7 @@ namespace {
 
 constexpr Nanoseconds kMillisecond = 1'000'000;
 constexpr std::size_t kExpireAtOnce = 1024;  // then others have their turn
+constexpr int kLastCalls = 64;               // more comes than can be sent on
 
 std::uint64_t random_seed() noexcept {
   std::uint64_t seed = 0;
@@ -28,9 +29,10 @@ std::uint64_t random_seed() noexcept {
 }  // namespace
 
 UdpRelay::State::State(EventLoop& given_loop, const RelaySettings& settings, std::size_t max_clients,
-                       ThreadStatistics& given_statistics)
+                       ThreadStatistics& given_statistics, unsigned given_thread)
     : loop(given_loop),
       statistics(given_statistics),
+      thread(given_thread),
       table(max_clients, static_cast<Nanoseconds>(settings.udp_timeout.count()) * kMillisecond, random_seed()) {}
 
 UdpRelay::State::~State() {
@@ -43,8 +45,8 @@ UdpRelay::State::~State() {
 }
 
 UdpRelay::UdpRelay(EventLoop& loop, const RelaySettings& settings, std::size_t max_clients,
-                   ThreadStatistics& statistics)
-    : state_(std::make_unique<State>(loop, settings, max_clients, statistics)) {}
+                   ThreadStatistics& statistics, unsigned thread)
+    : state_(std::make_unique<State>(loop, settings, max_clients, statistics, thread)) {}
 
 UdpRelay::~UdpRelay() = default;
 
@@ -66,12 +68,23 @@ int UdpRelay::serve(ServingId id, Descriptor socket, FacePtr face) {
   }
 }
 
-void UdpRelay::stop(ServingId id) {
+void UdpRelay::mute(ServingId id) {
+  const auto found = state_->servings.find(id);
+  if (found == state_->servings.end() || std::exchange(found->second->muted, true)) return;
+  state_->loop.remove(found->second->socket.get());
+}
+
+void UdpRelay::stop(ServingId id, bool last_call) {
   State& state = *state_;
   const auto found = state.servings.find(id);
   if (found == state.servings.end()) return;
+  for (int i = 0; last_call && !found->second->muted && i < kLastCalls; ++i) {
+    if (!state.requests(*found->second)) break;
+  }
   state.flush();
   while (UdpClientTable::Entry* const entry = state.table.any_of(id)) state.drop(static_cast<State::Client&>(*entry));
+  // It is watched as long as anybody has it, and the service manager may.
+  state.loop.remove(found->second->socket.get());
   found->second->socket.close();
   state.loop.retire(std::move(found->second));
   state.servings.erase(found);
@@ -100,6 +113,7 @@ void UdpRelay::State::drop(Client& client) noexcept {
   }
   table.erase(client);
   statistics.udp_clients.subtract();
+  if (RelayedCount* const relayed = client.serving->face->relayed()) relayed->place(thread).flows.subtract();
   loop.retire(std::unique_ptr<Retired>(&client));
 }
 

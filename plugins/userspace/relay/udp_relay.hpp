@@ -16,16 +16,20 @@ namespace sluice::userspace {
 // The loop's thread only.
 class UdpRelay {
  public:
-  // All outlive the relay. `max_clients` is this thread's share.
-  UdpRelay(EventLoop& loop, const RelaySettings& settings, std::size_t max_clients, ThreadStatistics& statistics);
+  // All outlive the relay. `max_clients` is this thread's share, `thread` its number in the engine.
+  UdpRelay(EventLoop& loop, const RelaySettings& settings, std::size_t max_clients, ThreadStatistics& statistics,
+           unsigned thread = 0);
   ~UdpRelay();  // drops everything
   UdpRelay(const UdpRelay&) = delete;
   UdpRelay& operator=(const UdpRelay&) = delete;
 
   // Takes over one socket of the face's group; `id` is not served yet. 0 or an errno.
   [[nodiscard]] int serve(ServingId id, Descriptor socket, FacePtr face);
-  // Closes its socket and drops its clients.
-  void stop(ServingId id);
+  // Reads nothing more from it: somebody else has the same socket and does. Replies still go out by it.
+  void mute(ServingId id);
+  // Closes its socket and drops its clients. `last_call`: what has arrived, and is not somebody else's to read, is
+  // relayed before.
+  void stop(ServingId id, bool last_call = false);
   // Drops the clients that were led to these.
   void endpoints_gone(std::span<const EndpointPtr> gone);
 

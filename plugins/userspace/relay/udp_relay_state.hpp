@@ -30,6 +30,7 @@ struct UdpRelay::State {
     Descriptor socket;
     const FacePtr face;
     bool answers = false;  // an endpoint has replied, ever
+    bool muted = false;
   };
 
   // A client. Without a socket when its endpoint failed: who sends next, to another one, remembers that.
@@ -53,11 +54,11 @@ struct UdpRelay::State {
   };
 
   State(EventLoop& given_loop, const RelaySettings& settings, std::size_t max_clients,
-        ThreadStatistics& given_statistics);
+        ThreadStatistics& given_statistics, unsigned given_thread);
   ~State();
 
-  // From clients.
-  void requests(Serving& serving) noexcept;
+  // From clients. True: there may be more.
+  bool requests(Serving& serving) noexcept;
   void relay(Serving& serving, const UdpClientKey& key, std::uint64_t hash,
              std::span<const UdpBatch::Slot> datagrams) noexcept;
   // Sends what can be sent to the client's endpoint; how many of them are dealt with. Fewer than all: it has failed.
@@ -80,6 +81,7 @@ struct UdpRelay::State {
 
   EventLoop& loop;
   ThreadStatistics& statistics;
+  const unsigned thread;
   UdpClientTable table;
   std::unordered_map<ServingId, std::unique_ptr<Serving>> servings;
   // Made with the first serving: most threads of most nodes have UDP to relay, but not all.

@@ -30,7 +30,7 @@ using Slots = std::array<UdpBatch::Slot, UdpBatch::kSlots>;
 }  // namespace
 
 void UdpRelay::State::Serving::on_events(std::uint32_t events) noexcept {
-  if (!socket) return;
+  if (!socket || muted) return;
   if ((events & EPOLLERR) != 0) take_udp_error(socket.get());  // nothing that anybody could act on
   relay.requests(*this);
 }
@@ -39,11 +39,12 @@ void UdpRelay::State::Client::on_events(std::uint32_t events) noexcept {
   if (socket) serving->relay.replies(*this, events);
 }
 
-void UdpRelay::State::requests(Serving& serving) noexcept {
+bool UdpRelay::State::requests(Serving& serving) noexcept {
   for (int batch = 0; batch < kRequestBatches; ++batch) {
     const int got = in->receive_from(serving.socket.get(), 0, UdpBatch::kSlots);
-    if (got <= 0) return;
+    if (got <= 0) return false;
     const auto count = static_cast<std::size_t>(got);
+    if (RelayedCount* const relayed = serving.face->relayed()) relayed->place(thread).datagrams.add(count);
     std::array<UdpClientKey, UdpBatch::kSlots> keys;
     std::array<std::uint64_t, UdpBatch::kSlots> hashes;
     std::array<bool, UdpBatch::kSlots> taken;
@@ -66,8 +67,9 @@ void UdpRelay::State::requests(Serving& serving) noexcept {
       }
       relay(serving, keys[i], hashes[i], std::span(slots).first(datagrams));
     }
-    if (count < UdpBatch::kSlots) return;
+    if (count < UdpBatch::kSlots) return false;
   }
+  return true;
 }
 
 void UdpRelay::State::relay(Serving& serving, const UdpClientKey& key, std::uint64_t hash,
@@ -146,6 +148,7 @@ UdpRelay::State::Client* UdpRelay::State::open(Serving& serving, const UdpClient
       target.connected();
       statistics.udp_clients.add();
       statistics.udp_clients_opened.add();
+      if (RelayedCount* const relayed = serving.face->relayed()) relayed->place(thread).flows.add();
       if (!expiry.armed()) loop.arm(expiry, table.next_expiry());
       return client.release();
     }

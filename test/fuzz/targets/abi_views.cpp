@@ -84,6 +84,7 @@ void call_host(Input& in) {
       "print",
       {[&](std::string reason) { told += reason; }, [&](std::string reason) { told += reason; },
        [&](abi::Severity, std::string reason, std::string note) { told += reason + note; },
+       {},
        {}},
       nullptr, clock);
   Block text(in, in.below(32)), other(in, in.below(32));

@@ -189,6 +189,9 @@ REPLACED = {
     121: "only virtual servers of our own are ever removed, inside excludeCIDRs or outside",
     131: "a half-closed connection stays open in the other direction",
     135: "an unknown field is a warning at start and an error with --check",
+    138: "the process does not end: the file is read again and taken into force as a whole, or refused as a whole, also when it "
+         "was replaced by another; a restart would end relayed connections, and a mistake in the file would leave the node "
+         "without its proxy",
     141: "userspace is an accepted mode",
 }
 

@@ -15,6 +15,7 @@ class Programs:
         self.sluiced = os.path.abspath(daemon) if daemon else self._find("sluiced")
         self.sluicectl = None if daemon else self._find("sluicectl")
         self._plugin_dir = plugin_dir
+        self.swaptraffic = self._find_beside("swaptraffic")
         self.apiserver = os.path.join(source_root(), "test", "apiserver", "apiserver.py")
 
     def _find(self, name):
@@ -23,6 +24,21 @@ class Programs:
             if os.path.isfile(path) and os.access(path, os.X_OK):
                 return path
         raise shell.CommandFailed(f"{name} not found in {self.builddir}: run make first, or name the build with --builddir")
+
+    def with_fault_points(self):
+        """The daemon of which a test can say at which step a swap goes wrong."""
+        return self._find("sluiced-faults")
+
+    def test_plugin(self, name):
+        """A plugin that only tests have."""
+        for path in built_modules(os.path.join(self.builddir, "test", "plugins")):
+            if os.path.basename(path) == f"{name}.so":
+                return path
+        raise shell.CommandFailed(f"plugin {name} not found: make test/plugins/{name}.la")
+
+    def _find_beside(self, name):
+        """Of the programs that only some cases need: where it is, or is to be."""
+        return os.path.join(os.path.dirname(self.netecho), name)
 
     def plugin_dir(self, scratch):
         """One folder with every built backend: libtool leaves each in a folder of its own."""
@@ -34,6 +50,10 @@ class Programs:
             for built in built_modules(os.path.join(self.builddir, "plugins")):
                 shutil.copy(built, folder)
         return folder
+
+    def backends(self, scratch):
+        """The ids of the installed backends."""
+        return sorted(name[:-3] for name in os.listdir(self.plugin_dir(scratch)) if name.endswith(".so"))
 
 
 def built_modules(folder):

@@ -22,6 +22,7 @@ class CleanupSelectionTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(names_that_only_look_like_ours_stay);
   CPPUNIT_TEST(iptables_mode_keeps_what_it_shares_with_ipvs);
   CPPUNIT_TEST(virtual_servers_go_by_the_ledger);
+  CPPUNIT_TEST(virtual_servers_can_wait);
   CPPUNIT_TEST(nftables_mode_keeps_its_tables_only);
   CPPUNIT_TEST(what_a_running_backend_claims_stays);
   CPPUNIT_TEST(a_ledger_adds_names_of_its_own);
@@ -40,7 +41,7 @@ class CleanupSelectionTest : public CppUnit::TestFixture {
          {"KUBE-SERVICES", "KUBE-NODEPORTS", "KUBE-POSTROUTING", "KUBE-MARK-MASQ", "KUBE-PROXY-CANARY",
           "KUBE-SVC-XPGD46QRK7WJZT7O", "KUBE-SVL-XPGD46QRK7WJZT7O", "KUBE-EXT-XPGD46QRK7WJZT7O",
           "KUBE-SEP-SXIVWICOYRO3J4NJ", "KUBE-FW-XPGD46QRK7WJZT7O", "KUBE-XLB-XPGD46QRK7WJZT7O", "KUBE-LOAD-BALANCER",
-          "KUBE-NODE-PORT", "KUBE-PORTALS-CONTAINER", "KUBE-PORTALS-HOST", "KUBE-NODEPORT-CONTAINER",
+          "KUBE-NODE-PORT", "KUBE-IPVS-HANDOVER", "KUBE-PORTALS-CONTAINER", "KUBE-PORTALS-HOST", "KUBE-NODEPORT-CONTAINER",
           "KUBE-NODEPORT-HOST"}) {
       CPPUNIT_ASSERT_MESSAGE(chain, gone(all, "nat", chain));
     }
@@ -128,6 +129,20 @@ class CleanupSelectionTest : public CppUnit::TestFixture {
     Selection all(kAllModes, 0);
     all.keep(base::Family::ipv6, "ipvs/virtual-servers");
     CPPUNIT_ASSERT(!all.virtual_servers());
+  }
+
+  void virtual_servers_can_wait() {
+    Selection rest(kAllModes & ~kIptables, kIptables);
+    CPPUNIT_ASSERT(rest.add(Family::ipv4, "link/other0"));
+    CPPUNIT_ASSERT(rest.add(Family::ipv4, "ipset/OTHER-SET"));
+    const Selection first = rest.without_virtual_servers();
+    CPPUNIT_ASSERT(!first.virtual_servers());
+    CPPUNIT_ASSERT(!first.set("KUBE-CLUSTER-IP") && !first.set("KUBE-6-NODE-PORT-TCP"));
+    CPPUNIT_ASSERT(first.links() == std::vector<std::string>{"other0"});
+    CPPUNIT_ASSERT(first.set("OTHER-SET"));
+    CPPUNIT_ASSERT(gone(first, "nat", "KUBE-LOAD-BALANCER"));
+    CPPUNIT_ASSERT(first.table("ip", "kube-proxy"));
+    CPPUNIT_ASSERT(rest.virtual_servers() && rest.set("KUBE-CLUSTER-IP") && rest.links().size() == 2);
   }
 
   void nftables_mode_keeps_its_tables_only() {

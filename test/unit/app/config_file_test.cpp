@@ -266,8 +266,8 @@ class ConfigFileTest : public CppUnit::TestFixture {
         std::string("E c.yaml:3: mode: is a list, not a string; allowed: one string\n"
                     "E c.yaml:4: foo: unknown field\n"
                     "E c.yaml:5: oomScoreAdj: 'x' is not a number; allowed: a whole number without quotes, such as 14\n"
-                    "E c.yaml:9: plugindirs: unknown field; allowed: apiVersion, backend, backends, kind, manifests, "
-                    "master, pluginDirs, record, relaxPluginOwnership, replay, replaySpeed, stateDir, udpTimeout; did you mean "
+                    "E c.yaml:9: plugindirs: unknown field; allowed: apiVersion, backend, backends, drainTimeout, kind, "
+                    "manifests, master, pluginDirs, record, relaxPluginOwnership, replay, replaySpeed, stateDir, udpTimeout; did you mean "
                     "pluginDirs?\n"
                     "E c.yaml:10: backends: is '4', not a map; allowed: fields below it\n"),
         r.problems);
@@ -333,7 +333,7 @@ class ConfigFileTest : public CppUnit::TestFixture {
 
   void the_second_document_is_strict() {
     CPPUNIT_ASSERT_EQUAL(
-        std::string("E c.yaml:3: bakend: unknown field; allowed: apiVersion, backend, backends, kind, "
+        std::string("E c.yaml:3: bakend: unknown field; allowed: apiVersion, backend, backends, drainTimeout, kind, "
                     "manifests, master, pluginDirs, record, relaxPluginOwnership, replay, replaySpeed, stateDir, "
                     "udpTimeout; did you mean backend?\n"),
         sluice("bakend: x\n").problems);

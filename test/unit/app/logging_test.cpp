@@ -15,6 +15,8 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <sstream>
+#include <thread>
 
 #include "core/base/fd.hpp"
 #include "test/unit/app/temporary_folder.hpp"
@@ -38,6 +40,7 @@ class LoggingTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(verbosity_decides_about_debug_lines);
   CPPUNIT_TEST(patterns_are_those_of_file_names);
   CPPUNIT_TEST(modules_and_streams_have_their_lines);
+  CPPUNIT_TEST(set_up_again_while_others_log_no_line_is_lost_or_broken);
   CPPUNIT_TEST_SUITE_END();
 
   std::optional<std::string> zone_;
@@ -139,6 +142,35 @@ class LoggingTest : public CppUnit::TestFixture {
     base::log_info("kube", "last");
     set_up_logging({});  // another set-up loses nothing
     CPPUNIT_ASSERT(streams.out().find("last") != std::string::npos);
+  }
+
+  void set_up_again_while_others_log_no_line_is_lost_or_broken() {
+    const Streams streams;
+    set_up_logging({});
+    constexpr int kLines = 3000;
+    std::thread writer([] {
+      for (int i = 0; i < kLines; ++i) base::log_info("kube", "line " + std::to_string(i) + " ends");
+    });
+    for (int i = 0; i < 200; ++i) {
+      LogSettings settings;
+      settings.format = i % 2 == 0 ? LogFormat::json : LogFormat::text;
+      settings.split_stream = i % 3 == 0;
+      settings.info_buffer_size = 1024;
+      settings.flush_frequency = std::chrono::milliseconds(20);
+      set_up_logging(settings);
+    }
+    writer.join();
+    set_up_logging({});
+    int found = 0;
+    for (const std::string& text : {streams.out(), streams.err()}) {
+      std::istringstream lines(text);
+      for (std::string line; std::getline(lines, line);) {
+        const bool whole = line.starts_with("{") ? line.find(" ends\"") != std::string::npos : line.ends_with(" ends");
+        CPPUNIT_ASSERT_MESSAGE(line, whole);
+        ++found;
+      }
+    }
+    CPPUNIT_ASSERT_EQUAL(kLines, found);
   }
 
  private:

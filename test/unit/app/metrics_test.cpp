@@ -83,9 +83,11 @@ class MetricsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(each_trigger_time_is_a_sample);
   CPPUNIT_TEST(buckets_are_those_of_kube_proxy);
   CPPUNIT_TEST(health_and_conntrack);
+  CPPUNIT_TEST(reloads_by_result);
   CPPUNIT_TEST(requests_by_code_host_and_method);
   CPPUNIT_TEST(service_changes_count_once_a_family);
   CPPUNIT_TEST(figures_of_families_and_resources);
+  CPPUNIT_TEST(swaps_are_counted_and_timed);
   CPPUNIT_TEST(backends_are_in_the_same_text_in_order);
   CPPUNIT_TEST(types_and_help_are_those_of_the_catalogue);
   CPPUNIT_TEST(the_process_is_described);
@@ -190,6 +192,34 @@ class MetricsTest : public CppUnit::TestFixture {
     expect("1", "kubeproxy_conntrack_reconciler_sync_duration_seconds_count{ip_family=\"IPv4\"}");
   }
 
+  void reloads_by_result() {
+    Metrics metrics;
+    auto now = samples(metrics.text());
+    CPPUNIT_ASSERT_EQUAL(std::string("0"), now["sluice_reloads_total{result=\"failed\"}"]);
+    CPPUNIT_ASSERT_EQUAL(std::string("1"), now["sluice_config_last_reload_successful"]);
+    CPPUNIT_ASSERT(now["sluice_config_last_reload_success_timestamp_seconds"] != "0");
+    ReloadResult result;
+    result.outcome = ReloadOutcome::success;
+    result.at = std::chrono::system_clock::time_point(1000s);
+    metrics.reloaded(result);
+    result.outcome = ReloadOutcome::failed;
+    result.at = std::chrono::system_clock::time_point(2000s);
+    metrics.reloaded(result);
+    metrics.reloaded(result);
+    now = samples(metrics.text());
+    CPPUNIT_ASSERT_EQUAL(std::string("1"), now["sluice_reloads_total{result=\"success\"}"]);
+    CPPUNIT_ASSERT_EQUAL(std::string("2"), now["sluice_reloads_total{result=\"failed\"}"]);
+    CPPUNIT_ASSERT_EQUAL(std::string("0"), now["sluice_config_last_reload_successful"]);
+    CPPUNIT_ASSERT_EQUAL(std::string("1000"), now["sluice_config_last_reload_success_timestamp_seconds"]);
+    result.outcome = ReloadOutcome::unchanged;
+    result.at = std::chrono::system_clock::time_point(3000s);
+    metrics.reloaded(result);
+    now = samples(metrics.text());
+    CPPUNIT_ASSERT_EQUAL(std::string("1"), now["sluice_reloads_total{result=\"unchanged\"}"]);
+    CPPUNIT_ASSERT_EQUAL(std::string("1"), now["sluice_config_last_reload_successful"]);
+    CPPUNIT_ASSERT_EQUAL(std::string("3000"), now["sluice_config_last_reload_success_timestamp_seconds"]);
+  }
+
   void requests_by_code_host_and_method() {
     metrics_.answered("10.0.0.1:6443", "GET", 200, 0.5);
     metrics_.answered("10.0.0.1:6443", "GET", 0, 1);
@@ -254,6 +284,16 @@ class MetricsTest : public CppUnit::TestFixture {
     expect("0", "kubernetes_feature_enabled{name=\"AllAlpha\",stage=\"ALPHA\"}");
   }
 
+  void swaps_are_counted_and_timed() {
+    metrics_.swapped("iptables", "nftables", true, 0.2, 0.01);
+    metrics_.swapped("iptables", "nftables", false, 30, 0.5);
+    metrics_.swapped("nftables", "ipvs", true, 0.1, 0.25);
+    expect("1", "sluice_swaps_total{from=\"iptables\",result=\"success\",to=\"nftables\"}");
+    expect("1", "sluice_swaps_total{from=\"iptables\",result=\"failed\",to=\"nftables\"}");
+    expect("3", "sluice_swap_seconds_count");
+    expect("0.25", "sluice_swap_longest_wait_seconds");
+  }
+
   void backends_are_in_the_same_text_in_order() {
     auto& sink = metrics_.of_plugins();
     sink.record("iptables", abi::MetricKind::kGaugeSet, "kubeproxy_sync_proxy_rules_iptables_total",
@@ -289,6 +329,7 @@ class MetricsTest : public CppUnit::TestFixture {
   void touch_everything() {
     const auto at = std::chrono::system_clock::now();
     for (const bool full : {true, false}) metrics_.synced(base::Family::ipv4, {full, true, 0, 0, 0, at, {at}});
+    metrics_.swapped("iptables", "nftables", true, 0.2, 0.01);
     metrics_.conntrack_reconciled(base::Family::ipv4, 0, 0);
     metrics_.answered_healthz(200);
     metrics_.answered_livez(200);

@@ -37,12 +37,20 @@ class ObserveTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(no_address_no_server);
   CPPUNIT_TEST(taken_address_is_no_error);
   CPPUNIT_TEST(taken_address_is_an_error_when_asked_for);
+  CPPUNIT_TEST(pages_say_what_is_in_force);
+  CPPUNIT_TEST(addresses_are_exchanged);
+  CPPUNIT_TEST(part_of_an_address_is_exchanged_for_the_whole);
+  CPPUNIT_TEST(addresses_may_change_places);
+  CPPUNIT_TEST(an_address_that_cannot_be_had_leaves_both);
+  CPPUNIT_TEST(abandoned_all_is_as_before);
+  CPPUNIT_TEST(servers_come_and_go);
   CPPUNIT_TEST_SUITE_END();
 
   Settings settings_;
   std::optional<base::Clock::Duration> pending_;
   std::vector<std::string> told_;
   std::unique_ptr<test::CapturedLog> log_;
+  std::unique_ptr<SettingsCell> cell_;
   std::unique_ptr<Observe> observe_;
   std::uint16_t health_ = 0;
   std::uint16_t metrics_ = 0;
@@ -80,9 +88,23 @@ class ObserveTest : public CppUnit::TestFixture {
     sources.set_verbosity = [this](int v) { told_.push_back("verbosity " + std::to_string(v)); };
     sources.bind_failed_hard = [this](const std::string& reason, const std::string&) { told_.push_back(reason); };
     sources.version = "9.8.7";
-    observe_ = std::make_unique<Observe>(settings_, std::move(sources));
+    observe_.reset();  // it refers to the settings
+    cell_ = std::make_unique<SettingsCell>(settings_);
+    observe_ = std::make_unique<Observe>(*cell_, std::move(sources));
     return observe_->start();
   }
+  base::Status prepare(const Settings& to) {
+    CPPUNIT_ASSERT(observe_->concerned(*cell_->get(), to));
+    return observe_->prepare(*cell_->get(), to);
+  }
+  // As a reload does it.
+  std::vector<std::string> exchange(const Settings& to) {
+    const auto status = prepare(to);
+    CPPUNIT_ASSERT_MESSAGE(status.message(), status.ok());
+    cell_->set(std::make_shared<const Settings>(to));
+    return observe_->commit();
+  }
+  static base::SocketAddress at(const std::string& ip, std::uint16_t port) { return {address(ip), port}; }
   static std::string body(const std::string& answer) {
     const auto end = answer.find("\r\n\r\n");
     return end == std::string::npos ? answer : answer.substr(end + 4);
@@ -210,6 +232,106 @@ class ObserveTest : public CppUnit::TestFixture {
       CPPUNIT_ASSERT(told_ == std::vector<std::string>{reason});
       expect("refused", ask(port == health_ ? metrics_ : health_));
     }
+  }
+
+  void pages_say_what_is_in_force() {
+    CPPUNIT_ASSERT(start().ok());
+    Settings next = settings_;
+    next.masquerade_all = true;
+    CPPUNIT_ASSERT(!observe_->concerned(settings_, next));
+    next.backend = "nftables";
+    next.kube_proxy_configuration = R"({"mode":"nftables"})";
+    next.flags = {{"c", "2"}};
+    next.serve.profiling = next.serve.statusz = false;
+    CPPUNIT_ASSERT(exchange(next) ==
+                   std::vector<std::string>{"health and metrics: other settings are in force on the same addresses"});
+    expect("nftables", body(ask(metrics_, "/proxyMode")));
+    expect("{\"kubeproxy.config.k8s.io\":{\"mode\":\"nftables\"}}", body(ask(metrics_, "/configz")));
+    CPPUNIT_ASSERT(holds(ask(metrics_, "/flagz"), "\n\nc=2\n"));
+    expect("404", status(ask(metrics_, "/statusz")));
+    expect("404", status(ask(metrics_, "/debug/flags/v")));
+  }
+
+  void addresses_are_exchanged() {
+    CPPUNIT_ASSERT(start().ok());
+    Settings next = settings_;
+    next.serve.metrics = at("127.0.0.1", test::free_port());
+    CPPUNIT_ASSERT(exchange(next) ==
+                   std::vector<std::string>{"metrics server: listens on " + next.serve.metrics->to_string()});
+    expect("refused", ask(metrics_));
+    expect("a_metric 1\n", body(ask(next.serve.metrics->port, "/metrics")));
+    expect("200", status(ask(health_, "/livez")));
+  }
+
+  void part_of_an_address_is_exchanged_for_the_whole() {
+    CPPUNIT_ASSERT(start().ok());
+    Settings whole = settings_;
+    whole.serve.metrics = at("0.0.0.0", metrics_);
+    exchange(whole);
+    expect("200", status(ask(metrics_, "/metrics", address("127.0.0.2"))));
+    Settings other = settings_;
+    other.serve.metrics = at("127.0.0.2", metrics_);
+    exchange(other);
+    expect("200", status(ask(metrics_, "/metrics", address("127.0.0.2"))));
+    expect("refused", ask(metrics_, "/metrics"));
+    exchange(settings_);
+    expect("200", status(ask(metrics_, "/metrics")));
+    // It is not shared with anybody.
+    const base::Fd thief = test::tcp_socket(test::Family::ipv4);
+    const int on = 1;
+    ::setsockopt(thief.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    const test::RawAddress taken(address("127.0.0.1"), metrics_);
+    CPPUNIT_ASSERT(::bind(thief.get(), taken.get(), taken.size) != 0);
+  }
+
+  void addresses_may_change_places() {
+    CPPUNIT_ASSERT(start().ok());
+    Settings next = settings_;
+    std::swap(next.serve.healthz, next.serve.metrics);
+    exchange(next);
+    expect("a_metric 1\n", body(ask(health_, "/metrics")));
+    expect("200", status(ask(metrics_, "/livez")));
+    expect("404", status(ask(metrics_, "/metrics")));
+  }
+
+  void an_address_that_cannot_be_had_leaves_both() {
+    CPPUNIT_ASSERT(start().ok());
+    const test::HeldPort held;
+    Settings next = settings_;
+    next.serve.healthz = at("127.0.0.1", test::free_port());
+    next.serve.metrics = at("127.0.0.1", held.port);
+    const auto failure = prepare(next);
+    CPPUNIT_ASSERT_EQUAL("metrics server: cannot listen on 127.0.0.1:" + std::to_string(held.port) +
+                             ": Address already in use; stop the process that has the port, or choose another",
+                         failure.message());
+    expect("200", status(ask(health_, "/livez")));
+    expect("200", status(ask(metrics_, "/metrics")));
+    expect("refused", ask(next.serve.healthz->port));
+  }
+
+  void abandoned_all_is_as_before() {
+    CPPUNIT_ASSERT(start().ok());
+    Settings next = settings_;
+    next.serve.metrics = at("0.0.0.0", metrics_);
+    next.serve.healthz.reset();
+    CPPUNIT_ASSERT(prepare(next).ok());
+    observe_->abandon();
+    expect("200", status(ask(health_, "/livez")));
+    for (int i = 0; i < 20; ++i) expect("200", status(ask(metrics_, "/metrics")));
+    expect("refused", ask(metrics_, "/metrics", address("127.0.0.2")));
+  }
+
+  void servers_come_and_go() {
+    CPPUNIT_ASSERT(start().ok());
+    Settings none = settings_;
+    none.serve.healthz.reset();
+    none.serve.metrics.reset();
+    CPPUNIT_ASSERT(exchange(none) == (std::vector<std::string>{"health server: is off", "metrics server: is off"}));
+    expect("refused", ask(health_));
+    expect("refused", ask(metrics_));
+    exchange(settings_);
+    expect("200", status(ask(health_, "/livez")));
+    expect("200", status(ask(metrics_, "/metrics")));
   }
 };
 

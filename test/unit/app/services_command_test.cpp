@@ -66,7 +66,7 @@ class ServicesCommandTest : public CppUnit::TestFixture {
   }
   void serve(std::vector<ServiceView> views, std::chrono::milliseconds patience = 1h) {
     server_.emplace(folder_->path("control.sock"));
-    server_->on_slow("services", ServicesCommand(std::move(views), patience));
+    server_->on_slow("services", ServicesCommand([views] { return views; }, patience));
     const auto started = server_->start();
     CPPUNIT_ASSERT_MESSAGE(started.message(), started.ok());
   }

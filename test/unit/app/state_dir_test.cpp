@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include <optional>
+#include <thread>
+#include <vector>
 
 #include "test/unit/app/temporary_folder.hpp"
 
@@ -26,6 +28,7 @@ class StateDirTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(backends_have_folders);
   CPPUNIT_TEST(ids_that_lead_elsewhere_are_refused);
   CPPUNIT_TEST(claims_survive_a_restart);
+  CPPUNIT_TEST(claims_come_from_any_thread);
   CPPUNIT_TEST(a_damaged_ledger_does_not_stop_the_start);
   CPPUNIT_TEST_SUITE_END();
 
@@ -103,19 +106,39 @@ class StateDirTest : public CppUnit::TestFixture {
     {
       StateDir dir(folder_->path());
       CPPUNIT_ASSERT(dir.open().ok());
-      CPPUNIT_ASSERT(dir.record_claims("iptables", base::Family::ipv4, {"iptables/nat/KUBE-SERVICES"}).ok());
+      CPPUNIT_ASSERT(dir.record({"iptables", base::Family::ipv4, ClaimState::serving, {}, {}, {"iptables/nat/A"}}).ok());
+      CPPUNIT_ASSERT(dir.record({"ipvs", base::Family::ipv4, ClaimState::retiring, {}, {}, {"link/l"}}).ok());
+      CPPUNIT_ASSERT(dir.forget("ipvs", base::Family::ipv4, ClaimState::retiring).ok());
     }
     StateDir dir(folder_->path());
     CPPUNIT_ASSERT(dir.open().ok());
-    const ClaimsLedger::Artifacts expected{"iptables/nat/KUBE-SERVICES"};
-    CPPUNIT_ASSERT(dir.ledger().all().at({"iptables", base::Family::ipv4}) == expected);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, dir.claims().size());
+    CPPUNIT_ASSERT_EQUAL(std::string("iptables"), dir.claims()[0].backend);
+    CPPUNIT_ASSERT(dir.claims()[0].artifacts == Artifacts{"iptables/nat/A"});
+  }
+
+  void claims_come_from_any_thread() {
+    StateDir dir(folder_->path());
+    CPPUNIT_ASSERT(dir.open().ok());
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 8; ++i) {
+      threads.emplace_back([&dir, id = "backend-" + std::to_string(i)] {
+        for (int j = 0; j < 5; ++j) {
+          (void)dir.record({id, base::Family::ipv6, ClaimState::retiring, {}, {}, {"ipset/" + std::to_string(j)}});
+          (void)dir.claims();
+        }
+      });
+    }
+    for (auto& thread : threads) thread.join();
+    CPPUNIT_ASSERT_EQUAL(std::size_t{8}, dir.claims().size());
+    for (const Claim& claim : dir.claims()) CPPUNIT_ASSERT_EQUAL(std::size_t{5}, claim.artifacts.size());
   }
 
   void a_damaged_ledger_does_not_stop_the_start() {
     folder_->write("claims.json", "{");
     StateDir dir(folder_->path());
     CPPUNIT_ASSERT(dir.open().ok());
-    CPPUNIT_ASSERT(dir.ledger().all().empty());
+    CPPUNIT_ASSERT(dir.claims().empty());
   }
 };
 

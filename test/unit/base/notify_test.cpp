@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cstddef>
@@ -48,6 +49,7 @@ class NotifyTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(NotifyTest);
   CPPUNIT_TEST(words_reach_a_path);
   CPPUNIT_TEST(words_reach_an_abstract_name);
+  CPPUNIT_TEST(a_reload_is_told_with_its_time);
   CPPUNIT_TEST(the_environment_is_not_left_to_children);
   CPPUNIT_TEST(nobody_listens);
   CPPUNIT_TEST(names_that_are_none);
@@ -84,6 +86,24 @@ class NotifyTest : public CppUnit::TestFixture {
     const std::string name = "@sluice-test-" + std::to_string(::getpid());
     const Listener listener(name);
     made(name).say("READY=1");
+    CPPUNIT_ASSERT_EQUAL(std::string("READY=1"), listener.heard());
+  }
+
+  void a_reload_is_told_with_its_time() {
+    const Listener listener(path());
+    const Notifier notifier = made(path());
+    const auto now = [] {
+      timespec time{};
+      ::clock_gettime(CLOCK_MONOTONIC, &time);
+      return time.tv_sec * 1'000'000LL + time.tv_nsec / 1000;
+    };
+    const long long before = now();
+    notifier.reloading();
+    const std::string heard = listener.heard(), start = "RELOADING=1\nMONOTONIC_USEC=";
+    CPPUNIT_ASSERT_MESSAGE(heard, heard.starts_with(start));
+    const long long told = std::stoll(heard.substr(start.size()));
+    CPPUNIT_ASSERT(before <= told && told <= now());
+    notifier.ready();
     CPPUNIT_ASSERT_EQUAL(std::string("READY=1"), listener.heard());
   }
 

@@ -4,12 +4,14 @@
 // A backend on a fake kernel, and the calls the daemon makes.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "plugins/iptables/backend.hpp"
 #include "test/unit/iptables/fake_host.hpp"
 #include "test/unit/iptables/fake_kernel.hpp"
+#include "test/unit/iptables/fake_recent_lists.hpp"
 #include "test/unit/iptables/tracer.hpp"
 #include "test/unit/iptables/world.hpp"
 
@@ -23,14 +25,15 @@ class Bench {
   Bench& operator=(const Bench&) = delete;
 
   // A new backend object, as after a restart of the daemon; the kernel stays.
-  void restart() {
+  void restart(std::uint32_t flags = 0) {
     if (backend_ != nullptr) backend_->release();
     abi::CreateArgs args{};
     args.struct_size = sizeof(args);
     args.family = family_;
     args.host = &host;
+    args.flags = flags;
     auto given = std::make_unique<Shared>(kernel);
-    backend_ = new iptables::IptablesBackend(args, std::move(given));
+    backend_ = new iptables::IptablesBackend(args, std::move(given), recent.open());
   }
 
   abi::Code full(const std::vector<ServiceSpec>& services, const NodeSpec& node = {}) {
@@ -58,11 +61,14 @@ class Bench {
     kernel.restores.clear();
     return backend_->cleanup(&error);
   }
-  abi::Code retire(const std::vector<std::string>& claims) {
+  abi::Code retire(const std::vector<std::string>& claims, std::uint32_t drain_seconds = 0) {
+    clear_error();
+    kernel.restores.clear();
     std::vector<abi::StringView> views;
     for (const std::string& claim : claims) views.push_back(sdk::view(claim));
     abi::Handover handover{};
     handover.struct_size = sizeof(handover);
+    handover.drain_seconds = drain_seconds;
     handover.claims = sdk::array(views.data(), views.size());
     return backend_->retire(&handover, &error);
   }
@@ -74,11 +80,16 @@ class Bench {
     backend_->claims(&sink, &error);
     return sink.found;
   }
+  abi::Affinity& affinity() {
+    const void* const found = backend_->extension(sdk::view(abi::kAffinity));
+    return *static_cast<abi::Affinity*>(const_cast<void*>(found));
+  }
   Tracer tracer(std::set<std::string> local = {"192.168.0.2", "192.168.1.2"}) const {
     return Tracer(kernel.tables, std::move(local));
   }
 
   FakeKernel kernel;
+  FakeRecentLists recent;
   FakeHost host;
   abi::ApplyResult result{};
   abi::Error error{};

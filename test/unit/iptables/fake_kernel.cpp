@@ -110,7 +110,7 @@ std::string FakeKernel::carry_out(Chains& chains, const std::string& line) const
     if (!found->second.empty()) return "CHAIN_DEL failed (Device or resource busy): chain " + chain;
     for (const auto& [other, rules] : chains) {
       for (const std::string& text : rules) {
-        if (target_of(text) == chain) return "CHAIN_DEL failed (Device or resource busy): chain " + chain;
+        if (text.find(chain) != std::string::npos && target_of(text) == chain) return "CHAIN_DEL failed (Device or resource busy): chain " + chain;
       }
     }
     chains.erase(found);

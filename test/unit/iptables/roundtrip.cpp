@@ -62,6 +62,8 @@ class Checks {
     repairs_damage();
     cleans_up();
     check_refusals(family_, legacy_, tap_);
+    check_retirement(family_, tap_);
+    check_affinity(family_, tap_);
     check_counters(family_, tap_);
     return tap_.finish();
   }

@@ -12,6 +12,7 @@
 
 #include "plugins/common/process/command.hpp"
 #include "plugins/iptables/backend.hpp"
+#include "sluice/abi/affinity.hpp"
 #include "test/unit/iptables/fake_host.hpp"
 #include "test/unit/iptables/world.hpp"
 
@@ -24,12 +25,13 @@ class Roundtrip {
   Roundtrip(const Roundtrip&) = delete;
   Roundtrip& operator=(const Roundtrip&) = delete;
 
-  void restart() {
+  void restart(std::uint32_t flags = 0) {
     if (backend_ != nullptr) backend_->release();
     abi::CreateArgs args{};
     args.struct_size = sizeof(args);
     args.family = family_;
     args.host = &host;
+    args.flags = flags;
     backend_ = new iptables::IptablesBackend(args);
   }
 
@@ -50,6 +52,17 @@ class Roundtrip {
   abi::Code probe() { return clear(), backend_->probe(&error); }
   abi::Code verify() { return clear(), backend_->verify(&error); }
   abi::Code cleanup() { return clear(), backend_->cleanup(&error); }
+  abi::Code retire(std::uint32_t drain_seconds) {
+    clear();
+    abi::Handover handover{};
+    handover.struct_size = sizeof(handover);
+    handover.drain_seconds = drain_seconds;
+    return backend_->retire(&handover, &error);
+  }
+  abi::Affinity& affinity() {
+    const void* const found = backend_->extension(sdk::view(abi::kAffinity));
+    return *static_cast<abi::Affinity*>(const_cast<void*>(found));
+  }
 
   NodeSpec node() const {
     NodeSpec spec;
@@ -106,6 +119,10 @@ inline process::Outcome call(const std::string& program, std::vector<std::string
 
 // What happens to service ports that are refused; adds to `tap`.
 void check_refusals(abi::Family family, bool legacy, Tap& tap);
+// Retirement in two steps, and the way back.
+void check_retirement(abi::Family family, Tap& tap);
+// Clients with session affinity.
+void check_affinity(abi::Family family, Tap& tap);
 // Counters of packets.
 void check_counters(abi::Family family, Tap& tap);
 // Prints times.

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <functional>
+#include <thread>
 
 #include "test/unit/iptables/roundtrip.hpp"
 
@@ -63,6 +64,24 @@ int bench(abi::Family family, std::size_t count, std::size_t endpoints) {
   time("one service port more", [&] { return trip.delta({services[count / 2]}); });
   time("verify", [&] { return trip.verify(); });
   time("cleanup", [&] { return trip.cleanup(); });
+  trip.restart(abi::kCreatePredecessorServes);
+  time("first load, opened last", [&] { return trip.full(services); });
+  trip.host.step = 0;
+  // Time passes for it as it does for us.
+  const auto began = std::chrono::steady_clock::now();
+  const auto set_clock = [&] {
+    trip.host.clock = static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - began).count());
+  };
+  abi::Code code = abi::Code::kRetry;
+  for (int call = 1; code == abi::Code::kRetry; ++call) {
+    set_clock();
+    time(("retirement, call " + std::to_string(call)).c_str(), [&] {
+      code = trip.retire(30);
+      return abi::Code::kOk;
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(250));
+  }
   return 0;
 }
 

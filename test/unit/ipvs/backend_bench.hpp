@@ -52,6 +52,7 @@ class IpvsBench {
     args.host = &host;
     args.options = sdk::array(given.data(), given.size());
     args.state_dir = sdk::view(state_dir);
+    args.flags = predecessor_serves ? std::uint32_t{abi::kCreatePredecessorServes} : 0;
     backend_ = new ipvs::IpvsBackend(args, kernels());
   }
   void restart_with(std::vector<std::pair<std::string, std::string>> options) {
@@ -99,6 +100,28 @@ class IpvsBench {
     handover.claims = sdk::array(views.data(), views.size());
     clear_error();
     return backend_->retire(&handover, &error);
+  }
+  // "ns/name:port client endpoint:port seconds", a line each; what export_clients() answered in `error`.
+  std::string exported() {
+    class Sink final : public abi::AffinitySink {
+     public:
+      explicit Sink(abi::Family family) : family_(family) {}
+      void add(const abi::AffinityClient* client) noexcept override {
+        text += sdk::service_port_name(client->key) + " " + sdk::to_string(client->client, family_) + " " +
+                ipvs::to_string(ipvs::RealServer{client->endpoint, client->endpoint_port}, family_) + " " +
+                std::to_string(client->remaining_seconds) + "\n";
+      }
+      std::string text;
+
+     private:
+      abi::Family family_;
+    } sink(family_);
+    clear_error();
+    const abi::Code code = affinity()->export_clients(&sink, &error);
+    return code == abi::Code::kOk ? sink.text : "code " + std::to_string(static_cast<int>(code));
+  }
+  abi::Affinity* affinity() {
+    return const_cast<abi::Affinity*>(static_cast<const abi::Affinity*>(backend_->extension(sdk::view(abi::kAffinity))));
   }
   std::vector<std::string> claims() {
     struct Sink final : abi::StringSink {
@@ -186,8 +209,11 @@ class IpvsBench {
   bool has_sets = true;
   bool addresses_unread = false;  // those of the node, at a clean-up
   std::map<ipvs::ServerKey, std::string> listening;  // programs of the node
-  // While the backend waits; the clock goes on by what it waits for.
-  std::function<void()> while_waiting;
+  std::vector<ipvs::ServerConnection> connections;  // of IPVS, one by one
+  bool connections_readable = true;
+  std::set<abi::Address> connected;  // addresses that processes of the node send from
+  std::optional<abi::Address> usual_source;
+  bool predecessor_serves = false;   // told to the next backend object
 
  private:
   class Rules final : public netfilter::Kernel {
@@ -223,6 +249,7 @@ class IpvsBench {
       return kernel_.execute(commands);
     }
     void set_timeouts(const ipvs::IpvsTimeouts& timeouts) override { kernel_.set_timeouts(timeouts); }
+    ipvs::IpvsTimeouts timeouts() override { return kernel_.timeouts(); }
     std::uint64_t messages() const override { return kernel_.messages(); }
 
    private:
@@ -272,6 +299,9 @@ class IpvsBench {
     void unbind(int index, abi::Family family, const std::vector<abi::Address>& addresses) override {
       kernel_.unbind(index, family, addresses);
     }
+    void set_source(int index, const std::vector<abi::Address>& addresses, const abi::Address& source) override {
+      kernel_.set_source(index, addresses, source);
+    }
     std::uint64_t messages() const override { return kernel_.messages(); }
 
    private:
@@ -297,10 +327,14 @@ class IpvsBench {
       for (const std::string& text : node.local_addresses) found.insert(*sdk::parse_address(text, family_));
       return found;
     };
-    made.pause = [this](std::chrono::milliseconds time) {
-      host.clock += static_cast<std::uint64_t>(std::chrono::nanoseconds(time).count());
-      if (while_waiting) while_waiting();
+    made.connections = [this](const ipvs::ConnectionVisitor& visitor) {
+      for (const ipvs::ServerConnection& connection : connections) {
+        if (!visitor(connection)) return false;
+      }
+      return connections_readable;
     };
+    made.connected_addresses = [this] { return connected; };
+    made.usual_source = [this] { return usual_source; };
     made.sockets.listeners = [this](abi::Protocol protocol) {
       std::vector<sockets::Listener> found;
       for (const auto& [key, program] : listening) {

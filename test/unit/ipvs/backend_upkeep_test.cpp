@@ -26,9 +26,6 @@ class IpvsUpkeepTest : public IpvsFixture {
   CPPUNIT_TEST(cleanup_goes_on_after_a_failure);
   CPPUNIT_TEST(cleanup_goes_on_where_it_cannot_look);
   CPPUNIT_TEST(cleanup_without_the_sets_goes_by_the_link);
-  CPPUNIT_TEST(retire_keeps_what_the_successor_claims);
-  CPPUNIT_TEST(retire_waits_for_connections);
-  CPPUNIT_TEST(retire_waits_no_longer_than_it_may);
   CPPUNIT_TEST(claims_name_everything);
   CPPUNIT_TEST(drains_end_while_nothing_can_be_written);
   CPPUNIT_TEST(drains_end_with_a_full_one);
@@ -244,55 +241,6 @@ class IpvsUpkeepTest : public IpvsFixture {
     CPPUNIT_ASSERT_EQUAL(std::string(), bench.sets.text());
   }
 
-  void retire_keeps_what_the_successor_claims() {
-    IpvsBench bench;
-    ok(bench, bench.full(services()));
-    const std::string whole = bench.kernel_text();
-    ok(bench, bench.retire(bench.claims(), 30));
-    CPPUNIT_ASSERT_EQUAL(whole, bench.kernel_text());
-    // Mode iptables.
-    bench.restart();
-    ok(bench, bench.full(services()));
-    ok(bench, bench.retire({"iptables/nat/KUBE-SERVICES", "iptables/nat/KUBE-POSTROUTING",
-                            "iptables/nat/KUBE-MARK-MASQ", "iptables/filter/KUBE-FORWARD"}));
-    CPPUNIT_ASSERT(bench.rules.has("nat", "KUBE-SERVICES") && !bench.rules.has("nat", "KUBE-NODE-PORT"));
-    CPPUNIT_ASSERT_EQUAL(std::string(), bench.servers_text());
-    CPPUNIT_ASSERT_EQUAL(std::string(), bench.links_text());
-  }
-
-  void retire_waits_for_connections() {
-    IpvsBench bench;
-    ok(bench, bench.full(services()));
-    put_server(bench, bench.key("203.0.113.9", 80));
-    auto& busy = bench.servers.held.at(bench.key("172.30.0.1", 80)).real.begin()->second;
-    busy.connections = 2;
-    unsigned waits = 0;
-    bench.while_waiting = [&] {
-      CPPUNIT_ASSERT_EQUAL(0, busy.weight);
-      CPPUNIT_ASSERT(has(bench.links_text(), "172.30.0.1"));
-      CPPUNIT_ASSERT_EQUAL(1, bench.servers.held.at(bench.key("203.0.113.9", 80)).real.begin()->second.weight);
-      if (++waits == 20) busy.connections = 0;
-    };
-    ok(bench, bench.retire({}, 30));
-    CPPUNIT_ASSERT_EQUAL(20u, waits);
-    CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, bench.servers.cut);
-    CPPUNIT_ASSERT_EQUAL(std::string("203.0.113.9:80/TCP rr 10.77.0.1:8080*1\n"), bench.servers_text());
-    CPPUNIT_ASSERT_EQUAL(std::string(), bench.sets.text());
-  }
-
-  void retire_waits_no_longer_than_it_may() {
-    for (const auto& [asked, most] : std::vector<std::pair<std::uint32_t, std::uint64_t>>{{0, 0}, {5, 6}, {3600, 50}}) {
-      IpvsBench bench;
-      ok(bench, bench.full(services()));
-      bench.servers.held.at(bench.key("172.30.0.1", 80)).real.begin()->second.connections = 2;
-      const std::uint64_t begin = bench.host.clock;
-      ok(bench, bench.retire({}, asked));
-      CPPUNIT_ASSERT(bench.host.clock - begin <= most * 1'000'000'000 + 1'000'000);
-      CPPUNIT_ASSERT_EQUAL(std::uint64_t{2}, bench.servers.cut);
-      CPPUNIT_ASSERT_EQUAL(std::string(), bench.servers_text());
-    }
-  }
-
   void claims_name_everything() {
     IpvsBench bench;
     const std::vector<std::string> claims = bench.claims();
@@ -301,7 +249,7 @@ class IpvsUpkeepTest : public IpvsFixture {
     };
     for (const std::string what :
          {"link/kube-ipvs0", "ipvs/virtual-servers", "ipset/KUBE-CLUSTER-IP", "ipset/KUBE-LOAD-BALANCER-SOURCE-CIDR",
-          "iptables/nat/KUBE-SERVICES", "iptables/filter/KUBE-IPVS-OUT-FILTER"}) {
+          "iptables/nat/KUBE-SERVICES", "iptables/nat/KUBE-IPVS-HANDOVER", "iptables/filter/KUBE-IPVS-OUT-FILTER"}) {
       CPPUNIT_ASSERT_MESSAGE(what, claimed(what));
     }
     IpvsBench six(abi::Family::kIpv6);

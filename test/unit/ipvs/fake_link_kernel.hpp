@@ -27,6 +27,7 @@ class FakeLinkKernel : public LinkKernel {
   std::map<std::string, Link> links;
   bool has_dummy = true;
   std::set<abi::Address> refuse;  // no link can have these
+  std::map<abi::Address, abi::Address> sources;  // where other than the address itself
   // Called with the name of each call ("find", "create", "remove", "addresses", "bind", "unbind"); may throw, or change
   // `links`.
   std::function<void(const std::string&)> before;
@@ -91,6 +92,14 @@ class FakeLinkKernel : public LinkKernel {
       ++messages_;
       // A link that is gone has taken its addresses along.
       if (Link* link = by_index(index); link != nullptr) unbound += link->addresses[family].erase(address);
+    }
+  }
+
+  void set_source(int index, const std::vector<abi::Address>& addresses, const abi::Address& source) override {
+    called("set_source");
+    for (const abi::Address& address : addresses) {
+      ++messages_;
+      if (by_index(index) != nullptr) sources[address] = source;
     }
   }
 

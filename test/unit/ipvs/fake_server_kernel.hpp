@@ -33,7 +33,7 @@ class FakeServerKernel final : public ServerKernel {
   // The kernel's contents; tests read and spoil them.
   std::map<ServerKey, Server> held;
   std::set<std::string> schedulers{"rr", "wrr", "lc", "wlc", "sh", "dh", "mh", "sed", "nq"};
-  IpvsTimeouts timeouts;
+  IpvsTimeouts set_to{0, 0, 300};
 
   // An errno instead of carrying the command out; 0: as usual.
   std::function<int(const ServerCommand&)> refuse;
@@ -92,10 +92,12 @@ class FakeServerKernel final : public ServerKernel {
 
   void set_timeouts(const IpvsTimeouts& wanted) override {
     ++messages_;
-    if (wanted.tcp != 0) timeouts.tcp = wanted.tcp;
-    if (wanted.tcp_fin != 0) timeouts.tcp_fin = wanted.tcp_fin;
-    if (wanted.udp != 0) timeouts.udp = wanted.udp;
+    if (wanted.tcp != 0) set_to.tcp = wanted.tcp;
+    if (wanted.tcp_fin != 0) set_to.tcp_fin = wanted.tcp_fin;
+    if (wanted.udp != 0) set_to.udp = wanted.udp;
   }
+
+  IpvsTimeouts timeouts() override { return set_to; }
 
   std::uint64_t messages() const override { return messages_; }
 

@@ -156,6 +156,14 @@ class IpvsWire final : public netlink::Wire {
           {value(IPVS_CMD_ATTR_TIMEOUT_TCP), value(IPVS_CMD_ATTR_TIMEOUT_TCP_FIN), value(IPVS_CMD_ATTR_TIMEOUT_UDP)});
       return 0;
     }
+    if (generic->cmd == IPVS_CMD_GET_CONFIG) {
+      const Message answer = netlink::make_generic(line_.id, IPVS_CMD_SET_CONFIG, 1);
+      must(nla_put_u32(answer.get(), IPVS_CMD_ATTR_TIMEOUT_TCP, line_.kernel.set_to.tcp));
+      must(nla_put_u32(answer.get(), IPVS_CMD_ATTR_TIMEOUT_TCP_FIN, line_.kernel.set_to.tcp_fin));
+      must(nla_put_u32(answer.get(), IPVS_CMD_ATTR_TIMEOUT_UDP, line_.kernel.set_to.udp));
+      push(finished(answer, header->nlmsg_seq, 0));
+      return 0;
+    }
     ServerCommand command;
     switch (generic->cmd) {
       case IPVS_CMD_NEW_SERVICE: command.kind = ServerCommandKind::kAddServer; break;

@@ -43,6 +43,9 @@ struct Request {
   std::string local;  // bytes
   bool both = false;  // IFA_ADDRESS says the same
   std::optional<ifa_cacheinfo> times;
+  rtmsg route{};
+  std::string destination, source;  // bytes
+  std::uint32_t out = 0;            // number of the link
 };
 
 std::string data_of(const nlattr* attribute) {
@@ -60,6 +63,13 @@ Request parse(nlmsghdr* message) {
       const auto* kind = nla_find(static_cast<const nlattr*>(nla_data(info)), nla_len(info), IFLA_INFO_KIND);
       if (kind != nullptr) out.kind = data_of(kind).c_str();
     }
+    return out;
+  }
+  if (out.type == RTM_NEWROUTE) {
+    std::memcpy(&out.route, nlmsg_data(message), sizeof(out.route));
+    if (const nlattr* to = nlmsg_find_attr(message, sizeof(rtmsg), RTA_DST)) out.destination = data_of(to);
+    if (const nlattr* from = nlmsg_find_attr(message, sizeof(rtmsg), RTA_PREFSRC)) out.source = data_of(from);
+    if (const nlattr* link = nlmsg_find_attr(message, sizeof(rtmsg), RTA_OIF)) out.out = nla_get_u32(link);
     return out;
   }
   std::memcpy(&out.address, nlmsg_data(message), sizeof(out.address));
@@ -163,6 +173,7 @@ class NetlinkLinksTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(reads_the_whole_addresses_of_one_link_only);
   CPPUNIT_TEST(binds_many_in_few_system_calls);
   CPPUNIT_TEST(binds_ipv6_without_looking_for_duplicates);
+  CPPUNIT_TEST(sends_from_another_address);
   CPPUNIT_TEST(what_is_as_it_should_be_is_no_failure);
   CPPUNIT_TEST(a_refused_address_is_named);
   CPPUNIT_TEST(an_address_no_link_can_have_fails_nothing_else);
@@ -278,6 +289,30 @@ class NetlinkLinksTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::uint16_t{RTM_DELADDR}, unbind.type);
     CPPUNIT_ASSERT_EQUAL(128, int{unbind.address.ifa_prefixlen});
     CPPUNIT_ASSERT(unbind.both);
+  }
+
+  // In the place of the route the kernel has made; a new one would outlive the address.
+  void sends_from_another_address() {
+    const auto bytes = [](const std::string& text) {
+      return std::string(reinterpret_cast<const char*>(v4(text).bytes), 4);
+    };
+    links_.set_source(7, {v4("10.96.0.1"), v4("10.96.0.2")}, v4("192.168.0.2"));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, kernel_.requests.size());
+    const Request& second = kernel_.requests.at(1);
+    CPPUNIT_ASSERT_EQUAL(std::uint16_t{RTM_NEWROUTE}, second.type);
+    CPPUNIT_ASSERT_EQUAL(int{NLM_F_REPLACE}, second.flags & (NLM_F_REPLACE | NLM_F_CREATE | NLM_F_EXCL));
+    CPPUNIT_ASSERT_EQUAL(int{RT_TABLE_LOCAL}, int{second.route.rtm_table});
+    CPPUNIT_ASSERT_EQUAL(int{RTN_LOCAL}, int{second.route.rtm_type});
+    CPPUNIT_ASSERT_EQUAL(int{RT_SCOPE_HOST}, int{second.route.rtm_scope});
+    CPPUNIT_ASSERT_EQUAL(32, int{second.route.rtm_dst_len});
+    CPPUNIT_ASSERT(second.destination == bytes("10.96.0.2") && second.source == bytes("192.168.0.2"));
+    CPPUNIT_ASSERT_EQUAL(7u, second.out);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{2}, links_.messages());
+    kernel_.answer = [](const Request&) { return ENODEV; };
+    links_.set_source(7, {v4("10.96.0.1")}, v4("192.168.0.2"));
+    kernel_.answer = [](const Request&) { return EINVAL; };
+    const auto failure = failure_of([&] { links_.set_source(7, {v4("10.96.0.1")}, v4("192.168.0.2")); });
+    CPPUNIT_ASSERT_EQUAL(std::string("10.96.0.1"), failure.object());
   }
 
   void what_is_as_it_should_be_is_no_failure() {

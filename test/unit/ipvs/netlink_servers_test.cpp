@@ -123,7 +123,7 @@ class NetlinkServersTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, servers.real_servers(kKey).size());
     line_.id = 0x24;
     servers.set_timeouts({900, 0, 0});
-    CPPUNIT_ASSERT_EQUAL(900u, line_.kernel.timeouts.tcp);
+    CPPUNIT_ASSERT_EQUAL(900u, line_.kernel.set_to.tcp);
   }
 
   void names_the_missing_module() {
@@ -143,9 +143,14 @@ class NetlinkServersTest : public CppUnit::TestFixture {
     NetlinkServers servers(abi::Family::kIpv4, line_.opener(), kShort);
     servers.set_timeouts({900, 120, 300});
     servers.set_timeouts({0, 60, 0});
-    CPPUNIT_ASSERT_EQUAL(900u, line_.kernel.timeouts.tcp);
-    CPPUNIT_ASSERT_EQUAL(60u, line_.kernel.timeouts.tcp_fin);
-    CPPUNIT_ASSERT_EQUAL(300u, line_.kernel.timeouts.udp);
+    CPPUNIT_ASSERT_EQUAL(900u, line_.kernel.set_to.tcp);
+    CPPUNIT_ASSERT_EQUAL(60u, line_.kernel.set_to.tcp_fin);
+    CPPUNIT_ASSERT_EQUAL(300u, line_.kernel.set_to.udp);
+    line_.kernel.set_to.udp = 45;  // somebody else does so
+    const IpvsTimeouts told = servers.timeouts();
+    CPPUNIT_ASSERT_EQUAL(900u, told.tcp);
+    CPPUNIT_ASSERT_EQUAL(60u, told.tcp_fin);
+    CPPUNIT_ASSERT_EQUAL(45u, told.udp);
   }
 
   void counts_messages_that_change_something() {

@@ -24,6 +24,7 @@ class TimeoutsOnly final : public ServerKernel {
     if (refuses) throw sdk::Failure(abi::Code::kKernel, "IPVS", "Invalid argument (EINVAL)");
     set.push_back(timeouts);
   }
+  IpvsTimeouts timeouts() override { return {}; }
   std::uint64_t messages() const override { return set.size(); }
   std::vector<IpvsTimeouts> set;
   bool refuses = false;

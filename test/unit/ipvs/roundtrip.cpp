@@ -80,6 +80,9 @@ class Checks {
     return {address("10.96.", "fd00:96::", number), 80, protocol};
   }
   RealServer real(unsigned number) const { return {address("10.1.", "fd00:1::", number), 8080}; }
+  VisitConnections connections_ = [this](const ConnectionVisitor& visitor) {
+    return visit_connections("/proc/thread-self/net/ip_vs_conn", family_, visitor);
+  };
   RealServers reals(const std::vector<unsigned>& numbers) const {
     auto list = std::make_shared<std::vector<RealServer>>();
     for (const unsigned number : numbers) list->push_back(real(number));
@@ -345,9 +348,12 @@ class Checks {
     other.cut();
     writer_->put({wanted(key(1), reals({1, 2}))});
     const Connection last = connect_to(key(1));
-    check(!writer_->quiesce({key(1)}) && weight(key(1), 1) == 0 && weight(key(1), 2) == 0 && last.talks(),
+    writer_->quiesce({key(1)});
+    const auto idle = [&] { return !writer_->find_idle({key(1)}, connections_).empty(); };
+    check(!idle() && weight(key(1), 1) == 0 && weight(key(1), 2) == 0 && last.talks(),
           "a virtual server that retires keeps its connections and takes no new ones");
     last.cut();
+    check(wait_for(idle, std::chrono::seconds(30)), "and nobody needs it once they have been broken off");
     writer_->remove(writer_->held());
   }
 

@@ -40,9 +40,11 @@ class RuleWriterTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(names_the_set_that_is_missing);
   CPPUNIT_TEST(names_the_module_of_a_match_that_is_missing);
   CPPUNIT_TEST(waits_for_mode_iptables);
+  CPPUNIT_TEST(waits_for_whoever_serves);
   CPPUNIT_TEST(takes_over_from_mode_iptables);
   CPPUNIT_TEST(finds_damage);
   CPPUNIT_TEST(looks_each_time_with_the_old_iptables_but_rests);
+  CPPUNIT_TEST(removes_what_leads_here_first);
   CPPUNIT_TEST(removes_everything);
   CPPUNIT_TEST(leaves_what_a_successor_keeps);
   CPPUNIT_TEST(leaves_what_an_ipvs_successor_keeps);
@@ -258,18 +260,32 @@ class RuleWriterTest : public CppUnit::TestFixture {
       "-A PREROUTING -m comment --comment \"kubernetes service portals\" -j KUBE-SERVICES\nCOMMIT\n";
 
   void waits_for_mode_iptables() {
-    CPPUNIT_ASSERT(!writer_->write_full(plan(), true));  // nobody to wait for
+    CPPUNIT_ASSERT(!writer_->write_full(plan(), ipvs::RuleWriter::Wait::kForIptables));  // nobody to wait for
     kernel_.emplace();
     restart();
     kernel_->foreign(kModeIptables);
-    CPPUNIT_ASSERT(writer_->write_full(plan(), true));
+    CPPUNIT_ASSERT(writer_->write_full(plan(), ipvs::RuleWriter::Wait::kForIptables));
     CPPUNIT_ASSERT_EQUAL(std::string("-d 172.30.0.41 -j KUBE-SVC-A"), kernel_->rules("nat", "KUBE-SERVICES").at(0));
     CPPUNIT_ASSERT(!kernel_->has("nat", "KUBE-POSTROUTING"));
     CPPUNIT_ASSERT(kernel_->has("filter", "KUBE-IPVS-FILTER"));
+    // Addresses are bound before the rest of table nat is there.
+    CPPUNIT_ASSERT(kernel_->has("nat", "KUBE-IPVS-HANDOVER"));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, kernel_->rules("nat", "POSTROUTING").size());
     CPPUNIT_ASSERT(writer_->differs(plan()));
     full(plan());
     holds(plan());
     CPPUNIT_ASSERT_EQUAL(std::string::npos, kernel_->restores.at(0).find("*filter"));
+  }
+
+  void waits_for_whoever_serves() {
+    kernel_->foreign("*nat\n:OTHERS - [0:0]\n-A OTHERS -j DNAT --to-destination 10.180.0.1:80\n"
+                     "-A PREROUTING -d 172.30.0.41 -j OTHERS\nCOMMIT\n");
+    const std::vector<std::string> before = kernel_->rules("nat", "PREROUTING");
+    CPPUNIT_ASSERT(writer_->write_full(plan(), ipvs::RuleWriter::Wait::kAlways));
+    CPPUNIT_ASSERT(before == kernel_->rules("nat", "PREROUTING") && !kernel_->has("nat", "KUBE-SERVICES"));
+    CPPUNIT_ASSERT(kernel_->has("filter", "KUBE-IPVS-FILTER") && kernel_->has("nat", "KUBE-IPVS-HANDOVER"));
+    full(plan());
+    holds(plan());
   }
 
   void takes_over_from_mode_iptables() {
@@ -325,6 +341,30 @@ class RuleWriterTest : public CppUnit::TestFixture {
     kernel_->restores.clear();
     writer_->remove_all(
         [&](Table table, const std::string& chain) { return kept.contains(netfilter::in_table(table, chain)); });
+  }
+
+  void removes_what_leads_here_first() {
+    full(plan());
+    const auto none = [](Table, const std::string&) { return false; };
+    const auto jump = kernel_->rules("nat", "PREROUTING");
+    writer_->remove_leads([](Table table, const std::string& chain) {
+      return table == Table::kNat && chain == "KUBE-SERVICES";  // a successor of mode iptables
+    });
+    CPPUNIT_ASSERT(jump == kernel_->rules("nat", "PREROUTING"));
+    kernel_->foreign("*nat\n-A PREROUTING -p tcp --dport 7 -j RETURN\nCOMMIT\n");
+    writer_->remove_leads(none);
+    CPPUNIT_ASSERT(std::vector<std::string>{"-p tcp --dport 7 -j RETURN"} == kernel_->rules("nat", "PREROUTING"));
+    CPPUNIT_ASSERT(kernel_->rules("nat", "OUTPUT").empty());
+    // What connections pass that are established.
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, kernel_->rules("nat", "POSTROUTING").size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{3}, kernel_->rules("filter", "INPUT").size());
+    CPPUNIT_ASSERT(kernel_->has("nat", "KUBE-SERVICES") && kernel_->has("nat", "KUBE-POSTROUTING"));
+    kernel_->restores.clear();
+    writer_->remove_leads(none);  // once more
+    CPPUNIT_ASSERT(kernel_->restores.empty());
+    full(plan());
+    holds(plan());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, kernel_->rules("nat", "PREROUTING").size());
   }
 
   void removes_everything() {

@@ -554,7 +554,9 @@ class ServerWriterTest : public CppUnit::TestFixture {
   void quiesces_and_comes_back() {
     rig_.writer->put({wanted(kKey, reals({1, 2})), wanted(kUdp, reals({1}))});
     rig_.connections(kKey, 1) = 2;
-    CPPUNIT_ASSERT(!rig_.writer->quiesce({kKey, kUdp}));
+    const auto nothing_shown = [](const ConnectionVisitor&) { return false; };
+    rig_.writer->quiesce({kKey, kUdp});
+    CPPUNIT_ASSERT(rig_.writer->find_idle({kKey, kUdp}, nothing_shown) == std::vector<ServerKey>{kUdp});
     CPPUNIT_ASSERT_EQUAL(0, rig_.weight(kKey, 1));
     CPPUNIT_ASSERT_EQUAL(0, rig_.weight(kKey, 2));
     CPPUNIT_ASSERT_EQUAL(0, rig_.weight(kUdp, 1));
@@ -562,7 +564,8 @@ class ServerWriterTest : public CppUnit::TestFixture {
     rig_.writer->tick();  // removes none of them: they are wanted
     CPPUNIT_ASSERT(!rig_.writer->find_damage());
     rig_.connections(kKey, 1) = 0;
-    CPPUNIT_ASSERT(rig_.writer->quiesce({kKey, kUdp}));
+    rig_.writer->quiesce({kKey, kUdp});
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig_.writer->find_idle({kKey, kUdp}, nothing_shown).size());
     CPPUNIT_ASSERT_EQUAL(messages, rig_.writer->messages());
     rig_.writer->put({wanted(kKey, reals({1, 2})), wanted(kUdp, reals({1}))});
     CPPUNIT_ASSERT_EQUAL(1, rig_.weight(kKey, 1));

@@ -108,6 +108,9 @@ class ClusterEventRecorderTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_refusal_is_said_once_and_not_repeated);
   CPPUNIT_TEST(a_full_queue_drops_the_oldest_and_says_so_once);
   CPPUNIT_TEST(without_a_server_nothing_is_asked);
+  CPPUNIT_TEST(another_server_gets_what_comes_next);
+  CPPUNIT_TEST(what_waits_goes_to_the_other_server);
+  CPPUNIT_TEST(a_server_may_go_and_come);
   CPPUNIT_TEST(the_end_waits_for_what_can_be_written);
   CPPUNIT_TEST(the_end_waits_for_no_silent_server);
   CPPUNIT_TEST(the_end_gives_up_with_the_first_failure);
@@ -198,6 +201,51 @@ class ClusterEventRecorderTest : public CppUnit::TestFixture {
     world.recorder.record(event("a"));
     world.recorder.drain(20s);
     CPPUNIT_ASSERT(world.server.asked().empty());
+  }
+
+  void another_server_gets_what_comes_next() {
+    World world({201});
+    Server other({201});
+    world.recorder.start(&world.server);
+    world.recorder.record(event("a"));
+    world.await([](const EventFigures& f) { return f.written == 1; });
+    world.server.stop();
+    world.recorder.exchange(&other);
+    world.recorder.record(event("b"));
+    other.await(1);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, world.server.asked().size());
+    world.recorder.stop();
+  }
+
+  void what_waits_goes_to_the_other_server() {
+    World world({Server::kSilent});
+    Server other({201});
+    world.recorder.start(&world.server);
+    world.recorder.record(event("a"));
+    world.server.await(1);
+    world.server.stop();
+    world.recorder.exchange(&other);  // the request on the old way has ended
+    other.await(1);
+    world.await([](const EventFigures& f) { return f.written == 1; });
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, world.server.asked().size());
+    world.recorder.stop();
+  }
+
+  void a_server_may_go_and_come() {
+    World world({0});  // each try fails
+    world.recorder.start(&world.server);
+    world.recorder.record(event("a"));
+    world.server.await(1);
+    world.server.stop();
+    world.recorder.exchange(nullptr);
+    const std::size_t asked = world.server.asked().size();
+    for (int i = 0; i < 5; ++i) world.recorder.record(event("b" + std::to_string(i)));
+    Server other({201});
+    world.recorder.exchange(&other);
+    world.recorder.record(event("c"));
+    other.await(1);
+    CPPUNIT_ASSERT_EQUAL(asked, world.server.asked().size());
+    world.recorder.stop();
   }
 
   void the_end_waits_for_what_can_be_written() {

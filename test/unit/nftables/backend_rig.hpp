@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "plugins/nftables/backend.hpp"
+#include "sluice/abi/affinity.hpp"
 #include "sluice/abi/inspection.hpp"
 #include "test/unit/iptables/fake_host.hpp"
 #include "test/unit/iptables/world.hpp"
@@ -35,7 +36,7 @@ class NftablesRig {
   NftablesRig& operator=(const NftablesRig&) = delete;
 
   // A new backend object, as after a restart of the daemon; the kernel stays.
-  void restart() {
+  void restart(std::uint32_t flags = 0) {
     if (backend_ != nullptr) backend_->release();
     std::vector<abi::Option> given;
     for (const auto& [key, value] : options_) given.push_back({sdk::view(key), sdk::view(value)});
@@ -44,6 +45,7 @@ class NftablesRig {
     args.family = family_;
     args.host = &host;
     args.options = sdk::array(given.data(), given.size());
+    args.flags = flags;
     backend_ = new nftables::NftablesBackend(args, table.open());
   }
   void restart_with(std::vector<std::pair<std::string, std::string>> options) {
@@ -80,14 +82,19 @@ class NftablesRig {
     clear_error();
     return backend_->cleanup(&error);
   }
-  abi::Code retire(const std::vector<std::string>& claims) {
+  abi::Code retire(const std::vector<std::string>& claims, std::uint32_t drain_seconds = 0) {
     std::vector<abi::StringView> views;
     for (const std::string& claim : claims) views.push_back(sdk::view(claim));
     abi::Handover handover{};
     handover.struct_size = sizeof(handover);
+    handover.drain_seconds = drain_seconds;
     handover.claims = sdk::array(views.data(), views.size());
     clear_error();
     return backend_->retire(&handover, &error);
+  }
+  abi::Affinity& affinity() {
+    const void* const found = backend_->extension(sdk::view(abi::kAffinity));
+    return *static_cast<abi::Affinity*>(const_cast<void*>(found));
   }
   std::vector<std::string> claims() {
     Sink sink;

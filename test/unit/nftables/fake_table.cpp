@@ -71,6 +71,11 @@ class Kernel final : public TableKernel {
     for (const auto& [key, count] : table_.counts) all.push_back(count);
     return all;
   }
+  std::vector<RememberedClient> clients() override {
+    std::vector<RememberedClient> all;
+    for (const auto& [place, client] : table_.state.clients) all.push_back(client);
+    return all;
+  }
   bool delete_table() override {
     if (table_.fail_next) throw *std::exchange(table_.fail_next, std::nullopt);
     const bool existed = table_.state.exists;
@@ -123,6 +128,7 @@ class FakeTable::Work {
         if (one.remove == remove) write(one);
       }
     }
+    for (const RememberedClient& one : batch_.clients) write(one);
     for (const std::string& name : batch_.remove_chains) {
       if (const auto found = to_.chains.find(name); found != to_.chains.end()) found->second.rules.clear();
     }
@@ -188,6 +194,16 @@ class FakeTable::Work {
     }
   }
 
+  void write(const RememberedClient& one) {
+    if (const int error = table_.refuse_client ? table_.refuse_client(one) : 0; !check(error == 0, 0, error, "clients")) return;
+    if (!check(to_.sets.contains("affinity"), 0, ENOENT, "clients") ||
+        !check(one.remaining != 0 && one.remaining <= one.seconds, 0, ERANGE, "clients")) {
+      return;
+    }
+    const auto [known, added] = to_.clients.emplace(std::pair(one.id, one.client), one);
+    check(added || known->second.token == one.token, 0, EEXIST, "clients");
+  }
+
   void remove(const std::string& name) {
     const std::string what = "the removal of chain " + name;
     if (!check(to_.chains.contains(name), 0, ENOENT, what)) return;
@@ -225,7 +241,7 @@ std::vector<Refusal> FakeTable::commit(const Batch& batch) {
   }
   state = std::move(work.result());
   ++figures.commits;
-  figures.writes += batch.elements.size() + batch.dispatch.size() + batch.create_sets.size() +
+  figures.writes += batch.elements.size() + batch.clients.size() + batch.dispatch.size() + batch.create_sets.size() +
                     batch.remove_chains.size() + (batch.create_table ? 1 : 0) + (batch.delete_table ? 1 : 0);
   for (const ChainWrite& chain : batch.chains) figures.writes += 1 + chain.spec.rules.size();
   batches.push_back(batch);

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "plugins/nftables/kernel/table_kernel.hpp"
+#include "sluice/sdk/address.hpp"
 #include "sluice/sdk/error.hpp"
 
 namespace sluice::test {
@@ -39,6 +40,7 @@ class FakeTable {
     std::map<std::string, Chain> chains;
     std::map<std::pair<bool, std::uint32_t>, std::string> dispatch;
     std::map<nftables::SetId, std::map<nftables::Key, Element>> elements;
+    std::map<std::pair<std::uint32_t, abi::Address>, nftables::RememberedClient> clients;  // by id and address
   };
   State state;
 
@@ -57,6 +59,7 @@ class FakeTable {
 
   std::function<int(const nftables::ElementWrite&)> refuse;  // 0, or an errno
   std::function<int(const std::string& what)> refuse_other;  // chains, rules, sets
+  std::function<int(const nftables::RememberedClient&)> refuse_client;
   std::function<void(const nftables::Batch&)> before;        // each commit
   std::function<void()> before_list;
   std::uint32_t commits_of_others = 0;

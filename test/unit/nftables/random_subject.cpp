@@ -102,6 +102,7 @@ class Subject::Kernel final : public nftables::TableKernel {
   std::uint32_t generation() override { return real_->generation(); }
   std::vector<nftables::Refusal> rehearse(const nftables::Batch& batch) override { return real_->rehearse(batch); }
   std::vector<nftables::TrafficCount> traffic() override { return real_->traffic(); }
+  std::vector<nftables::RememberedClient> clients() override { return real_->clients(); }
   bool delete_table() override { return real_->delete_table(); }
   const nftables::KernelFigures& figures() const noexcept override { return real_->figures(); }
 

@@ -8,6 +8,7 @@
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netlink.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -26,6 +27,7 @@
 #include "plugins/nftables/kernel/table_kernel.hpp"
 #include "plugins/nftables/kernel/table_watch.hpp"
 #include "plugins/nftables/layout/layout.hpp"
+#include "sluice/sdk/address.hpp"
 #include "sluice/sdk/error.hpp"
 
 namespace sluice::test {
@@ -95,6 +97,8 @@ class Checks {
     tells_foreign_changes();
     reads_shapes_of_others();
     counts_traffic();
+    remembers_clients();
+    closes_the_way_in();
     refuses_a_table_of_somebody_else();
     deletes();
     std::printf("1..%d\n", count_);
@@ -162,7 +166,7 @@ class Checks {
   Batch everything() const {
     Batch batch;
     batch.create_table = true;
-    batch.create_sets = all_sets(family_, true, 1000);
+    batch.create_sets = all_sets(family_, true, 2000);
     Treatment two, sticky;
     two.cluster = 2;
     sticky.cluster = 2;
@@ -525,6 +529,46 @@ class Checks {
     check(counts.size() == 2 && !counts[0].frontend.node_port && counts[0].frontend.port == 80 && counts[1].frontend.node_port &&
               counts[1].frontend.port == 30001 && counts[0].packets == 0,
           "traffic is told for each frontend", std::to_string(counts.size()));
+  }
+
+  // One that is bound for some time of the time it may be bound for.
+  RememberedClient client(std::uint32_t n) const {
+    return {7u << 16, frontend(n).address, 7u << 16 | 1, 10800, 100 + n};
+  }
+
+  void remembers_clients() {
+    Batch batch;
+    for (std::uint32_t i = 1; i <= 1500; ++i) batch.clients.push_back(client(i));
+    accepted(table_.kernel->commit(batch), "clients with affinity are written, in more than one message");
+    std::vector<RememberedClient> clients = table_.kernel->clients();
+    std::sort(clients.begin(), clients.end(), [](const auto& a, const auto& b) { return a.remaining < b.remaining; });
+    bool good = clients.size() == 1500;
+    for (std::uint32_t i = 1; good && i <= 1500; ++i) {
+      const RememberedClient& one = clients[i - 1];
+      good = one.id == 7u << 16 && one.token == (7u << 16 | 1) && one.client == client(i).client &&
+             one.remaining <= 100 + i && one.remaining + 5 >= 100 + i;
+    }
+    check(good, "and read as they were written, with the time that is left", std::to_string(clients.size()));
+    accepted(table_.kernel->commit(batch), "the same again is no harm");
+    const std::string text = nft({"list", "map", ip_, kTableName, "affinity"}).output;
+    check(has(text, "expires 1m4") || has(text, "timeout 3h"), "nft shows them", text.substr(0, 500));
+    Batch other;
+    other.clients.push_back(client(1));
+    other.clients[0].token = 7u << 16 | 2;
+    const std::vector<Refusal> refusals = table_.kernel->commit(other);
+    check(refusals.size() == 1 && refusals[0].error == EEXIST && refusals[0].what == "1 clients of affinity",
+          "one that is bound elsewhere is refused", words(refusals));
+  }
+
+  void closes_the_way_in() {
+    Batch batch;
+    for (const ChainSpec& spec : fixed_chains(facts_)) {
+      if (spec.is_base && spec.name != "nat-postrouting") batch.remove_chains.push_back(spec.name);
+    }
+    accepted(table_.kernel->commit(batch), "base chains with rules are removed");
+    const std::string text = listed();
+    check(has(text, "hook postrouting") && !has(text, "hook prerouting") && !has(text, "hook output"),
+          "and only what masquerades is left", text.substr(0, 500));
   }
 
   void refuses_a_table_of_somebody_else() {

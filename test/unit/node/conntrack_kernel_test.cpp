@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <exception>
@@ -110,8 +111,17 @@ class ConntrackKernelTest : public CppUnit::TestFixture {
       };
       const auto to_e2 = fitting({std::nullopt, 0, a.e2.address, a.e2.port});
       CPPUNIT_ASSERT_EQUAL(std::size_t(1), to_e2.size());
-      const Flow expected{client(a, 2), a.vip, a.e2, client(a, 2), to_e2[0].id};
+      // conntrack(8) says nothing of who chose the endpoint: so it looks as what IPVS does.
+      CPPUNIT_ASSERT(to_e2[0].remaining > 240 && to_e2[0].remaining <= 300);
+      const Flow expected{client(a, 2), a.vip, a.e2, client(a, 2), to_e2[0].id, false, to_e2[0].remaining, 0};
       CPPUNIT_ASSERT(expected == to_e2[0]);
+      CPPUNIT_ASSERT(insert("udp", client(a, 6), a.vip, a.vip, "--dst-nat " + a.e1.address.to_string()));
+      const auto to_e1 = fitting({std::nullopt, 0, a.e1.address, 0});
+      CPPUNIT_ASSERT_EQUAL(std::size_t(2), to_e1.size());
+      CPPUNIT_ASSERT_EQUAL(std::ptrdiff_t(1), std::count_if(to_e1.begin(), to_e1.end(), [&](const Flow& flow) {
+                             return flow.redirected && flow.source == client(a, 6);
+                           }));
+      std::system("conntrack -D -p udp -g >/dev/null 2>&1");
       CPPUNIT_ASSERT_EQUAL(std::size_t(2), fitting({a.vip.address, a.vip.port, std::nullopt, 0}).size());
       CPPUNIT_ASSERT_EQUAL(std::size_t(1), fitting({a.other_vip.address, 53, std::nullopt, 0}).size());
       // Chosen by the kernel.

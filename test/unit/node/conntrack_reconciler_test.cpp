@@ -71,6 +71,8 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_failure_is_tried_again);
   CPPUNIT_TEST(missing_privilege_is_no_storm);
   CPPUNIT_TEST(a_service_deleted_between_two_processes_is_noticed);
+  CPPUNIT_TEST(a_predecessor_keeps_its_flows_until_they_are_quiet);
+  CPPUNIT_TEST(what_a_predecessor_leaves_goes_with_it);
   CPPUNIT_TEST_SUITE_END();
 
   const base::SocketAddress vip_ = at("172.30.0.10", 53);
@@ -201,6 +203,72 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
     shared_->with([&](auto& s) { CPPUNIT_ASSERT(!s.table.has(flow) && s.table.has(other)); });
     reconciler->stop();
     CPPUNIT_ASSERT_EQUAL(std::string("sluice-udp-frontends 1\n"), folder_->read("frontends"));
+  }
+
+  void a_predecessor_keeps_its_flows_until_they_are_quiet() {
+    const auto here = at("192.168.0.2", 40001);
+    const auto flow = [&](std::uint16_t client, const base::SocketAddress& answered_by) {
+      auto& made = shared_->table.add(at("10.0.0.2", client), vip_, answered_by);
+      made.remaining = 119;
+      return made.id;
+    };
+    const auto busy = flow(1, here), quiet = flow(2, here), elsewhere = flow(3, at("192.168.0.2", 40002));
+    auto with = options();
+    with.between_looks = 5ms;
+    const auto reconciler = start(std::move(with));
+    reconciler->set_predecessor({true, {40001}});
+    UdpChange all = change(true, udp_port({vip_}, 0, {e1_}));
+    all.node_ports = std::make_shared<const NodePortScope>(
+        NodePortScope{{here.address}, false, {here.address}});
+    reconciler->put(std::move(all));
+    CPPUNIT_ASSERT(reached(3));
+    shared_->with([&](auto& s) {
+      CPPUNIT_ASSERT(s.table.has(busy) && s.table.has(quiet) && !s.table.has(elsewhere));
+      for (Flow& one : s.table.flows) one.remaining = one.id == busy ? 118 : 117;
+    });
+    CPPUNIT_ASSERT(shared_->wait([&](auto& s) { return !s.table.has(quiet); }));
+    shared_->with([&](auto& s) {
+      CPPUNIT_ASSERT(s.table.has(busy));
+      done_ = 0;
+    });
+    // Nobody says that it serves: its last flow goes, and nobody looks any more.
+    reconciler->set_predecessor({});
+    CPPUNIT_ASSERT(shared_->wait([&](auto& s) { return !s.table.has(busy); }));
+    std::size_t visits = 0;
+    shared_->wait([&](auto& s) {
+      const bool settled = visits == s.table.visits && done_ > 0;
+      visits = s.table.visits;
+      return settled;
+    });
+    std::this_thread::sleep_for(100ms);
+    shared_->with([&](auto& s) { CPPUNIT_ASSERT(s.table.visits <= visits + 1); });
+  }
+
+  void what_a_predecessor_leaves_goes_with_it() {
+    auto& through = shared_->table.add(at("10.0.0.2", 1), vip_, e1_);
+    through.redirected = false;
+    through.remaining = 119;
+    const auto id = through.id;
+    const auto right = shared_->table.add(at("10.0.0.2", 2), vip_, e1_).id;
+    auto with = options();
+    with.between_looks = 5ms;
+    with.virtual_servers = [] { return std::optional<bool>(true); };
+    const auto reconciler = start(std::move(with));
+    reconciler->set_predecessor({true, {}});
+    reconciler->put(change(true, udp_port({vip_}, 0, {e1_})));
+    CPPUNIT_ASSERT(reached(5));
+    shared_->with([&](auto& s) {
+      CPPUNIT_ASSERT(s.table.has(id));
+      s.table.failure = base::errno_status("reading", ENOBUFS);  // the last look has to be repeated
+    });
+    reconciler->set_predecessor({});
+    std::this_thread::sleep_for(20ms);
+    shared_->with([&](auto& s) {
+      CPPUNIT_ASSERT(s.table.has(id));
+      s.table.failure = {};
+    });
+    CPPUNIT_ASSERT(shared_->wait([&](auto& s) { return !s.table.has(id); }));
+    shared_->with([&](auto& s) { CPPUNIT_ASSERT(s.table.has(right)); });
   }
 };
 

@@ -59,6 +59,12 @@ class BackendHandleTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(call_in_progress_beyond_its_limit_is_overdue);
   CPPUNIT_TEST(no_call_in_progress_is_not_overdue);
   CPPUNIT_TEST(library_goes_with_its_last_backend);
+  CPPUNIT_TEST(backend_is_told_that_another_one_serves);
+  CPPUNIT_TEST(clients_go_from_one_backend_to_the_next);
+  CPPUNIT_TEST(clients_are_no_business_of_a_backend_without_affinity);
+  CPPUNIT_TEST(a_plugin_of_an_older_minor_works_as_before);
+  CPPUNIT_TEST(a_daemon_of_an_older_minor_has_set_no_flags);
+  CPPUNIT_TEST(draining_is_nobodys_failure);
   CPPUNIT_TEST_SUITE_END();
 
   ZooFolder folder_;
@@ -336,6 +342,96 @@ class BackendHandleTest : public CppUnit::TestFixture {
     auto plugin = first->plugin().file();
     first.reset();
     CPPUNIT_ASSERT(!test::is_mapped(plugin));
+  }
+
+  void backend_is_told_that_another_one_serves() {
+    const test::CapturedLog log;
+    BackendSettings settings;
+    settings.predecessor_serves = true;
+    CPPUNIT_ASSERT(make("good", settings)->probe().ok());
+    require_contains(log.text(), "in place of another");
+    const test::CapturedLog without;
+    CPPUNIT_ASSERT(make("good")->probe().ok());
+    CPPUNIT_ASSERT(without.text().find("in place of another") == std::string::npos);
+  }
+
+  void clients_go_from_one_backend_to_the_next() {
+    BoundClient client{"shop", "cart", "http", abi::Protocol::kUdp, {}, {}, 8080, 10};
+    client.client.bytes[0] = 192;
+    client.endpoint.bytes[3] = 7;
+    BoundClient over = client;
+    over.service = "over";
+    over.remaining_seconds = 1;
+    const auto first = make("good");
+    CPPUNIT_ASSERT(first->import_clients({client, over}).ok());
+    const BoundClientsOutcome bound = first->export_clients();
+    CPPUNIT_ASSERT(bound.ok());
+    // Whoever is bound no longer is none, nor is what has no address.
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), bound.clients.size());
+    const BoundClient& same = bound.clients[0];
+    CPPUNIT_ASSERT_EQUAL(std::string("shop/cart:http"), same.name_space + "/" + same.service + ":" + same.port_name);
+    CPPUNIT_ASSERT(same.protocol == abi::Protocol::kUdp);
+    CPPUNIT_ASSERT_EQUAL(192, int(same.client.bytes[0]));
+    CPPUNIT_ASSERT_EQUAL(7, int(same.endpoint.bytes[3]));
+    CPPUNIT_ASSERT_EQUAL(8080, int(same.endpoint_port));
+    CPPUNIT_ASSERT_EQUAL(std::uint32_t(9), same.remaining_seconds);
+    const auto second = make("good");
+    CPPUNIT_ASSERT(second->import_clients(bound.clients).ok());
+    CPPUNIT_ASSERT_EQUAL(std::uint32_t(8), second->export_clients().clients.at(0).remaining_seconds);
+    CPPUNIT_ASSERT_EQUAL(std::string("backend good (IPv4): import_clients good: nobody to remember"),
+                         second->import_clients({}).status("good (IPv4)", "import_clients").message());
+  }
+
+  void clients_are_no_business_of_a_backend_without_affinity() {
+    const auto handle = make("ipv4_only");
+    const BoundClientsOutcome bound = handle->export_clients();
+    CPPUNIT_ASSERT(bound.code == abi::Code::kUnsupported && bound.clients.empty());
+    CPPUNIT_ASSERT_EQUAL(std::string("the backend cannot pass on which clients session affinity has bound"),
+                         bound.message);
+    CPPUNIT_ASSERT(handle->import_clients({}).code == abi::Code::kUnsupported);
+  }
+
+  // It reads of CreateArgs what it knows, and is asked for no extension it lacks.
+  void a_plugin_of_an_older_minor_works_as_before() {
+    BackendSettings settings;
+    settings.state_dir = "/run/x";
+    settings.predecessor_serves = true;
+    const auto handle = make("minor5", settings);
+    CPPUNIT_ASSERT(handle->probe().ok());
+    CPPUNIT_ASSERT(handle->export_clients().code == abi::Code::kUnsupported);
+    CPPUNIT_ASSERT_EQUAL("given " + std::to_string(sizeof(abi::CreateArgs)) + " bytes, state in /run/x",
+                         handle->verify().message);
+    CPPUNIT_ASSERT(handle->retire({"x/1"}, std::chrono::seconds(5)).ok());
+  }
+
+  // What lies behind the struct it has given is nothing of it.
+  void a_daemon_of_an_older_minor_has_set_no_flags() {
+    folder_.add("good");
+    const auto plugin = load_plugin(folder_.request("good"));
+    const auto told = [&](std::uint32_t struct_size) {
+      const test::CapturedLog log;
+      HostServices host("good", {}, nullptr, clock_);
+      abi::CreateArgs args{};
+      args.struct_size = struct_size;
+      args.family = abi::Family::kIpv4;
+      args.host = &host;
+      args.flags = abi::kCreatePredecessorServes;
+      abi::Backend* made = nullptr;
+      abi::Error error = sdk::empty_error();
+      CPPUNIT_ASSERT((*plugin)->entry().create(&args, &made, &error) == abi::Code::kOk);
+      made->probe(&error);
+      made->release();
+      return log.text().find("in place of another") != std::string::npos;
+    };
+    CPPUNIT_ASSERT(!told(offsetof(abi::CreateArgs, flags)));
+    CPPUNIT_ASSERT(told(sizeof(abi::CreateArgs)));
+  }
+
+  void draining_is_nobodys_failure() {
+    const auto handle = make("good");
+    const test::CapturedLog log;
+    CPPUNIT_ASSERT(handle->retire({}, std::chrono::seconds(1)).code == abi::Code::kRetry);
+    CPPUNIT_ASSERT_EQUAL(std::string(), log.text());
   }
 };
 

@@ -5,6 +5,8 @@
 
 #include <cppunit/extensions/HelperMacros.h>
 
+#include <map>
+
 #include "sluice/sdk/sdk.hpp"
 #include "test/unit/plugin/captured_log.hpp"
 
@@ -26,6 +28,48 @@ class RecordedMetrics final : public MetricSink {
   std::string last;
 };
 
+// Keeps numbers instead of duplicates.
+class RecordedDescriptors final : public DescriptorStore {
+ public:
+  base::Status keep(std::string_view name, int fd) override {
+    told += "keep " + std::string(name) + " " + std::to_string(fd) + ";";
+    if (fd < 0) return {base::StatusCode::invalid, "it is not open", 9};
+    kept[std::string(name)] = fd;
+    return {};
+  }
+  int take(std::string_view name) override {
+    told += "take " + std::string(name) + ";";
+    const auto found = kept.find(std::string(name));
+    return found == kept.end() ? -1 : found->second;
+  }
+  void drop(std::string_view name) override {
+    told += "drop " + std::string(name) + ";";
+    kept.erase(std::string(name));
+  }
+  std::vector<std::string> names() override {
+    std::vector<std::string> out;
+    for (const auto& [name, fd] : kept) out.push_back(name);
+    return out;
+  }
+  std::map<std::string, int> kept;
+  std::string told;
+};
+
+class ThrowingDescriptors final : public DescriptorStore {
+ public:
+  base::Status keep(std::string_view, int) override { throw std::bad_alloc(); }
+  int take(std::string_view) override { throw std::bad_alloc(); }
+  void drop(std::string_view) override { throw std::bad_alloc(); }
+  std::vector<std::string> names() override { throw std::bad_alloc(); }
+};
+
+class Names final : public abi::StringSink {
+ public:
+  ~Names() = default;
+  void add(abi::StringView text) noexcept override { all += std::string(sdk::text(text)) + ";"; }
+  std::string all;
+};
+
 class HostServicesTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(HostServicesTest);
   CPPUNIT_TEST(log_line_carries_the_plugin_and_stays_one_line);
@@ -39,6 +83,10 @@ class HostServicesTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(unknown_extension_is_null);
   CPPUNIT_TEST(relayed_ports_of_udp_reach_their_callback_sorted);
   CPPUNIT_TEST(relays_without_a_callback_are_ignored_and_its_exceptions_contained);
+  CPPUNIT_TEST(descriptors_are_kept_where_there_is_a_store);
+  CPPUNIT_TEST(names_of_descriptors_are_checked);
+  CPPUNIT_TEST(why_a_descriptor_is_not_kept_reaches_the_plugin);
+  CPPUNIT_TEST(exceptions_of_the_store_do_not_reach_the_plugin);
   CPPUNIT_TEST_SUITE_END();
 
   FixedClock clock_;
@@ -150,6 +198,73 @@ class HostServicesTest : public CppUnit::TestFixture {
     callbacks.relays = [](const RelayedPort&) { throw std::runtime_error("defect"); };
     HostServices throwing("dpu", callbacks, nullptr, clock_);
     relay(throwing, abi::Protocol::kUdp, {40001});
+  }
+
+  static const abi::HostDescriptors& descriptors(HostServices& host) {
+    const void* const found = host.extension(sdk::view(abi::kHostDescriptors));
+    CPPUNIT_ASSERT(found != nullptr);
+    return *static_cast<const abi::HostDescriptors*>(found);
+  }
+  static HostCallbacks with(std::shared_ptr<DescriptorStore> store) {
+    HostCallbacks callbacks;
+    callbacks.descriptors = std::move(store);
+    return callbacks;
+  }
+
+  void descriptors_are_kept_where_there_is_a_store() {
+    HostServices without("dpu", {}, nullptr, clock_);
+    CPPUNIT_ASSERT(without.extension(sdk::view(abi::kHostDescriptors)) == nullptr);
+    const auto store = std::make_shared<RecordedDescriptors>();
+    HostServices host("dpu", with(store), nullptr, clock_);
+    const abi::HostDescriptors& kept = descriptors(host);
+    abi::Error error = sdk::empty_error();
+    CPPUNIT_ASSERT(kept.keep(sdk::view("tcp_a"), 7, &error) == abi::Code::kOk);
+    CPPUNIT_ASSERT(kept.keep(sdk::view("udp.B-2"), 8, nullptr) == abi::Code::kOk);
+    CPPUNIT_ASSERT_EQUAL(7, kept.take(sdk::view("tcp_a")));
+    CPPUNIT_ASSERT_EQUAL(-1, kept.take(sdk::view("nobody")));
+    Names names;
+    kept.names(&names);
+    CPPUNIT_ASSERT_EQUAL(std::string("tcp_a;udp.B-2;"), names.all);
+    kept.names(nullptr);
+    kept.drop(sdk::view("tcp_a"));
+    CPPUNIT_ASSERT_EQUAL(std::string("keep tcp_a 7;keep udp.B-2 8;take tcp_a;take nobody;drop tcp_a;"), store->told);
+  }
+
+  void names_of_descriptors_are_checked() {
+    const auto store = std::make_shared<RecordedDescriptors>();
+    HostServices host("dpu", with(store), nullptr, clock_);
+    const abi::HostDescriptors& kept = descriptors(host);
+    for (const std::string& name : {std::string(), std::string("a/b"), std::string("a b"), std::string("\xc3\xa4"),
+                                    std::string("a:b"), std::string("a\nFDSTOREREMOVE=1"), std::string(201, 'a')}) {
+      abi::Error error = sdk::empty_error();
+      CPPUNIT_ASSERT_MESSAGE(name, kept.keep(sdk::view(name), 7, &error) == abi::Code::kInvalid);
+      CPPUNIT_ASSERT_EQUAL(std::string("a descriptor is kept under 1 to 200 letters, digits and \"-_.\""),
+                           std::string(error.message));
+      CPPUNIT_ASSERT_EQUAL(-1, kept.take(sdk::view(name)));
+      kept.drop(sdk::view(name));
+    }
+    CPPUNIT_ASSERT_EQUAL(std::string(), store->told);
+    CPPUNIT_ASSERT(kept.keep(sdk::view(std::string(200, 'a')), 7, nullptr) == abi::Code::kOk);
+  }
+
+  void why_a_descriptor_is_not_kept_reaches_the_plugin() {
+    HostServices host("dpu", with(std::make_shared<RecordedDescriptors>()), nullptr, clock_);
+    abi::Error error = sdk::empty_error();
+    CPPUNIT_ASSERT(descriptors(host).keep(sdk::view("a"), -1, &error) == abi::Code::kInvalid);
+    CPPUNIT_ASSERT_EQUAL(std::string("a"), std::string(error.object));
+    CPPUNIT_ASSERT_EQUAL(std::string("it is not open"), std::string(error.message));
+    CPPUNIT_ASSERT_EQUAL(9, error.os_errno);
+  }
+
+  void exceptions_of_the_store_do_not_reach_the_plugin() {
+    HostServices host("dpu", with(std::make_shared<ThrowingDescriptors>()), nullptr, clock_);
+    const abi::HostDescriptors& kept = descriptors(host);
+    CPPUNIT_ASSERT(kept.keep(sdk::view("a"), 7, nullptr) == abi::Code::kInternal);
+    CPPUNIT_ASSERT_EQUAL(-1, kept.take(sdk::view("a")));
+    kept.drop(sdk::view("a"));
+    Names names;
+    kept.names(&names);
+    CPPUNIT_ASSERT_EQUAL(std::string(), names.all);
   }
 };
 

@@ -6,6 +6,11 @@
 #include <cppunit/extensions/HelperMacros.h>
 #include <stdlib.h>
 
+#include <future>
+#include <thread>
+
+#include "core/base/sha256.hpp"
+#include "core/plugin/backend_handle.hpp"
 #include "test/unit/plugin/zoo_folder.hpp"
 
 namespace sluice::plugin {
@@ -36,6 +41,13 @@ class LoaderTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(feature_the_configuration_needs_is_named);
   CPPUNIT_TEST(refused_plugin_does_not_stay_mapped);
   CPPUNIT_TEST(features_have_names);
+  CPPUNIT_TEST(plugin_knows_the_sum_of_its_file);
+  CPPUNIT_TEST(two_versions_of_one_path_are_two_libraries);
+  CPPUNIT_TEST(file_that_is_overwritten_harms_no_copy);
+  CPPUNIT_TEST(unloading_leaves_nothing_mapped);
+  CPPUNIT_TEST(unloading_what_is_in_use_says_so);
+  CPPUNIT_TEST(what_cannot_be_unmapped_is_named);
+  CPPUNIT_TEST(a_thread_that_has_to_clean_up_keeps_the_library);
   CPPUNIT_TEST_SUITE_END();
 
   // The refusal of the zoo plugin `name`; its sentence starts with the file.
@@ -149,6 +161,123 @@ class LoaderTest : public CppUnit::TestFixture {
   void features_have_names() {
     CPPUNIT_ASSERT_EQUAL(std::string("ipv4, drain, 0x8000000000000000"),
                          feature_names(abi::kFeatureIpv4 | abi::kFeatureDrain | 1ull << 63));
+  }
+
+  static LoadRequest with_copy(const ZooFolder& folder, const std::string& id) {
+    LoadRequest request = folder.request(id);
+    request.copy = true;
+    return request;
+  }
+  static std::shared_ptr<const Plugin> load(const LoadRequest& request) {
+    auto plugin = load_plugin(request);
+    CPPUNIT_ASSERT_EQUAL(std::string(), plugin.status().message());
+    return std::move(*plugin);
+  }
+  // As a package manager does: another file takes the name.
+  static void replace(const ZooFolder& folder, const std::string& by) {
+    const fs::path newer = folder.add(by, "newer");
+    fs::rename(newer, folder.path() / "good.so");
+  }
+
+  void plugin_knows_the_sum_of_its_file() {
+    const ZooFolder folder;
+    const fs::path file = folder.add("good");
+    const std::string sum = base::file_sha256(file.string()).value();
+    CPPUNIT_ASSERT_EQUAL(sum, load(folder.request("good"))->sha256());
+    const auto plugin = load(with_copy(folder, "good"));
+    CPPUNIT_ASSERT_EQUAL(sum, plugin->sha256());
+    replace(folder, "good_newer");
+    CPPUNIT_ASSERT(base::file_sha256(file.string()).value() != plugin->sha256());
+  }
+
+  void two_versions_of_one_path_are_two_libraries() {
+    const ZooFolder folder;
+    folder.add("good");
+    // Without a copy the dynamic linker looks no further than the name.
+    const auto plain = load(folder.request("good"));
+    const auto first = load(with_copy(folder, "good"));
+    replace(folder, "good_newer");
+    CPPUNIT_ASSERT_EQUAL(std::string("1.2.3"), load(folder.request("good"))->version());
+    const auto second = load(with_copy(folder, "good"));
+    CPPUNIT_ASSERT_EQUAL(std::string("1.2.3"), first->version());
+    CPPUNIT_ASSERT_EQUAL(std::string("2.0.0"), second->version());
+    CPPUNIT_ASSERT(first->entry().create != second->entry().create);
+    // Nor are two copies of one file the same library.
+    CPPUNIT_ASSERT(load(with_copy(folder, "good"))->entry().create != second->entry().create);
+  }
+
+  void file_that_is_overwritten_harms_no_copy() {
+    const ZooFolder folder;
+    const fs::path file = folder.add("good");
+    const auto plugin = load(with_copy(folder, "good"));
+    CPPUNIT_ASSERT(!is_mapped(file));
+    fs::resize_file(file, 0);
+    const base::SteadyClock clock;
+    auto backend = BackendHandle::create(plugin, {}, {}, nullptr, clock);
+    CPPUNIT_ASSERT_EQUAL(std::string(), backend.status().message());
+    CPPUNIT_ASSERT((*backend)->probe().ok());
+  }
+
+  void unloading_leaves_nothing_mapped() {
+    const ZooFolder folder;
+    const fs::path file = folder.add("good");
+    auto plugin = load(with_copy(folder, "good"));
+    CPPUNIT_ASSERT(is_mapped("/memfd:good.so"));
+    CPPUNIT_ASSERT_EQUAL(std::string(), unload_plugin(std::move(plugin)).message());
+    CPPUNIT_ASSERT(!is_mapped("/memfd:good.so"));
+    plugin = load(folder.request("good"));
+    CPPUNIT_ASSERT_EQUAL(std::string(), unload_plugin(std::move(plugin)).message());
+    CPPUNIT_ASSERT(!is_mapped(file));
+    CPPUNIT_ASSERT(unload_plugin(nullptr).ok());
+  }
+
+  void unloading_what_is_in_use_says_so() {
+    const ZooFolder folder;
+    folder.add("good");
+    auto plugin = load(with_copy(folder, "good"));
+    const base::SteadyClock clock;
+    auto backend = BackendHandle::create(plugin, {}, {}, nullptr, clock);
+    const Status status = unload_plugin(plugin);
+    CPPUNIT_ASSERT(status.code() == StatusCode::unavailable);
+    require_contains(status.message(), "good.so: it stays mapped: it is still in use in 2 places of the daemon");
+    CPPUNIT_ASSERT((*backend)->probe().ok());
+    backend->reset();
+    CPPUNIT_ASSERT(unload_plugin(std::move(plugin)).ok());
+  }
+
+  void what_cannot_be_unmapped_is_named() {
+    const ZooFolder folder;
+    folder.add("stays_nodelete");
+    folder.add("stays_unique");
+    const Status nodelete = unload_plugin(load(with_copy(folder, "stays_nodelete")));
+    CPPUNIT_ASSERT(nodelete.code() == StatusCode::unsupported);
+    require_contains(nodelete.message(), "stays_nodelete.so: it stays mapped: it is linked with -z nodelete");
+    const Status unique = unload_plugin(load(with_copy(folder, "stays_unique")));
+    CPPUNIT_ASSERT(unique.code() == StatusCode::unsupported);
+    require_contains(unique.message(), "stays_unique.so: it stays mapped: it exports symbols");
+    require_contains(unique.message(), "STB_GNU_UNIQUE: _ZN");
+    CPPUNIT_ASSERT(unique.message().find("nodelete") == std::string::npos);
+  }
+
+  void a_thread_that_has_to_clean_up_keeps_the_library() {
+    const ZooFolder folder;
+    folder.add("remembers_thread");
+    auto plugin = load(with_copy(folder, "remembers_thread"));
+    std::promise<void> used, go_on;
+    std::thread thread([&, plugin]() mutable {
+      const base::SteadyClock clock;
+      auto backend = BackendHandle::create(std::move(plugin), {}, {}, nullptr, clock);
+      (*backend)->probe();
+      backend->reset();
+      used.set_value();
+      go_on.get_future().wait();
+    });
+    used.get_future().wait();
+    const Status status = unload_plugin(std::move(plugin));
+    go_on.set_value();
+    thread.join();
+    CPPUNIT_ASSERT(status.code() == StatusCode::unsupported);
+    require_contains(status.message(), "it stays mapped: a thread that has not ended");
   }
 };
 

@@ -36,7 +36,8 @@ ZooFolder::~ZooFolder() {
 
 fs::path ZooFolder::add(const std::string& name, const std::string& as) const {
   const fs::path to = path_ / ((as.empty() ? name : as) + ".so");
-  fs::copy_file(built_zoo() / (name + ".so"), to, fs::copy_options::overwrite_existing);
+  fs::remove(to);  // it may be mapped: what is written into it would be what runs
+  fs::copy_file(built_zoo() / (name + ".so"), to);
   fs::permissions(to, kFileMode);
   return to;
 }

@@ -64,8 +64,8 @@ class CtlTest : public CppUnit::TestFixture {
   }
 
   void wrong_arguments_say_what_is_allowed() {
-    CPPUNIT_ASSERT_EQUAL(std::string("a command is missing; commands: status, services"), parse_arguments({}).status().message());
-    CPPUNIT_ASSERT_EQUAL(std::string("unknown command 'stats'; commands: status, services"),
+    CPPUNIT_ASSERT_EQUAL(std::string("a command is missing; commands: status, services, reload"), parse_arguments({}).status().message());
+    CPPUNIT_ASSERT_EQUAL(std::string("unknown command 'stats'; commands: status, services, reload"),
                          parse_arguments({"stats"}).status().message());
     CPPUNIT_ASSERT_EQUAL(std::string("unexpected argument 'now' after status"),
                          parse_arguments({"status", "now"}).status().message());

@@ -26,15 +26,36 @@ class BuilderTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(told_is_what_was_taken_and_no_more);
   CPPUNIT_TEST(changed_node_facts_make_a_delta);
   CPPUNIT_TEST(endpoint_that_moves_between_slices_changes_nothing);
+  CPPUNIT_TEST(another_feed_has_everything_in_its_first_transaction);
+  CPPUNIT_TEST(what_another_feed_is_told_later_is_what_it_lacks);
+  CPPUNIT_TEST(feeds_do_not_take_from_each_other);
+  CPPUNIT_TEST(what_nobody_takes_stays_small);
+  CPPUNIT_TEST(pending_counts_each_service_once_wherever_it_waits);
+  CPPUNIT_TEST(another_feed_does_not_get_times_of_before);
   CPPUNIT_TEST_SUITE_END();
 
   store::Store store_{"N"};
-  Builder builder_{Family::ipv4};
+  Builder builder_{Family::ipv4, {}};
 
  public:
-  void setUp() override { builder_.set_node_facts({}); }
+  void setUp() override { builder_.set_node_facts({std::make_shared<const NodeFacts>(), 1}); }
 
  private:
+  // As the store thread does.
+  Transaction delta() {
+    builder_.note(store_.take_changes(Family::ipv4));
+    return builder_.delta(store_);
+  }
+  Transaction full() {
+    builder_.note(store_.take_changes(Family::ipv4));
+    return builder_.full(store_);
+  }
+  static std::vector<std::string> names(const Transaction& transaction) {
+    std::vector<std::string> out;
+    for (const auto& port : transaction.service_ports) out.push_back(port->key.to_string());
+    for (const auto& key : transaction.removed) out.push_back("-" + key.to_string());
+    return out;
+  }
   void add(const std::string& name) {
     auto service = test::service(name);
     store_.apply(model::Upsert{service});
@@ -44,65 +65,65 @@ class BuilderTest : public CppUnit::TestFixture {
   void delta_names_only_what_changed() {
     add("a");
     add("b");
-    CPPUNIT_ASSERT_EQUAL(std::size_t(2), builder_.delta(store_).service_ports.size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t(2), delta().service_ports.size());
     store_.apply(model::Upsert{test::slice("a-x", {{"10.180.0.1", "N"}, {"10.180.2.1"}}, "a")});
-    const auto delta = builder_.delta(store_);
-    CPPUNIT_ASSERT_EQUAL(std::size_t(1), delta.service_ports.size());
-    CPPUNIT_ASSERT_EQUAL(std::string("ns1/a:p80"), delta.service_ports[0]->key.to_string());
-    CPPUNIT_ASSERT_EQUAL(std::size_t(2), delta.service_ports[0]->endpoints.size());
-    CPPUNIT_ASSERT(builder_.delta(store_).empty());
+    const auto next = delta();
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), next.service_ports.size());
+    CPPUNIT_ASSERT_EQUAL(std::string("ns1/a:p80"), next.service_ports[0]->key.to_string());
+    CPPUNIT_ASSERT_EQUAL(std::size_t(2), next.service_ports[0]->endpoints.size());
+    CPPUNIT_ASSERT(delta().empty());
   }
 
   void told_is_what_was_taken_and_no_more() {
     add("a");
     CPPUNIT_ASSERT(builder_.told().empty());
-    builder_.delta(store_);
+    delta();
     add("b");
     CPPUNIT_ASSERT_EQUAL(std::size_t(1), builder_.told().size());
     CPPUNIT_ASSERT_EQUAL(std::string("ns1/a:p80"), builder_.told()[0]->key.to_string());
     CPPUNIT_ASSERT(store_.has_dirty(Family::ipv4));  // looking takes nothing away
-    CPPUNIT_ASSERT_EQUAL(std::size_t(1), builder_.delta(store_).service_ports.size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), delta().service_ports.size());
     CPPUNIT_ASSERT_EQUAL(std::size_t(2), builder_.told().size());
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(2), builder_.generation());
   }
 
   void there_and_back_again_is_empty() {  // case 82
     add("a");
-    builder_.delta(store_);
+    delta();
     store_.apply(model::Upsert{test::slice("a-x", {{"10.180.2.1"}}, "a")});
     store_.apply(model::Upsert{test::slice("a-x", {{"10.180.0.1", "N"}}, "a")});
     CPPUNIT_ASSERT(store_.has_dirty(Family::ipv4));
-    CPPUNIT_ASSERT(builder_.delta(store_).empty());
+    CPPUNIT_ASSERT(delta().empty());
   }
 
   void added_and_removed_between_takes_is_empty() {  // case 81
-    builder_.delta(store_);
+    delta();
     add("a");
     store_.apply(model::Remove{model::ResourceKind::service, test::object("ns1", "a")});
-    CPPUNIT_ASSERT(builder_.delta(store_).empty());
+    CPPUNIT_ASSERT(delta().empty());
   }
 
   void renamed_port_is_removed_and_new() {  // case 90
     add("a");
-    builder_.delta(store_);
+    delta();
     auto service = test::service("a");
     service.ports[0].name = base::Symbol("p80-2");
     store_.apply(model::Upsert{service});
-    const auto delta = builder_.delta(store_);
-    CPPUNIT_ASSERT_EQUAL(std::size_t(1), delta.service_ports.size());
-    CPPUNIT_ASSERT_EQUAL(std::string("ns1/a:p80-2"), delta.service_ports[0]->key.to_string());
-    CPPUNIT_ASSERT(!delta.service_ports[0]->has_any_endpoint);
-    CPPUNIT_ASSERT_EQUAL(std::size_t(1), delta.removed.size());
-    CPPUNIT_ASSERT_EQUAL(std::string("ns1/a:p80"), delta.removed[0].to_string());
+    const auto next = delta();
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), next.service_ports.size());
+    CPPUNIT_ASSERT_EQUAL(std::string("ns1/a:p80-2"), next.service_ports[0]->key.to_string());
+    CPPUNIT_ASSERT(!next.service_ports[0]->has_any_endpoint);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), next.removed.size());
+    CPPUNIT_ASSERT_EQUAL(std::string("ns1/a:p80"), next.removed[0].to_string());
   }
 
   void removed_service_is_removed() {
     add("a");
-    builder_.delta(store_);
+    delta();
     store_.apply(model::Remove{model::ResourceKind::service, test::object("ns1", "a")});
-    const auto delta = builder_.delta(store_);
-    CPPUNIT_ASSERT(delta.service_ports.empty());
-    CPPUNIT_ASSERT_EQUAL(std::size_t(1), delta.removed.size());
+    const auto next = delta();
+    CPPUNIT_ASSERT(next.service_ports.empty());
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), next.removed.size());
     CPPUNIT_ASSERT_EQUAL(std::size_t(0), builder_.service_port_count());
   }
 
@@ -110,43 +131,139 @@ class BuilderTest : public CppUnit::TestFixture {
     add("c");
     add("a");
     add("b");
-    const auto first = builder_.full(store_);
+    const auto first = full();
     CPPUNIT_ASSERT(first.full);
     CPPUNIT_ASSERT_EQUAL(std::size_t(3), first.service_ports.size());
     CPPUNIT_ASSERT_EQUAL(std::string("ns1/a:p80"), first.service_ports[0]->key.to_string());
-    const auto second = builder_.full(store_);
+    const auto second = full();
     CPPUNIT_ASSERT_EQUAL(first.generation, second.generation);
     CPPUNIT_ASSERT(first.service_ports[0] == second.service_ports[0]);
   }
 
   void generations_chain() {
     add("a");
-    const auto first = builder_.full(store_);
+    const auto first = full();
     add("b");
-    const auto second = builder_.delta(store_);
+    const auto second = delta();
     CPPUNIT_ASSERT_EQUAL(first.generation, second.base_generation);
     CPPUNIT_ASSERT_EQUAL(first.generation + 1, second.generation);
   }
 
   void changed_node_facts_make_a_delta() {
-    builder_.delta(store_);
+    delta();
     NodeFacts facts;
     facts.name = "N";
-    builder_.set_node_facts(facts);
+    const VersionedFacts changed{std::make_shared<const NodeFacts>(facts), 2};
+    builder_.set_node_facts(changed);
     CPPUNIT_ASSERT(builder_.has_pending(store_));
-    const auto delta = builder_.delta(store_);
-    CPPUNIT_ASSERT(!delta.empty());
-    CPPUNIT_ASSERT(delta.service_ports.empty());
-    builder_.set_node_facts(facts);
+    const auto next = delta();
+    CPPUNIT_ASSERT(!next.empty());
+    CPPUNIT_ASSERT(next.service_ports.empty());
+    CPPUNIT_ASSERT_EQUAL(std::string("N"), next.node->name);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(2), next.node_version);
+    builder_.set_node_facts(changed);
     CPPUNIT_ASSERT(!builder_.has_pending(store_));
   }
 
   void endpoint_that_moves_between_slices_changes_nothing() {  // case 86
     add("a");
-    builder_.delta(store_);
+    delta();
     store_.apply(model::Upsert{test::slice("a-y", {{"10.180.0.1", "N"}}, "a")});
     store_.apply(model::Remove{model::ResourceKind::endpoint_slice, test::object("ns1", "a-x")});
-    CPPUNIT_ASSERT(builder_.delta(store_).empty());
+    CPPUNIT_ASSERT(delta().empty());
+  }
+
+  void another_feed_has_everything_in_its_first_transaction() {
+    add("a");
+    add("b");
+    const auto first = full();
+    Builder other = builder_.for_another();
+    CPPUNIT_ASSERT(!other.began());
+    CPPUNIT_ASSERT(other.told().empty());
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), other.generation());
+    CPPUNIT_ASSERT_EQUAL(std::size_t(0), other.service_port_count());
+    const auto all = other.full(store_);
+    CPPUNIT_ASSERT(names(first) == names(all));
+    CPPUNIT_ASSERT(first.service_ports[0] == all.service_ports[0] && first.service_ports[1] == all.service_ports[1]);
+    CPPUNIT_ASSERT(first.node == all.node && first.node_version == all.node_version);
+    CPPUNIT_ASSERT(other.began());
+    CPPUNIT_ASSERT_EQUAL(std::size_t(2), other.told().size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t(2), other.service_port_count());
+  }
+
+  void what_another_feed_is_told_later_is_what_it_lacks() {
+    add("a");
+    delta();
+    Builder other = builder_.for_another();
+    add("b");
+    store_.apply(model::Remove{model::ResourceKind::service, test::object("ns1", "a")});
+    const auto changes = store_.take_changes(Family::ipv4);
+    builder_.note(changes);
+    other.note(changes);
+    CPPUNIT_ASSERT((names(builder_.delta(store_)) == std::vector<std::string>{"ns1/b:p80", "-ns1/a:p80"}));
+    CPPUNIT_ASSERT(other.has_pending(store_));
+    CPPUNIT_ASSERT((names(other.full(store_)) == std::vector<std::string>{"ns1/b:p80"}));
+    CPPUNIT_ASSERT(other.delta(store_).empty());
+  }
+
+  // Of two that took at different times, each delta starts where the last one of the same feed ended.
+  void feeds_do_not_take_from_each_other() {
+    add("a");
+    delta();
+    Builder other = builder_.for_another();
+    other.full(store_);
+    store_.apply(model::Upsert{test::slice("a-x", {{"10.180.2.1"}}, "a")});
+    auto changes = store_.take_changes(Family::ipv4);
+    builder_.note(changes);
+    other.note(changes);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), builder_.delta(store_).service_ports.size());
+    store_.apply(model::Upsert{test::slice("a-x", {{"10.180.0.1", "N"}}, "a")});
+    changes = store_.take_changes(Family::ipv4);
+    builder_.note(changes);
+    other.note(changes);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), builder_.delta(store_).service_ports.size());
+    CPPUNIT_ASSERT(other.delta(store_).empty());  // there and back again
+  }
+
+  void what_nobody_takes_stays_small() {
+    store::Changes changes;
+    changes.dirty = changes.services = {test::object("ns1", "a")};
+    changes.slices = 2;
+    changes.trigger_times.resize(40'000);
+    builder_.note(changes);
+    builder_.note(changes);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), builder_.pending_services(store_));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(4), builder_.pending_slice_changes(store_));
+    CPPUNIT_ASSERT_EQUAL(Builder::kMostTriggerTimes, builder_.delta(store_).trigger_times.size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t(0), builder_.pending_services(store_));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), builder_.pending_slice_changes(store_));
+    CPPUNIT_ASSERT(builder_.delta(store_).trigger_times.empty());
+  }
+
+  void pending_counts_each_service_once_wherever_it_waits() {
+    add("a");
+    builder_.note(store_.take_changes(Family::ipv4));
+    auto again = test::service("a");
+    again.affinity_seconds = 7;
+    store_.apply(model::Upsert{again});
+    add("b");
+    CPPUNIT_ASSERT_EQUAL(std::size_t(2), builder_.pending_services(store_));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(2), builder_.pending_slice_changes(store_));
+  }
+
+  // What is told later was caused after the feed began, too.
+  void another_feed_does_not_get_times_of_before() {
+    add("a");
+    store::Changes changes = store_.take_changes(Family::ipv4);
+    changes.trigger_times.resize(1);
+    builder_.note(changes);
+    Builder other = builder_.for_another();
+    builder_.note(changes);
+    other.note(changes);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(2), builder_.full(store_).trigger_times.size());
+    const auto all = other.full(store_);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), all.trigger_times.size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), all.service_ports.size());
   }
 };
 

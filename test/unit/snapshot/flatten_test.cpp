@@ -32,7 +32,7 @@ class FlattenTest : public CppUnit::TestFixture {
     service.source_ranges = {*base::IpPrefix::parse("203.0.113.0/25")};
     store.apply(model::Upsert{service});
     store.apply(model::Upsert{test::slice("x", {{"10.180.0.1", "N"}, {"10.180.2.1", "M"}})});
-    Builder builder(base::Family::ipv4);
+    Builder builder(base::Family::ipv4, store.service_names(base::Family::ipv4));
     NodeFacts facts;
     facts.name = "N";
     facts.node_ip = *base::IpAddress::parse("192.168.0.2");
@@ -43,7 +43,7 @@ class FlattenTest : public CppUnit::TestFixture {
     facts.detector_cidr = *base::IpPrefix::parse("10.0.0.0/8");
     facts.node_port_addresses = {*base::IpAddress::parse("192.168.0.2")};
     facts.service_cidrs = {*base::IpPrefix::parse("172.30.0.0/16"), *base::IpPrefix::parse("172.31.0.0/17")};
-    builder.set_node_facts(facts);
+    builder.set_node_facts({std::make_shared<const NodeFacts>(facts), 1});
     const Transaction transaction = builder.full(store);
     const FlatTransaction flat(transaction);
     const abi::Transaction& out = *flat.get();
@@ -90,8 +90,8 @@ class FlattenTest : public CppUnit::TestFixture {
 
   void empty_arrays_are_null() {
     store::Store store("N");
-    Builder builder(base::Family::ipv6);
-    builder.set_node_facts({});
+    Builder builder(base::Family::ipv6, {});
+    builder.set_node_facts({std::make_shared<const NodeFacts>(), 1});
     const Transaction transaction = builder.full(store);
     const FlatTransaction flat(transaction);
     CPPUNIT_ASSERT(flat.get()->service_ports.data == nullptr);

@@ -1,17 +1,21 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// ServiceCIDRs on their way to the backend.
+// ServiceCIDRs on their way to the backend, and several backends that are told at once.
 #include "core/snapshot/store_thread.hpp"
 
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
 
+#include <atomic>
 #include <condition_variable>
+#include <future>
 #include <mutex>
+#include <set>
 
 #include "test/unit/plugin/captured_log.hpp"
+#include "test/unit/store/fixtures.hpp"
 
 namespace sluice::snapshot {
 namespace {
@@ -29,14 +33,22 @@ class World {
  public:
   explicit World(bool service_cidrs, base::Clock::Duration patience = kGenerous)
       : thread_("N", {Family::ipv4},
-                {[this](Family) {
-                   const std::lock_guard lock(mutex_);
-                   ++announced_;
-                   changed_.notify_all();
-                 },
-                 [](Family, const std::optional<model::Node>&) { return std::optional(NodeFacts()); }},
+                {[this](Family, const std::optional<model::Node>&, FactsOf of) {
+                  NodeFacts facts;
+                  facts.masquerade_all = of == FactsOf::coming ? coming_ : in_force_;
+                  return std::optional(facts);
+                }},
                 {.service_cidrs = service_cidrs}, patience) {
+    feed_ = open();
     thread_.start();
+  }
+
+  FeedId open() {
+    return thread_.open_feed(Family::ipv4, [this] {
+      const std::lock_guard lock(mutex_);
+      ++announced_;
+      changed_.notify_all();
+    });
   }
 
   void list(ResourceKind kind, std::optional<model::ServiceCidr> content = {}) {
@@ -51,27 +63,88 @@ class World {
     std::unique_lock lock(mutex_);
     CPPUNIT_ASSERT(changed_.wait_for(lock, kGenerous, [&] { return announced_ >= announcements; }));
   }
-  // Everything delivered has been dealt with.
+  // Everything delivered has been dealt with, and announced.
   int announced() {
-    thread_.status();
+    for (int i = 0; i < 2; ++i) thread_.status();  // after the second answer the batch of the first one is over
     const std::lock_guard lock(mutex_);
     return announced_;
   }
   // The next delta, its version of the facts and its ranges; "nothing" when there is none.
   std::string take() {
-    const auto taken = thread_.take(Family::ipv4, false);
+    const auto taken = thread_.take(feed_, false);
     if (!taken) return "nothing";
     std::string out = std::to_string(taken->node_version);
     for (const auto& range : taken->node->service_cidrs) out += " " + range.to_string();
     return taken->empty() ? "empty" : out;
   }
   void deliver(model::Event event) { thread_.deliver(std::move(event)); }
+  // What `feed` is told next: "full" or "delta", names of service ports with the number of their endpoints, "-name" of
+  // what is gone.
+  std::string take(FeedId feed, bool full = false) {
+    const auto taken = thread_.take(feed, full);
+    if (!taken) return "nothing";
+    std::string out = taken->full ? "full" : "delta";
+    for (const auto& port : taken->service_ports) {
+      out += " " + port->key.service.name + "/" + std::to_string(port->endpoints.size());
+    }
+    for (const auto& key : taken->removed) out += " -" + key.service.name;
+    return taken->empty() ? "empty" : out;
+  }
+  // Service `name` with so many endpoints.
+  void put(const std::string& name, int endpoints = 0) {
+    deliver(model::Upsert{test::service(name)});
+    std::vector<test::EndpointSpec> all;
+    for (int i = 1; i <= endpoints; ++i) all.push_back({"10.180.0." + std::to_string(i)});
+    auto slice = test::slice(name + "-x", all, name);
+    slice.trigger_time = std::chrono::system_clock::now() + 1h;
+    deliver(model::Upsert{slice});
+  }
+  void remove(const std::string& name) {
+    deliver(model::Remove{ResourceKind::service, test::object("ns1", name)});
+  }
+  // As told() has it, after all that was delivered.
+  std::string told(FeedId feed) {
+    std::promise<std::string> told;
+    auto answer = told.get_future();
+    thread_.told(feed, [&](const std::vector<ServicePortPtr>& ports, std::uint64_t generation) {
+      std::set<std::string> names;
+      for (const auto& port : ports) names.insert(port->key.service.name);
+      std::string out = std::to_string(generation);
+      for (const auto& name : names) out += " " + name;
+      told.set_value(out);
+    });
+    thread_.status();
+    return answer.wait_for(0s) == std::future_status::ready ? answer.get() : "dropped";
+  }
+  StoreThread& thread() { return thread_; }
+  FeedId feed() const { return feed_; }
+
+  void close(FeedId feed) { thread_.close_feed(feed); }
+  FeedId open_coming() {
+    return thread_.open_feed(Family::ipv4, [] {}, FactsOf::coming);
+  }
+  void set(bool in_force, bool coming) {
+    in_force_ = in_force;
+    coming_ = coming;
+  }
+  void refresh() { thread_.refresh_node_facts(); }
+  void facts_have_come() { thread_.facts_have_come(); }
+  // "full yes", "delta no": with the facts; "empty".
+  std::string facts(FeedId feed, bool full = false) {
+    const auto taken = thread_.take(feed, full);
+    if (!taken) return "nothing";
+    if (taken->empty()) return "empty";
+    return std::string(taken->full ? "full " : "delta ") + (taken->node->masquerade_all ? "yes" : "no");
+  }
 
  private:
+  std::atomic<bool> in_force_{false};  // what masquerade_all is, by which settings
+  std::atomic<bool> coming_{false};
   test::CapturedLog log_;
   std::mutex mutex_;
   std::condition_variable changed_;
   int announced_ = 0;  // under mutex_
+  FeedId feed_ = 0;
   StoreThread thread_;
 };
 
@@ -81,6 +154,19 @@ class StoreThreadTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(the_first_transaction_has_them_when_they_come_in_time);
   CPPUNIT_TEST(nobody_waits_for_longer_than_a_moment);
   CPPUNIT_TEST(where_they_are_of_no_use_nobody_waits);
+  CPPUNIT_TEST(ranges_that_become_of_use_are_told_as_soon_as_they_are_known);
+  CPPUNIT_TEST(two_feeds_are_told_the_same_in_any_order);
+  CPPUNIT_TEST(a_feed_opened_later_is_told_everything_then_deltas);
+  CPPUNIT_TEST(a_feed_without_another_begins_with_everything);
+  CPPUNIT_TEST(a_feed_begins_when_everything_is_listed);
+  CPPUNIT_TEST(a_closed_feed_is_told_nothing);
+  CPPUNIT_TEST(closing_waits_for_the_announcement_under_way);
+  CPPUNIT_TEST(trigger_times_reach_every_feed);
+  CPPUNIT_TEST(figures_are_those_of_the_oldest_feed);
+  CPPUNIT_TEST(options_take_effect_while_it_runs);
+  CPPUNIT_TEST(a_feed_is_told_the_facts_that_are_to_come);
+  CPPUNIT_TEST(facts_that_never_come_leave_nothing);
+  CPPUNIT_TEST(nothing_is_taken_once_it_has_stopped);
   CPPUNIT_TEST_SUITE_END();
 
   void ranges_are_part_of_the_node_and_change_its_version() {
@@ -130,6 +216,250 @@ class StoreThreadTest : public CppUnit::TestFixture {
     world.list(ResourceKind::service_cidr, object("172.30.0.0/16"));
     CPPUNIT_ASSERT_EQUAL(std::string("empty"), world.take());
     CPPUNIT_ASSERT_EQUAL(1, world.announced());
+  }
+
+  void ranges_that_become_of_use_are_told_as_soon_as_they_are_known() {
+    World world(false);
+    world.list_the_rest();
+    CPPUNIT_ASSERT_EQUAL(std::string("1"), world.take());
+    world.thread().set_options({.service_cidrs = true});
+    CPPUNIT_ASSERT_EQUAL(std::string("empty"), world.take());  // nothing waits for them
+    world.put("a");
+    CPPUNIT_ASSERT_EQUAL(std::string("delta a/0"), world.take(world.feed()));
+    world.list(ResourceKind::service_cidr, object("172.30.0.0/16"));
+    CPPUNIT_ASSERT_EQUAL(std::string("2 172.30.0.0/16"), world.take());
+    world.thread().set_options({});
+    CPPUNIT_ASSERT_EQUAL(std::string("3"), world.take());
+    world.thread().set_options({});
+    CPPUNIT_ASSERT_EQUAL(std::string("empty"), world.take());
+  }
+
+  void two_feeds_are_told_the_same_in_any_order() {
+    World world(false);
+    const FeedId a = world.feed();
+    const FeedId b = world.open();
+    CPPUNIT_ASSERT(a != b && a != 0 && b != 0);
+    world.list_the_rest();
+    world.put("cart", 1);
+    CPPUNIT_ASSERT_EQUAL(std::string("full cart/1"), world.take(a, true));
+    CPPUNIT_ASSERT_EQUAL(std::string("full cart/1"), world.take(b, true));
+    world.put("cart", 2);
+    CPPUNIT_ASSERT_EQUAL(std::string("delta cart/2"), world.take(a));
+    CPPUNIT_ASSERT_EQUAL(std::string("delta cart/2"), world.take(b));
+    world.put("shop", 1);
+    CPPUNIT_ASSERT_EQUAL(std::string("delta shop/1"), world.take(b));
+    world.remove("cart");
+    CPPUNIT_ASSERT_EQUAL(std::string("delta -cart"), world.take(b));
+    CPPUNIT_ASSERT_EQUAL(std::string("delta shop/1 -cart"), world.take(a));
+    CPPUNIT_ASSERT_EQUAL(std::string("empty"), world.take(a));
+    CPPUNIT_ASSERT_EQUAL(std::string("empty"), world.take(b));
+    world.thread().refresh_node_facts();
+    CPPUNIT_ASSERT_EQUAL(std::string("empty"), world.take(b));
+  }
+
+  void a_feed_opened_later_is_told_everything_then_deltas() {
+    World world(false);
+    world.list_the_rest();
+    world.put("cart", 1);
+    world.take(world.feed());
+    world.put("shop", 1);  // waits for the first feed
+    const int before = world.announced();
+    const FeedId late = world.open();
+    CPPUNIT_ASSERT(world.announced() > before);
+    CPPUNIT_ASSERT_EQUAL(std::string("0"), world.told(late));
+    // Whatever it asks for, it is told everything first.
+    CPPUNIT_ASSERT_EQUAL(std::string("full cart/1 shop/1"), world.take(late, false));
+    world.put("cart", 2);
+    CPPUNIT_ASSERT_EQUAL(std::string("delta cart/2"), world.take(late));
+    CPPUNIT_ASSERT_EQUAL(std::string("delta cart/2 shop/1"), world.take(world.feed()));
+    CPPUNIT_ASSERT_EQUAL(std::string("full cart/2 shop/1"), world.take(world.feed(), true));
+  }
+
+  // An empty cluster has its static rules, too.
+  void a_feed_without_another_begins_with_everything() {
+    World world(false);
+    world.list_the_rest();
+    world.take(world.feed());
+    world.thread().close_feed(world.feed());
+    const int before = world.announced();
+    const FeedId empty = world.open();
+    CPPUNIT_ASSERT(world.announced() > before);
+    CPPUNIT_ASSERT_EQUAL(std::string("full"), world.take(empty));
+    const int taken = world.announced();
+    CPPUNIT_ASSERT_EQUAL(taken, world.announced());
+    world.thread().close_feed(empty);
+    world.put("cart", 1);
+    world.put("gone", 1);
+    world.remove("gone");
+    const FeedId next = world.open();
+    CPPUNIT_ASSERT_EQUAL(std::string("full cart/1"), world.take(next, true));
+    CPPUNIT_ASSERT_EQUAL(std::string("empty"), world.take(next));
+  }
+
+  void a_feed_begins_when_everything_is_listed() {
+    World world(false);
+    const FeedId second = world.open();
+    CPPUNIT_ASSERT_EQUAL(0, world.announced());
+    CPPUNIT_ASSERT_EQUAL(std::string("nothing"), world.take(second, true));
+    world.list_the_rest();
+    CPPUNIT_ASSERT(world.announced() >= 2);
+    CPPUNIT_ASSERT_EQUAL(std::string("full"), world.take(second, true));
+  }
+
+  void a_closed_feed_is_told_nothing() {
+    World world(false);
+    world.list_the_rest();
+    world.put("cart", 1);
+    const FeedId other = world.open();
+    world.take(other);
+    world.take(world.feed());
+    world.thread().close_feed(world.feed());
+    world.thread().close_feed(world.feed());  // nobody's business any more
+    world.thread().close_feed(4711);
+    CPPUNIT_ASSERT_EQUAL(std::string("nothing"), world.take(world.feed()));
+    CPPUNIT_ASSERT_EQUAL(std::string("dropped"), world.told(world.feed()));
+    CPPUNIT_ASSERT_EQUAL(std::string("1 cart"), world.told(other));
+    const int before = world.announced();
+    world.put("shop", 1);
+    CPPUNIT_ASSERT(world.announced() > before);
+    CPPUNIT_ASSERT_EQUAL(std::string("delta shop/1"), world.take(other));
+    world.thread().close_feed(other);
+    const int last = world.announced();
+    world.put("shop", 2);
+    CPPUNIT_ASSERT_EQUAL(last, world.announced());
+  }
+
+  // Whoever has closed a feed may destroy what its announcement uses.
+  void closing_waits_for_the_announcement_under_way() {
+    World world(false);
+    world.list_the_rest();
+    std::promise<void> entered, go_on;
+    std::atomic<bool> left{false};
+    std::atomic<int> calls{0};
+    const FeedId feed = world.thread().open_feed(Family::ipv4, [&] {
+      if (++calls > 1) return;
+      entered.set_value();
+      go_on.get_future().wait();
+      left = true;
+    });
+    entered.get_future().wait();
+    auto closed = std::async(std::launch::async, [&] {
+      world.thread().close_feed(feed);
+      return left.load();
+    });
+    CPPUNIT_ASSERT(closed.wait_for(50ms) == std::future_status::timeout);
+    go_on.set_value();
+    CPPUNIT_ASSERT(closed.get());
+    const int so_far = calls;
+    world.put("cart", 1);
+    world.announced();
+    CPPUNIT_ASSERT_EQUAL(so_far, calls.load());
+  }
+
+  void trigger_times_reach_every_feed() {
+    World world(false);
+    const FeedId other = world.open();
+    world.list_the_rest();
+    world.take(other);
+    world.take(world.feed());
+    world.put("cart", 1);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), world.thread().take(other, false)->trigger_times.size());
+    const FeedId late = world.open();
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), world.thread().take(world.feed(), false)->trigger_times.size());
+    CPPUNIT_ASSERT(world.thread().take(other, false)->trigger_times.empty());
+    CPPUNIT_ASSERT(world.thread().take(late, true)->trigger_times.empty());
+  }
+
+  void figures_are_those_of_the_oldest_feed() {
+    World world(false);
+    const FeedId other = world.open();
+    world.list_the_rest();
+    world.put("cart", 1);
+    const auto figures = [&] {
+      world.announced();
+      return world.thread().figures();
+    };
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), figures().pending_services[0]);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), figures().pending_slice_changes[0]);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), figures().service_ports[0]);
+    world.take(other);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), figures().pending_services[0]);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), figures().pending_slice_changes[0]);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(0), world.thread().status().service_ports[0]);
+    world.take(world.feed());
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), figures().pending_services[0]);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), figures().pending_slice_changes[0]);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), figures().service_ports[0]);
+    world.put("shop", 1);
+    world.take(world.feed());
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), figures().pending_services[0]);
+    world.thread().close_feed(world.feed());
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), figures().pending_services[0]);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), figures().service_ports[0]);
+    world.thread().close_feed(other);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), figures().service_ports[0]);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(0), world.thread().status().service_ports[0]);
+  }
+
+  void options_take_effect_while_it_runs() {
+    World world(false);
+    world.list_the_rest();
+    auto service = test::service("cart");
+    service.external_ips = {*base::IpAddress::parse("192.0.2.7")};
+    world.deliver(model::Upsert{service});
+    world.put("shop");
+    CPPUNIT_ASSERT_EQUAL(std::string("full cart/0 shop/0"), world.take(world.feed()));
+    const int before = world.announced();
+    world.thread().set_options({.external_ips = false});
+    CPPUNIT_ASSERT(world.announced() > before);
+    const auto taken = world.thread().take(world.feed(), false);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), taken->service_ports.size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), taken->service_ports[0]->frontends.size());
+    world.thread().set_options({.external_ips = true});
+    CPPUNIT_ASSERT_EQUAL(std::string("delta cart/0"), world.take(world.feed()));
+  }
+
+  void a_feed_is_told_the_facts_that_are_to_come() {
+    World world(false);
+    world.list_the_rest();
+    const FeedId old = world.open();
+    CPPUNIT_ASSERT_EQUAL(std::string("full no"), world.facts(old, true));
+    world.set(false, true);
+    const FeedId newcomer = world.open_coming();
+    CPPUNIT_ASSERT_EQUAL(std::string("full yes"), world.facts(newcomer, true));
+    world.refresh();
+    CPPUNIT_ASSERT_EQUAL(std::string("empty"), world.facts(old));
+    // Once they are in force the newcomer learns nothing new, and the others learn them.
+    world.set(true, false);
+    world.facts_have_come();
+    CPPUNIT_ASSERT_EQUAL(std::string("empty"), world.facts(newcomer));
+    CPPUNIT_ASSERT_EQUAL(std::string("delta yes"), world.facts(old));
+    world.set(false, true);
+    world.refresh();
+    CPPUNIT_ASSERT_EQUAL(std::string("delta no"), world.facts(newcomer));
+  }
+
+  void facts_that_never_come_leave_nothing() {
+    World world(false);
+    world.list_the_rest();
+    const FeedId old = world.open();
+    CPPUNIT_ASSERT_EQUAL(std::string("full no"), world.facts(old, true));
+    world.set(false, true);
+    world.close(world.open_coming());
+    world.refresh();
+    CPPUNIT_ASSERT_EQUAL(std::string("empty"), world.facts(old));
+    CPPUNIT_ASSERT_EQUAL(std::string("full yes"), world.facts(world.open_coming(), true));
+    CPPUNIT_ASSERT_EQUAL(std::string("empty"), world.facts(old));
+  }
+
+  void nothing_is_taken_once_it_has_stopped() {
+    World world(false);
+    world.list_the_rest();
+    world.thread().stop();
+    CPPUNIT_ASSERT_EQUAL(std::string("nothing"), world.take(world.feed(), true));
+    const FeedId late = world.open();
+    CPPUNIT_ASSERT_EQUAL(std::string("nothing"), world.take(late, true));
+    world.thread().close_feed(late);
   }
 };
 

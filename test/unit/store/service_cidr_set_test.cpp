@@ -33,7 +33,8 @@ class ServiceCidrSetTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_list_replaces_what_it_does_not_mention);
   CPPUNIT_TEST(equal_objects_change_nothing);
   CPPUNIT_TEST(the_store_counts_changes_and_does_not_wait);
-  CPPUNIT_TEST(where_they_are_of_no_use_nothing_is_kept);
+  CPPUNIT_TEST(where_they_are_of_no_use_nothing_is_told);
+  CPPUNIT_TEST(whether_they_are_of_use_may_change);
   CPPUNIT_TEST_SUITE_END();
 
   void ranges_are_sorted_and_none_is_inside_another() {
@@ -101,12 +102,36 @@ class ServiceCidrSetTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), store.node_version());
   }
 
-  void where_they_are_of_no_use_nothing_is_kept() {
+  void where_they_are_of_no_use_nothing_is_told() {
     Store store("N");
     CPPUNIT_ASSERT(store.service_cidrs_known());
     store.apply(model::Upsert{object("a", {"10.0.0.0/24"})});
     CPPUNIT_ASSERT(store.service_cidrs(Family::ipv4).empty());
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), store.service_cidrs_version());
+  }
+
+  void whether_they_are_of_use_may_change() {
+    Store store("N");
+    store.apply(model::ListBegin{ResourceKind::service_cidr});
+    store.apply(model::Upsert{object("a", {"10.0.0.0/24"})});
+    const auto before = store.service_cidrs_version();
+    store.set_options({.service_cidrs = true});
+    CPPUNIT_ASSERT(before != store.service_cidrs_version());
+    // Half a list says nothing.
+    CPPUNIT_ASSERT(!store.service_cidrs_known());
+    CPPUNIT_ASSERT(store.service_cidrs(Family::ipv4).empty());
+    const auto unlisted = store.service_cidrs_version();
+    store.apply(model::ListEnd{ResourceKind::service_cidr});
+    CPPUNIT_ASSERT(store.service_cidrs_known());
+    CPPUNIT_ASSERT(unlisted != store.service_cidrs_version());
+    CPPUNIT_ASSERT_EQUAL(std::string("10.0.0.0/24"), text(store.service_cidrs(Family::ipv4)));
+    const auto listed = store.service_cidrs_version();
+    store.set_options({});
+    CPPUNIT_ASSERT(listed != store.service_cidrs_version());
+    CPPUNIT_ASSERT(store.service_cidrs(Family::ipv4).empty());
+    store.apply(model::Upsert{object("a", {"10.0.1.0/24"})});
+    store.set_options({.service_cidrs = true});
+    CPPUNIT_ASSERT_EQUAL(std::string("10.0.1.0/24"), text(store.service_cidrs(Family::ipv4)));
   }
 };
 

@@ -34,6 +34,9 @@ class StoreTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(other_nodes_are_not_ours);
   CPPUNIT_TEST(changes_are_counted_as_kube_proxy_does);
   CPPUNIT_TEST(trigger_times_belong_to_a_family);
+  CPPUNIT_TEST(trigger_times_nobody_asks_for_are_bounded);
+  CPPUNIT_TEST(changes_are_told_once_and_per_family);
+  CPPUNIT_TEST(allowing_external_ips_concerns_services_that_have_some);
   CPPUNIT_TEST_SUITE_END();
 
   void synced_only_after_every_kind_is_listed() {  // case 94
@@ -59,7 +62,7 @@ class StoreTest : public CppUnit::TestFixture {
     Store store("N");
     store.apply(model::Upsert{test::service()});
     store.apply(model::Upsert{test::slice("a", {{"10.0.1.1"}})});
-    store.take_dirty(Family::ipv4);
+    store.take_changes(Family::ipv4);
     store.apply(model::Upsert{test::service()});
     store.apply(model::Upsert{test::slice("a", {{"10.0.1.1"}})});
     store.apply(model::Remove{ResourceKind::endpoint_slice, test::object("ns1", "unknown")});
@@ -79,11 +82,11 @@ class StoreTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(2), store.counters().service_events);
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(3), store.counters().slice_events[0]);
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), store.counters().slice_events[1]);
-    CPPUNIT_ASSERT_EQUAL(std::size_t(1), store.pending_services(Family::ipv4));
-    CPPUNIT_ASSERT_EQUAL(std::size_t(0), store.pending_services(Family::ipv6));
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), store.pending_services(Family::ipv4).size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t(0), store.pending_services(Family::ipv6).size());
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(2), store.pending_slice_changes(Family::ipv4));
-    store.take_dirty(Family::ipv4);
-    CPPUNIT_ASSERT_EQUAL(std::size_t(0), store.pending_services(Family::ipv4));
+    store.take_changes(Family::ipv4);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(0), store.pending_services(Family::ipv4).size());
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), store.pending_slice_changes(Family::ipv4));
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), store.pending_slice_changes(Family::ipv6));
 
@@ -102,16 +105,63 @@ class StoreTest : public CppUnit::TestFixture {
     auto four = test::slice("four", {{"10.0.1.1"}});
     auto six = test::slice("six", {{"fd00::1"}});
     four.trigger_time = six.trigger_time = std::chrono::system_clock::now() + std::chrono::seconds(1);
+    auto service = test::service();
+    service.cluster_ips.push_back(*base::IpAddress::parse("fd01::1"));
+    store.apply(model::Upsert{service});
     store.apply(model::Upsert{four});
     store.apply(model::Upsert{six});
-    const auto name = test::object("ns1", "svc1");
-    CPPUNIT_ASSERT_EQUAL(std::size_t(1), store.take_trigger_times(name, Family::ipv4).size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), store.take_changes(Family::ipv4).trigger_times.size());
+    CPPUNIT_ASSERT(store.take_changes(Family::ipv4).trigger_times.empty());
     four.endpoints.push_back(test::endpoint({"10.0.1.2"}));
     store.apply(model::Upsert{four});
     // A removal drops the times of its own family.
     store.apply(model::Remove{ResourceKind::endpoint_slice, test::object("ns1", "four")});
-    CPPUNIT_ASSERT(store.take_trigger_times(name, Family::ipv4).empty());
-    CPPUNIT_ASSERT_EQUAL(std::size_t(1), store.take_trigger_times(name, Family::ipv6).size());
+    CPPUNIT_ASSERT(store.take_changes(Family::ipv4).trigger_times.empty());
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), store.take_changes(Family::ipv6).trigger_times.size());
+  }
+
+  void trigger_times_nobody_asks_for_are_bounded() {
+    Store store("N");
+    store.apply(model::Upsert{test::service()});
+    auto slice = test::slice("a", {{"10.0.1.1"}, {"10.0.1.2"}});
+    slice.trigger_time = std::chrono::system_clock::now() + std::chrono::seconds(1);
+    for (int i = 0; i < 3000; ++i) {
+      slice.endpoints[1].ready = !slice.endpoints[1].ready;
+      store.apply(model::Upsert{slice});
+    }
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1024), store.take_changes(Family::ipv4).trigger_times.size());
+  }
+
+  void changes_are_told_once_and_per_family() {
+    Store store("N");
+    store.apply(model::Upsert{test::service("a")});
+    store.apply(model::Upsert{test::slice("a-x", {{"10.0.1.1"}}, "a")});
+    store.take_changes(Family::ipv4);
+    store.apply(model::Upsert{test::slice("a-x", {{"10.0.1.2"}}, "a")});
+    store.apply(model::Upsert{test::service("b")});
+    CPPUNIT_ASSERT(store.take_changes(Family::ipv6).dirty.empty());
+    const Changes changes = store.take_changes(Family::ipv4);
+    CPPUNIT_ASSERT((changes.dirty == std::unordered_set{test::object("ns1", "a"), test::object("ns1", "b")}));
+    CPPUNIT_ASSERT((changes.services == std::unordered_set{test::object("ns1", "b")}));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), changes.slices);
+    CPPUNIT_ASSERT(store.take_changes(Family::ipv4).dirty.empty());
+    CPPUNIT_ASSERT((store.service_names(Family::ipv4) == changes.dirty));
+    CPPUNIT_ASSERT(store.service_names(Family::ipv6).empty());
+  }
+
+  void allowing_external_ips_concerns_services_that_have_some() {
+    Store store("N", {.external_ips = false});
+    auto with = test::service("with");
+    with.external_ips = {*base::IpAddress::parse("192.0.2.7")};
+    store.apply(model::Upsert{with});
+    store.apply(model::Upsert{test::service("without")});
+    store.take_changes(Family::ipv4);
+    store.set_options({.external_ips = false});
+    CPPUNIT_ASSERT(!store.has_dirty(Family::ipv4));
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), store.resolve_service(with.name, Family::ipv4).at(0).frontends.size());
+    store.set_options({.external_ips = true});
+    CPPUNIT_ASSERT((store.take_changes(Family::ipv4).dirty == std::unordered_set{with.name}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t(2), store.resolve_service(with.name, Family::ipv4).at(0).frontends.size());
   }
 
   void slices_before_their_service_are_used_when_it_appears() {  // case 87
@@ -137,7 +187,7 @@ class StoreTest : public CppUnit::TestFixture {
     Store store("N");
     store.apply(model::Upsert{test::service()});
     store.apply(model::Upsert{test::node("N", "a")});
-    store.take_dirty(Family::ipv4);
+    store.take_changes(Family::ipv4);
     auto node = test::node("N", "a");
     node.internal_ips = {*base::IpAddress::parse("192.168.0.2")};
     store.apply(model::Upsert{node});
@@ -151,7 +201,7 @@ class StoreTest : public CppUnit::TestFixture {
   void service_that_turns_external_name_loses_its_ports() {  // case 79
     Store store("N");
     store.apply(model::Upsert{test::service()});
-    store.take_dirty(Family::ipv4);
+    store.take_changes(Family::ipv4);
     auto service = test::service();
     service.type = model::ServiceType::external_name;
     store.apply(model::Upsert{service});

@@ -29,6 +29,8 @@ class BoundedRunnerTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(failure_retries_and_success_cancels);
   CPPUNIT_TEST(request_runs_a_retry_sooner_but_not_before_the_minimum);
   CPPUNIT_TEST(retry_soon_is_bounded_below);
+  CPPUNIT_TEST(at_once_is_before_the_minimum);
+  CPPUNIT_TEST(other_intervals_count_from_the_last_run);
   CPPUNIT_TEST_SUITE_END();
 
   test::FakeClock clock_;
@@ -136,6 +138,36 @@ class BoundedRunnerTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!eager.due());
     clock_.advance(1ms);
     CPPUNIT_ASSERT(eager.due());
+  }
+
+  void at_once_is_before_the_minimum() {
+    runner_.request();
+    run(RunOutcome::failed);
+    runner_.request_at_once();
+    CPPUNIT_ASSERT(runner_.due() && runner_.requested());
+    run();
+    CPPUNIT_ASSERT(!runner_.due());
+    clock_.advance(30s);
+    CPPUNIT_ASSERT(!runner_.due());  // no retry is left over
+  }
+
+  void other_intervals_count_from_the_last_run() {
+    runner_.request();
+    run(RunOutcome::failed);
+    clock_.advance(5s);
+    runner_.set_intervals({1s, 10s, 1h});
+    CPPUNIT_ASSERT(!runner_.due());
+    clock_.advance(5s);
+    run();
+    clock_.advance(20s);
+    runner_.set_intervals({1s, 10s, 20s});
+    run();
+    runner_.set_intervals({7s, 10s, 20s});
+    runner_.request();
+    clock_.advance(6s);
+    CPPUNIT_ASSERT(!runner_.due());
+    clock_.advance(1s);
+    CPPUNIT_ASSERT(runner_.due());
   }
 };
 

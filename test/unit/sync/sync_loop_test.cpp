@@ -1,112 +1,18 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The apply thread against a backend whose answers are scripted. Waits are for a call
-// to arrive, never for time to pass.
+// When the apply thread sends what, and what it makes of the answers.
 #include "core/sync/sync_loop.hpp"
 
-#include <cppunit/TestAssert.h>
-#include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
 
-#include <condition_variable>
-#include <cstdio>
-#include <deque>
-
-#include "sluice/abi/inspection.hpp"
-#include "sluice/sdk/error.hpp"
 #include "test/unit/plugin/captured_log.hpp"
+#include "test/unit/sync/sync_rig.hpp"
 
 namespace sluice::sync {
 namespace {
 
-using namespace std::chrono_literals;
-
-// What the backend is asked and what it answers.
-struct Script {
-  std::mutex mutex;
-  std::condition_variable arrived;
-  std::deque<std::string> calls;
-  std::deque<abi::Code> apply_answers;   // kOk when empty
-  std::deque<abi::Code> verify_answers;  // kOk when empty
-  std::deque<abi::Code> services_answers;  // kOk when empty
-  abi::Code probe_answer = abi::Code::kOk;
-  abi::Host* host = nullptr;
-  bool inspectable = true;
-  std::function<void()> during_apply;  // on the apply thread
-  std::deque<std::string> left_out;  // why "shop/cart:http" is, in one apply after the other; nothing: it is not
-
-  abi::Code answer(std::deque<abi::Code>& from, std::string call) {
-    const std::lock_guard lock(mutex);
-    calls.push_back(std::move(call));
-    arrived.notify_all();
-    if (from.empty()) return abi::Code::kOk;
-    const abi::Code code = from.front();
-    from.pop_front();
-    return code;
-  }
-
-  std::string next_call() {
-    std::unique_lock lock(mutex);
-    if (!arrived.wait_for(lock, 20s, [&] { return !calls.empty(); })) return "nothing within 20 s";
-    std::string out = calls.front();
-    calls.pop_front();
-    return out;
-  }
-};
-
-Script* g_script = nullptr;  // a factory is a plain function: no other way in
-
-class ScriptedBackend final : public abi::Backend, public abi::Inspection {
- public:
-  abi::Code services(abi::StringView name, abi::StringSink* lines, abi::Error*) const noexcept override {
-    lines->add({"one", 3});
-    lines->add({"two\nthree", 9});
-    return g_script->answer(g_script->services_answers, "services " + std::string(name.data, name.size));
-  }
-  abi::Code probe(abi::Error* error) noexcept override {
-    std::snprintf(error->message, sizeof error->message, "the kernel lacks something");
-    return g_script->probe_answer;
-  }
-  abi::Code apply(const abi::Transaction* t, abi::ApplyResult* result, abi::Error* error) noexcept override {
-    result->kernel_writes = 7;
-    if (g_script->during_apply) g_script->during_apply();
-    std::snprintf(error->message, sizeof error->message, "scripted");
-    if (!g_script->left_out.empty()) {
-      abi::Error why = sdk::empty_error();
-      sdk::set_error(&why, "shop/cart:http", g_script->left_out.front());
-      if (!g_script->left_out.front().empty()) g_script->host->object_failed({"shop/cart:http", 14}, &why);
-      g_script->left_out.pop_front();
-    }
-    return g_script->answer(g_script->apply_answers,
-                            t->kind == abi::TransactionKind::kFull
-                                ? "full " + std::to_string(t->generation)
-                                : "delta " + std::to_string(t->base_generation) + "-" + std::to_string(t->generation));
-  }
-  abi::Code verify(abi::Error* error) noexcept override {
-    std::snprintf(error->message, sizeof error->message, "a chain is missing");
-    return g_script->answer(g_script->verify_answers, "verify");
-  }
-  abi::Code claims(abi::StringSink* sink, abi::Error*) noexcept override {
-    sink->add({"test/thing", 10});
-    return abi::Code::kOk;
-  }
-  abi::Code retire(const abi::Handover*, abi::Error*) noexcept override { return abi::Code::kOk; }
-  abi::Code cleanup(abi::Error*) noexcept override { return abi::Code::kOk; }
-  const void* extension(abi::StringView id) noexcept override {
-    const bool inspection = std::string_view(id.data, id.size) == abi::kInspection && g_script->inspectable;
-    return inspection ? static_cast<const abi::Inspection*>(this) : nullptr;
-  }
-  void release() noexcept override { delete this; }
-};
-
-abi::Code create(const abi::CreateArgs* args, abi::Backend** out, abi::Error*) noexcept {
-  g_script->host = args->host;
-  *out = new ScriptedBackend;
-  return abi::Code::kOk;
-}
-
-class SyncLoopTest : public CppUnit::TestFixture {
+class SyncLoopTest : public SyncRig {
   CPPUNIT_TEST_SUITE(SyncLoopTest);
   CPPUNIT_TEST(first_is_full_then_deltas);
   CPPUNIT_TEST(a_change_while_another_is_taken_is_not_lost);
@@ -135,63 +41,6 @@ class SyncLoopTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_question_nobody_wants_answered_is_not_asked);
   CPPUNIT_TEST(not_every_backend_can_be_asked);
   CPPUNIT_TEST_SUITE_END();
-
-  base::SteadyClock clock_;
-  Script script_;
-  std::uint64_t features_ = abi::kFeatureIpv4 | abi::kFeatureDelta;
-  SyncLoop::Options options_{{0s, 1h, 2h}, 1h};
-  std::atomic<std::uint64_t> generation_{0};  // of the last transaction taken
-  std::atomic<bool> nothing_new_{false};
-  using TriggerTimes = std::vector<std::chrono::system_clock::time_point>;
-  static constexpr std::chrono::system_clock::time_point kTrigger{1h};
-  std::atomic<bool> not_listed_{false};
-  std::atomic<bool> changes_while_taken_{false};
-  std::atomic<int> triggers_{0};  // the next transaction has one
-  std::vector<SyncReport> reports_;  // of the apply thread; read after stop()
-  std::vector<std::string> claims_;
-  std::vector<std::uint64_t> applied_;  // generations
-  std::unique_ptr<SyncLoop> loop_;
-
- public:
-  void setUp() override { g_script = &script_; }
-  void tearDown() override {
-    loop_.reset();
-    g_script = nullptr;
-  }
-
- private:
-  base::Status start() {
-    loop_ = std::make_unique<SyncLoop>(
-        options_, clock_,
-        SyncLoop::Callbacks{[this](bool full) {
-                              std::shared_ptr<snapshot::Transaction> out;
-                              if (not_listed_) return out;
-                              if (changes_while_taken_.exchange(false)) loop_->request();
-                              out = std::make_shared<snapshot::Transaction>();
-                              out->trigger_times = triggers_.exchange(0) ? TriggerTimes{kTrigger} : TriggerTimes{};
-                              out->full = full;
-                              out->base_generation = generation_;
-                              out->generation = nothing_new_ ? generation_.load() : ++generation_;
-                              out->node = std::make_shared<snapshot::NodeFacts>();
-                              return out;
-                            },
-                            [this](const std::vector<std::string>& claims) { claims_ = claims; },
-                            [this](const snapshot::Transaction& t) { applied_.push_back(t.generation); },
-                            [this](const SyncReport& report) { reports_.push_back(report); }});
-    const auto make = [this](plugin::HostCallbacks callbacks) {
-      abi::PluginEntry entry{};
-      entry.magic = abi::kMagic;
-      entry.struct_size = sizeof entry;
-      entry.features = features_;
-      entry.id = entry.version = entry.build = "scripted";
-      entry.create = create;
-      auto plugin = std::make_shared<const plugin::Plugin>(nullptr, "scripted.so", entry);
-      return plugin::BackendHandle::create(plugin, {}, std::move(callbacks), nullptr, clock_);
-    };
-    return loop_->start(make).get();
-  }
-
-  void expect(const std::string& call) { CPPUNIT_ASSERT_EQUAL(call, script_.next_call()); }
 
   void first_is_full_then_deltas() {
     CPPUNIT_ASSERT(start().ok());

@@ -17,8 +17,10 @@
 #include <vector>
 
 #include "plugins/userspace/backend.hpp"
+#include "sluice/abi/descriptors.hpp"
 #include "test/unit/iptables/fake_kernel.hpp"
 #include "test/unit/iptables/world.hpp"
+#include "test/unit/userspace/fake_descriptors.hpp"
 #include "test/unit/userspace/sockets.hpp"
 
 namespace sluice::test {
@@ -35,7 +37,10 @@ class RelayHost final : public abi::Host, public abi::HostRelay {
     double& held = metrics[std::string(sdk::text(name)) + "{" + std::string(sdk::text(labels)) + "}"];
     held = kind == abi::MetricKind::kCounterAdd ? held + value : value;
   }
-  void event(abi::Severity, abi::StringView, abi::StringView) noexcept override {}
+  void event(abi::Severity, abi::StringView reason, abi::StringView) noexcept override {
+    const std::lock_guard lock(mutex_);
+    events.emplace_back(sdk::text(reason));
+  }
   std::uint64_t now() noexcept override {
     const std::lock_guard lock(mutex_);
     return ++clock;
@@ -46,6 +51,7 @@ class RelayHost final : public abi::Host, public abi::HostRelay {
     failed[std::string(sdk::text(object))] = error->message;
   }
   const void* extension(abi::StringView id) noexcept override {
+    if (sdk::text(id) == abi::kHostDescriptors) return static_cast<const abi::HostDescriptors*>(descriptors.get());
     return relays_known && sdk::text(id) == abi::kHostRelay ? static_cast<const abi::HostRelay*>(this) : nullptr;
   }
   void relays(const abi::ServicePortKey* key, abi::ArrayView ports) const noexcept override {
@@ -62,6 +68,13 @@ class RelayHost final : public abi::Host, public abi::HostRelay {
   }
 
   std::vector<std::pair<abi::Severity, std::string>> lines;
+  bool has_line(abi::Severity severity, const std::string& text) {
+    const std::lock_guard lock(mutex_);
+    return std::find(lines.begin(), lines.end(), std::pair(severity, text)) != lines.end();
+  }
+
+  std::vector<std::string> events;
+  std::unique_ptr<FakeDescriptors> descriptors;  // null: it keeps none
   std::vector<std::string> resyncs;
   std::map<std::string, std::string> failed;
   mutable std::map<std::string, std::vector<std::uint16_t>> relayed;
@@ -94,9 +107,26 @@ class BackendBench {
       args.struct_size = sizeof(args);
       args.family = family_;
       args.host = &host;
+      args.state_dir = sdk::view(state_dir);
+      args.flags = flags;
       backend_ = new userspace::UserspaceBackend(args, settings, std::make_unique<Shared>(*this));
     }
     return *backend_;
+  }
+
+  // The one there is goes on by itself; the next one comes beside it.
+  abi::Backend* detach() { return std::exchange(backend_, nullptr); }
+  abi::Code retire(abi::Backend& which, std::uint32_t seconds, const std::vector<std::string>& claims = {}) {
+    std::vector<abi::StringView> views;
+    for (const std::string& claim : claims) views.push_back(sdk::view(claim));
+    abi::Handover handover{};
+    handover.struct_size = sizeof(handover);
+    handover.drain_seconds = seconds;
+    handover.claims = sdk::array(views.data(), views.size());
+    error = {};
+    error.struct_size = sizeof(error);
+    kernel.restores.clear();
+    return which.retire(&handover, &error);
   }
 
   abi::Code full(const std::vector<ServiceSpec>& services, const NodeSpec& node = {}) {
@@ -154,6 +184,8 @@ class BackendBench {
   }
 
   userspace::Settings settings;
+  std::string state_dir;    // of those that come
+  std::uint32_t flags = 0;  // CreateFlag, of those that come
   FakeKernel kernel;
   RelayHost host;
   std::function<void(const std::string& input)> on_restore;  // before it

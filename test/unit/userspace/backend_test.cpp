@@ -11,76 +11,22 @@
 #include <vector>
 
 #include "test/unit/userspace/backend_bench.hpp"
+#include "test/unit/userspace/servers.hpp"
 
 namespace sluice::userspace {
 namespace {
 
+using test::ask;
+using test::ask_again;
 using test::BackendBench;
+using test::named;
+using test::Server;
 using test::ServiceSpec;
 
 constexpr abi::Family kV4 = abi::Family::kIpv4;
 
 void ok(abi::Code code) { CPPUNIT_ASSERT_EQUAL(std::int32_t{0}, static_cast<std::int32_t>(code)); }
 void needs_full(abi::Code code) { CPPUNIT_ASSERT(code == abi::Code::kNeedFull); }
-
-// An endpoint that says its letter to everybody who connects or asks.
-class Server {
- public:
-  Server(char letter, int type) : letter_(letter), type_(type) {
-    socket_ = test::bound(kV4, type, test::loopback(kV4), 0);
-    if (type == SOCK_STREAM) CPPUNIT_ASSERT_EQUAL(0, listen(socket_.get(), 16));
-  }
-  std::uint16_t port() const { return test::port_of(socket_); }
-  // One client, if one comes in time.
-  void serve_one() const {
-    pollfd wait{socket_.get(), POLLIN, 0};
-    if (poll(&wait, 1, 10000) != 1) return;
-    SocketAddress client;
-    socklen_t size = SocketAddress::capacity();
-    if (type_ == SOCK_STREAM) {
-      const Descriptor connection(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-      CPPUNIT_ASSERT_EQUAL(ssize_t{1}, send(connection.get(), &letter_, 1, MSG_NOSIGNAL));
-      return;
-    }
-    char question = 0;
-    CPPUNIT_ASSERT(recvfrom(socket_.get(), &question, 1, 0, client.get(), &size) == 1);
-    CPPUNIT_ASSERT_EQUAL(ssize_t{1}, sendto(socket_.get(), &letter_, 1, 0, client.get(), size));
-  }
-  test::EndpointSpec endpoint(bool local = false) const {
-    return {"127.0.0.1", port(), local, test::Condition::kReady};
-  }
-
- private:
-  char letter_;
-  int type_;
-  Descriptor socket_;
-};
-
-// What a client hears, while `server` is there; '-' when it is closed.
-char ask_again(const Descriptor& client, int type, const Server* server) {
-  if (type == SOCK_DGRAM) CPPUNIT_ASSERT_EQUAL(ssize_t{1}, send(client.get(), "?", 1, 0));
-  if (server != nullptr) server->serve_one();
-  pollfd wait{client.get(), POLLIN, 0};
-  char answer = '-';
-  if (poll(&wait, 1, 10000) != 1 || recv(client.get(), &answer, 1, 0) != 1) return '-';
-  return answer;
-}
-
-// The same of a new client of the proxy port; '-' also when it is refused.
-char ask(std::uint16_t proxy_port, int type, const Server* server) {
-  const Descriptor client(::socket(AF_INET, type | SOCK_CLOEXEC, 0));
-  const SocketAddress to(kV4, test::loopback(kV4), proxy_port);
-  if (connect(client.get(), to.get(), to.size()) != 0) return '-';
-  return ask_again(client, type, server);
-}
-
-ServiceSpec service(const std::string& name, std::vector<test::EndpointSpec> endpoints = {}) {
-  ServiceSpec spec;
-  spec.name = name;
-  spec.cluster_ip = "172.30.0." + std::to_string(name.back());
-  spec.endpoints = std::move(endpoints);
-  return spec;
-}
 
 class BackendTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(BackendTest);
@@ -127,7 +73,7 @@ class BackendTest : public CppUnit::TestFixture {
         seen = true;
       }
     };
-    ok(bench().full({service("svc1", {a.endpoint()})}));
+    ok(bench().full({named("svc1", {a.endpoint()})}));
     CPPUNIT_ASSERT(seen);
     CPPUNIT_ASSERT(bench().result.kernel_writes > 0);
     CPPUNIT_ASSERT(bench().result.objects_owned > 0);
@@ -137,20 +83,20 @@ class BackendTest : public CppUnit::TestFixture {
   void endpoints_change_without_the_kernel() {
     const Server a('a', SOCK_STREAM);
     const Server b('b', SOCK_STREAM);
-    ok(bench().full({service("svc1", {a.endpoint()}), service("svc2")}));
+    ok(bench().full({named("svc1", {a.endpoint()}), named("svc2")}));
     const std::uint16_t port = bench().port("ns1/svc1");
     CPPUNIT_ASSERT_EQUAL('a', ask(port, SOCK_STREAM, &a));
-    ok(bench().delta({service("svc1", {b.endpoint()})}));
+    ok(bench().delta({named("svc1", {b.endpoint()})}));
     CPPUNIT_ASSERT(bench().kernel.restores.empty());
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, bench().result.kernel_writes);
     CPPUNIT_ASSERT_EQUAL('b', ask(port, SOCK_STREAM, &b));
-    ok(bench().delta({service("svc1")}));
+    ok(bench().delta({named("svc1")}));
     CPPUNIT_ASSERT(bench().kernel.restores.empty());
     CPPUNIT_ASSERT_EQUAL('-', ask(port, SOCK_STREAM, nullptr));
   }
 
   void addresses_change_without_the_sockets() {
-    ServiceSpec spec = service("svc1");
+    ServiceSpec spec = named("svc1");
     ok(bench().full({spec}));
     const std::uint16_t port = bench().port("ns1/svc1");
     spec.external_ips = {"192.0.2.7"};
@@ -163,11 +109,11 @@ class BackendTest : public CppUnit::TestFixture {
 
   void a_removed_service_loses_its_rules_before_its_port() {
     const Server a('a', SOCK_STREAM);
-    ok(bench().full({service("svc1", {a.endpoint()}), service("svc2")}));
+    ok(bench().full({named("svc1", {a.endpoint()}), named("svc2")}));
     const std::uint16_t port = bench().port("ns1/svc1");
     char before = '?';
     bench().on_restore = [&](const std::string&) { before = ask(port, SOCK_STREAM, &a); };
-    ok(bench().delta({}, {service("svc1")}));
+    ok(bench().delta({}, {named("svc1")}));
     CPPUNIT_ASSERT_EQUAL('a', before);
     CPPUNIT_ASSERT(bench().ports("ns1/svc1").empty());
     CPPUNIT_ASSERT_EQUAL(ECONNREFUSED, test::connect_error(kV4, port));
@@ -180,7 +126,7 @@ class BackendTest : public CppUnit::TestFixture {
   void policies_have_a_port_for_each_list() {
     const Server here('h', SOCK_STREAM);
     const Server there('t', SOCK_STREAM);
-    ServiceSpec spec = service("svc1", {here.endpoint(true), there.endpoint()});
+    ServiceSpec spec = named("svc1", {here.endpoint(true), there.endpoint()});
     spec.internal_local = true;
     ok(bench().full({spec}));
     const std::uint16_t local = bench().port("ns1/svc1");
@@ -204,9 +150,9 @@ class BackendTest : public CppUnit::TestFixture {
   void udp_and_tcp_of_one_name_are_two() {
     const Server a('a', SOCK_STREAM);
     const Server b('b', SOCK_DGRAM);
-    ServiceSpec udp = service("svc1", {b.endpoint()});
+    ServiceSpec udp = named("svc1", {b.endpoint()});
     udp.protocol = abi::Protocol::kUdp;
-    ok(bench().full({service("svc1", {a.endpoint()}), udp}));
+    ok(bench().full({named("svc1", {a.endpoint()}), udp}));
     bool tcp_seen = false;
     bool udp_seen = false;
     for (const std::uint16_t port : bench().ports("ns1/svc1")) {
@@ -227,7 +173,7 @@ class BackendTest : public CppUnit::TestFixture {
     const Server a('a', SOCK_DGRAM);
     const Server b('b', SOCK_DGRAM);
     bench().settings.relay.udp_timeout = std::chrono::hours(1);
-    ServiceSpec udp = service("svc1", {a.endpoint()});
+    ServiceSpec udp = named("svc1", {a.endpoint()});
     udp.protocol = abi::Protocol::kUdp;
     ok(bench().full({udp}));
     const Descriptor client(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
@@ -240,13 +186,13 @@ class BackendTest : public CppUnit::TestFixture {
   }
 
   void the_daemon_is_told_where_udp_ends() {
-    ServiceSpec udp = service("svc1");
+    ServiceSpec udp = named("svc1");
     udp.protocol = abi::Protocol::kUdp;
-    ok(bench().full({udp, service("svc2")}));
+    ok(bench().full({udp, named("svc2")}));
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench().host.relayed.size());
     CPPUNIT_ASSERT(std::vector{bench().port("ns1/svc1")} == bench().host.relayed["ns1/svc1:p80"]);
     bench().host.relayed.clear();
-    ok(bench().delta({service("svc2")}));
+    ok(bench().delta({named("svc2")}));
     CPPUNIT_ASSERT(bench().host.relayed.empty());
     ok(bench().delta({udp}));
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench().host.relayed.size());
@@ -254,7 +200,7 @@ class BackendTest : public CppUnit::TestFixture {
 
   void a_daemon_that_knows_no_relays_is_served() {
     bench().host.relays_known = false;
-    ServiceSpec udp = service("svc1");
+    ServiceSpec udp = named("svc1");
     udp.protocol = abi::Protocol::kUdp;
     ok(bench().full({udp}));
     CPPUNIT_ASSERT(bench().port("ns1/svc1") != 0);
@@ -263,7 +209,7 @@ class BackendTest : public CppUnit::TestFixture {
   void ipv6_is_served() {
     if (!test::has_ipv6()) return;
     BackendBench v6(abi::Family::kIpv6);
-    ServiceSpec spec = service("svc1");
+    ServiceSpec spec = named("svc1");
     spec.cluster_ip = "fd00::1";
     test::NodeSpec node;
     node.ip = "fd00::2";
@@ -275,12 +221,12 @@ class BackendTest : public CppUnit::TestFixture {
   void a_restart_listens_at_the_same_ports_and_writes_nothing() {
     const Server a('a', SOCK_STREAM);
     const Server b('b', SOCK_DGRAM);
-    ServiceSpec udp = service("svc2", {b.endpoint()});
+    ServiceSpec udp = named("svc2", {b.endpoint()});
     udp.protocol = abi::Protocol::kUdp;
-    ServiceSpec both = service("svc3", {a.endpoint(true)});
+    ServiceSpec both = named("svc3", {a.endpoint(true)});
     both.external_local = true;
     both.vips = {"192.0.2.9"};
-    const std::vector<ServiceSpec> all{service("svc1", {a.endpoint()}), udp, both};
+    const std::vector<ServiceSpec> all{named("svc1", {a.endpoint()}), udp, both};
     ok(bench().full(all));
     const std::string before = bench().kernel.text();
     CPPUNIT_ASSERT_EQUAL('a', ask(bench().port("ns1/svc1"), SOCK_STREAM, &a));
@@ -296,10 +242,10 @@ class BackendTest : public CppUnit::TestFixture {
   void a_new_service_does_not_take_the_port_of_one_that_comes_back() {
     const std::uint16_t low = test::free_port(kV4);
     bench().settings.proxy_ports = {low, low};
-    ok(bench().full({service("svc2")}));
+    ok(bench().full({named("svc2")}));
     CPPUNIT_ASSERT_EQUAL(low, bench().port("ns1/svc2"));
     bench().stop();
-    ok(bench().full({service("svc1"), service("svc2")}));
+    ok(bench().full({named("svc1"), named("svc2")}));
     CPPUNIT_ASSERT_EQUAL(low, bench().port("ns1/svc2"));
     CPPUNIT_ASSERT(bench().host.failed.contains("ns1/svc1:p80"));
   }
@@ -307,20 +253,20 @@ class BackendTest : public CppUnit::TestFixture {
   void who_gets_no_port_is_left_out_and_tried_again() {
     const std::uint16_t low = test::free_port(kV4);
     bench().settings.proxy_ports = {low, low};
-    ok(bench().full({service("svc1"), service("svc2")}));
+    ok(bench().full({named("svc1"), named("svc2")}));
     CPPUNIT_ASSERT_EQUAL(low, bench().port("ns1/svc1"));
     CPPUNIT_ASSERT(bench().ports("ns1/svc2").empty());
     CPPUNIT_ASSERT_EQUAL(std::uint32_t{1}, bench().result.failed_services);
     const std::string range = std::to_string(low) + "-" + std::to_string(low);
     CPPUNIT_ASSERT_EQUAL("all ports of --proxy-port-range " + range + " are in use; widen it",
                          bench().host.failed["ns1/svc2:p80"]);
-    ok(bench().delta({}, {service("svc1")}));
+    ok(bench().delta({}, {named("svc1")}));
     ok(bench().verify());
     CPPUNIT_ASSERT(bench().host.resyncs.empty());
     bench().host.pass(61);
     ok(bench().verify());
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench().host.resyncs.size());
-    ok(bench().full({service("svc2")}));
+    ok(bench().full({named("svc2")}));
     CPPUNIT_ASSERT_EQUAL(low, bench().port("ns1/svc2"));
     CPPUNIT_ASSERT_EQUAL(std::uint32_t{0}, bench().result.failed_services);
     bench().host.pass(4000);
@@ -329,9 +275,9 @@ class BackendTest : public CppUnit::TestFixture {
   }
 
   void sctp_is_left_out() {
-    ServiceSpec sctp = service("svc1");
+    ServiceSpec sctp = named("svc1");
     sctp.protocol = abi::Protocol::kSctp;
-    ok(bench().full({sctp, service("svc2")}));
+    ok(bench().full({sctp, named("svc2")}));
     CPPUNIT_ASSERT_EQUAL(std::string("mode userspace relays TCP and UDP only; SCTP takes another mode"),
                          bench().host.failed["ns1/svc1:p80"]);
     CPPUNIT_ASSERT(bench().ports("ns1/svc1").empty());
@@ -341,41 +287,41 @@ class BackendTest : public CppUnit::TestFixture {
 
   void refused_rules_leave_the_others_in_place() {
     bench().kernel.refuse = {"ns1/svc1"};
-    ok(bench().full({service("svc1"), service("svc2")}));
+    ok(bench().full({named("svc1"), named("svc2")}));
     CPPUNIT_ASSERT(bench().host.failed.contains("ns1/svc1:p80"));
     CPPUNIT_ASSERT_EQUAL(std::uint32_t{1}, bench().result.failed_services);
     CPPUNIT_ASSERT(bench().ports("ns1/svc1").empty());
     CPPUNIT_ASSERT_EQUAL(0, test::connect_error(kV4, bench().port("ns1/svc2")));
     bench().kernel.refuse.clear();
-    ok(bench().delta({service("svc1")}));
+    ok(bench().delta({named("svc1")}));
     CPPUNIT_ASSERT_EQUAL(0, test::connect_error(kV4, bench().port("ns1/svc1")));
   }
 
   void what_could_not_be_written_is_made_good() {
-    ok(bench().full({service("svc1")}));
+    ok(bench().full({named("svc1")}));
     const std::uint16_t port = bench().port("ns1/svc1");
     bench().kernel.fail_next = 4;
-    CPPUNIT_ASSERT(bench().delta({service("svc2")}, {service("svc1")}) == abi::Code::kRetry);
+    CPPUNIT_ASSERT(bench().delta({named("svc2")}, {named("svc1")}) == abi::Code::kRetry);
     // Rules still lead there.
     CPPUNIT_ASSERT_EQUAL(0, test::connect_error(kV4, port));
-    needs_full(bench().delta({service("svc2")}));
+    needs_full(bench().delta({named("svc2")}));
     needs_full(bench().verify());
-    ok(bench().full({service("svc2")}));
+    ok(bench().full({named("svc2")}));
     CPPUNIT_ASSERT_EQUAL(ECONNREFUSED, test::connect_error(kV4, port));
     CPPUNIT_ASSERT_EQUAL(0, test::connect_error(kV4, bench().port("ns1/svc2")));
   }
 
   void wrong_base_takes_a_full_transaction() {
-    needs_full(bench().delta({service("svc1")}));
-    ok(bench().full({service("svc1")}));
+    needs_full(bench().delta({named("svc1")}));
+    ok(bench().full({named("svc1")}));
     ++bench().generation;
-    needs_full(bench().delta({service("svc1")}));
-    ok(bench().full({service("svc1")}));
+    needs_full(bench().delta({named("svc1")}));
+    ok(bench().full({named("svc1")}));
     CPPUNIT_ASSERT(bench().kernel.restores.empty());
   }
 
   void changed_facts_take_a_full_transaction() {
-    ServiceSpec spec = service("svc1");
+    ServiceSpec spec = named("svc1");
     spec.external_ips = {"192.0.2.7"};
     test::NodeSpec node;
     node.local_addresses = {"192.168.0.2"};
@@ -394,20 +340,20 @@ class BackendTest : public CppUnit::TestFixture {
   }
 
   void damage_takes_a_full_transaction_and_keeps_ports() {
-    ok(bench().full({service("svc1")}));
+    ok(bench().full({named("svc1")}));
     const std::uint16_t port = bench().port("ns1/svc1");
     ok(bench().verify());
     bench().kernel.foreign("*nat\n-F KUBE-PORTALS-CONTAINER\nCOMMIT\n");
     bench().host.pass(60);
     needs_full(bench().verify());
-    ok(bench().full({service("svc1")}));
+    ok(bench().full({named("svc1")}));
     CPPUNIT_ASSERT_EQUAL(port, bench().port("ns1/svc1"));
     bench().host.pass(60);
     ok(bench().verify());
   }
 
   void retire_leaves_what_is_claimed_and_stops() {
-    ok(bench().full({service("svc1")}));
+    ok(bench().full({named("svc1")}));
     const std::uint16_t port = bench().port("ns1/svc1");
     const std::string kept = "iptables/nat/KUBE-PORTALS-HOST";
     const abi::StringView view = sdk::view(kept);
@@ -422,14 +368,14 @@ class BackendTest : public CppUnit::TestFixture {
 
   void cleanup_removes_everything() {
     const std::string before = bench().kernel.text();
-    ok(bench().full({service("svc1")}));
+    ok(bench().full({named("svc1")}));
     bench().stop();
     ok(bench().backend().cleanup(&bench().error));
     CPPUNIT_ASSERT_EQUAL(before, bench().kernel.text());
   }
 
   void figures_are_told() {
-    ok(bench().full({service("svc1")}));
+    ok(bench().full({named("svc1")}));
     CPPUNIT_ASSERT(bench().host.served().contains("sluice_sync_kernel_duration_seconds{ip_family=\"IPv4\"}"));
   }
 };

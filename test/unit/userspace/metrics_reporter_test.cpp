@@ -30,7 +30,9 @@ class MetricsReporterTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(engines_are_summed_up);
   CPPUNIT_TEST(a_family_tells_what_is_its_own);
   CPPUNIT_TEST(it_tells_by_itself);
-  CPPUNIT_TEST(the_last_one_to_retire_is_told);
+  CPPUNIT_TEST(two_of_one_name_add_up);
+  CPPUNIT_TEST(what_was_counted_last_is_told);
+  CPPUNIT_TEST(gauges_are_told_by_one);
   CPPUNIT_TEST_SUITE_END();
 
   static constexpr const char* kAccepted = "sluice_userspace_connections_accepted_total{}";
@@ -61,8 +63,10 @@ class MetricsReporterTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!v6_host_.served().contains(kAccepted));
     v4 = nullptr;
     CPPUNIT_ASSERT(v6->leads());
+    // The daemon, one and the same for both, has the seven already.
+    engine_->statistics()[1]->accepted.add(5);
     v6->report();
-    CPPUNIT_ASSERT_EQUAL(7.0, v6_host_.served().at(kAccepted));
+    CPPUNIT_ASSERT_EQUAL(5.0, v6_host_.served().at(kAccepted));
   }
 
   void engines_are_summed_up() {
@@ -110,11 +114,52 @@ class MetricsReporterTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(told());
   }
 
-  void the_last_one_to_retire_is_told() {
+  // As of two copies of the plugin: a daemon adds what both tell.
+  void two_of_one_name_add_up() {
+    v4_host_.metric(abi::MetricKind::kCounterAdd, sdk::view("sluice_userspace_connections_accepted_total"), {}, 100);
     auto v4 = reporter(v4_host_, abi::Family::kIpv4);
-    auto v6 = reporter(v6_host_, abi::Family::kIpv6);
-    CPPUNIT_ASSERT(!v4->retire());
-    CPPUNIT_ASSERT(v6->retire());
+    engine_->statistics()[0]->accepted.add(3);
+    v4->report();
+    v4->report();
+    CPPUNIT_ASSERT_EQUAL(103.0, v4_host_.served().at(kAccepted));
+  }
+
+  void what_was_counted_last_is_told() {
+    auto v4 = reporter(v4_host_, abi::Family::kIpv4);
+    // By itself it tells once in this test.
+    const auto end = std::chrono::steady_clock::now() + 20s;
+    while (!v4_host_.served().contains("sluice_userspace_udp_errors_total{}") &&
+           std::chrono::steady_clock::now() < end) {
+      std::this_thread::sleep_for(1ms);
+    }
+    engine_->statistics()[0]->accepted.add(3);
+    CPPUNIT_ASSERT_EQUAL(0.0, v4_host_.served().at(kAccepted));
+    v4 = nullptr;
+    CPPUNIT_ASSERT_EQUAL(3.0, v4_host_.served().at(kAccepted));
+  }
+
+  void gauges_are_told_by_one() {
+    constexpr const char* kPortals = "sluice_userspace_portals{ip_family=\"IPv4\"}";
+    MetricsReporter newcomer(v4_host_, abi::Family::kIpv4, engine_, 1h, true);
+    newcomer.set_portals(9, 0, 0);
+    newcomer.report();
+    CPPUNIT_ASSERT(!v4_host_.served().contains(kPortals));
+    CPPUNIT_ASSERT(!v4_host_.served().contains("sluice_userspace_connections{}"));
+    CPPUNIT_ASSERT(v4_host_.served().contains(kAccepted));
+    MetricsReporter old(v4_host_, abi::Family::kIpv4, engine_, 1h);
+    old.set_portals(7, 0, 0);
+    old.report();
+    CPPUNIT_ASSERT_EQUAL(7.0, v4_host_.served().at(kPortals));
+    old.yield();
+    old.set_portals(0, 0, 0);
+    old.report();
+    CPPUNIT_ASSERT_EQUAL(7.0, v4_host_.served().at(kPortals));
+    MetricsReporter quick(v4_host_, abi::Family::kIpv4, engine_, 1ms, true);
+    quick.set_portals(8, 0, 0);
+    const auto end = std::chrono::steady_clock::now() + 20s;
+    while (v4_host_.served().at(kPortals) != 8 && std::chrono::steady_clock::now() < end)
+      std::this_thread::sleep_for(1ms);
+    CPPUNIT_ASSERT_EQUAL(8.0, v4_host_.served().at(kPortals));
   }
 };
 

@@ -34,6 +34,8 @@ class PortalUpkeepTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(the_old_iptables_is_looked_at_with_pauses);
   CPPUNIT_TEST(removal_leaves_what_is_not_ours);
   CPPUNIT_TEST(removal_keeps_what_a_successor_claims);
+  CPPUNIT_TEST(removal_in_parts);
+  CPPUNIT_TEST(nobody_is_dropped_before_he_is_led);
   CPPUNIT_TEST_SUITE_END();
 
   void ports_are_found_again() {
@@ -261,6 +263,64 @@ class PortalUpkeepTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{6}, userspace::portal_claims(abi::Family::kIpv6).size());
     CPPUNIT_ASSERT_EQUAL(std::string("ip6tables/nat/KUBE-PORTALS-CONTAINER"),
                          userspace::portal_claims(abi::Family::kIpv6).front());
+  }
+
+  static ServiceSpec restricted() {
+    ServiceSpec spec = another();
+    spec.vips = {"203.0.113.8"};
+    spec.source_ranges = {"198.51.100.0/24"};
+    return spec;
+  }
+
+  void removal_in_parts() {
+    using Part = userspace::PortalWriter::Part;
+    PortalBench bench;
+    const std::string before = bench.kernel.text();
+    bench.full({restricted()});
+    const auto firewall = [&]() -> const FakeKernel::Rules& {
+      return bench.kernel.rules("filter", "KUBE-PORTALS-FIREWALL");
+    };
+    CPPUNIT_ASSERT_EQUAL(std::size_t{3}, firewall().size());  // of the address, and of a port for each list
+    bench.kernel.restores.clear();
+    userspace::remove_unclaimed(*bench.writer, abi::Family::kIpv4, {}, Part::kDrops);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, firewall().size());
+    for (const std::string& rule : firewall()) CPPUNIT_ASSERT(rule.find("! --ctstate DNAT") != std::string::npos);
+    CPPUNIT_ASSERT(!bench.kernel.rules("nat", "KUBE-PORTALS-CONTAINER").empty());
+    userspace::remove_unclaimed(*bench.writer, abi::Family::kIpv4, {}, Part::kDrops);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.kernel.restores.size());
+    userspace::remove_unclaimed(*bench.writer, abi::Family::kIpv4, {}, Part::kLeads);
+    CPPUNIT_ASSERT(bench.kernel.tables.at("nat").count("KUBE-PORTALS-CONTAINER") == 0);
+    CPPUNIT_ASSERT(bench.kernel.rules("nat", "PREROUTING").empty());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, firewall().size());
+    CPPUNIT_ASSERT(!bench.kernel.rules("filter", "KUBE-NODEPORT-NON-LOCAL").empty());
+    userspace::remove_unclaimed(*bench.writer, abi::Family::kIpv4, {}, Part::kAll);
+    CPPUNIT_ASSERT_EQUAL(before, bench.kernel.text());
+    // Claimed: it stays as it is.
+    bench.full({restricted()});
+    const std::string written = bench.kernel.text();
+    for (const Part part : {Part::kDrops, Part::kLeads, Part::kAll}) {
+      userspace::remove_unclaimed(*bench.writer, abi::Family::kIpv4, userspace::portal_claims(abi::Family::kIpv4),
+                                  part);
+    }
+    CPPUNIT_ASSERT_EQUAL(written, bench.kernel.text());
+  }
+
+  // Another backend may serve until rules lead to the proxy: who is not led there yet is not to be dropped for it.
+  void nobody_is_dropped_before_he_is_led() {
+    PortalBench bench;
+    bench.full({restricted()});
+    const std::string sent = bench.sent();
+    const std::size_t led = sent.find("-I PREROUTING");
+    const std::size_t dropped = sent.find("is not for this source");
+    CPPUNIT_ASSERT(led != std::string::npos && dropped != std::string::npos);
+    CPPUNIT_ASSERT(led < dropped);
+    // In chains that an earlier end left behind as well.
+    userspace::remove_unclaimed(*bench.writer, abi::Family::kIpv4, {}, userspace::PortalWriter::Part::kDrops);
+    userspace::remove_unclaimed(*bench.writer, abi::Family::kIpv4, {}, userspace::PortalWriter::Part::kLeads);
+    bench.full({restricted()});
+    CPPUNIT_ASSERT(bench.sent().find("-I PREROUTING") < bench.sent().find("is not for this source"));
+    bench.restart();
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, bench.full({restricted()}).lines);
   }
 };
 CPPUNIT_TEST_SUITE_REGISTRATION(PortalUpkeepTest);

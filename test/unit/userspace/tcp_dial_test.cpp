@@ -30,7 +30,7 @@ class TcpDialTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(connections_of_a_stopped_face_are_reset);
   CPPUNIT_TEST(stopping_takes_in_who_has_connected);
   CPPUNIT_TEST(after_stopping_the_port_is_free);
-  CPPUNIT_TEST(draining_everything_resets_in_the_end);
+  CPPUNIT_TEST(what_a_backend_leaves_lives_until_it_is_reset);
   CPPUNIT_TEST(an_engine_ends_with_connections_open);
   CPPUNIT_TEST(families_share_an_engine_of_equal_settings);
   CPPUNIT_TEST_SUITE_END();
@@ -254,14 +254,18 @@ class TcpDialTest : public CppUnit::TestFixture {
     relay.engine->stop(relay.id);  // once more is nothing
   }
 
-  void draining_everything_resets_in_the_end() {
-    Replaced path(Relayed::one_thread());
-    const auto begin = std::chrono::steady_clock::now();
-    path.relay.engine->drain_all(milliseconds(100));
-    expect_reset(path);
-    CPPUNIT_ASSERT(std::chrono::steady_clock::now() - begin >= milliseconds(99));
+  void what_a_backend_leaves_lives_until_it_is_reset() {
+    RelaySettings settings = Relayed::one_thread();
+    settings.when_removed = WhenRemoved::kReset;
+    Replaced path(settings);
+    path.relay.engine->stop({&path.relay.id, 1}, Engine::Ending::kRetired);
     const Descriptor late = new_socket(abi::Family::kIpv4);
     CPPUNIT_ASSERT(connect(late.get(), path.relay.front.get(), path.relay.front.size()) != 0);
+    write_all(path.client, "more");
+    CPPUNIT_ASSERT_EQUAL(std::string("more"), read_exactly(path.server, 4));
+    path.relay.engine->reset({path.relay.face});
+    expect_reset(path);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, path.relay.sum(&ThreadStatistics::open));
   }
 
   void an_engine_ends_with_connections_open() {

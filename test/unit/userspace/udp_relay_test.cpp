@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "plugins/userspace/relay/engine.hpp"
 #include "test/unit/userspace/udp_rig.hpp"
 
 namespace sluice::userspace {
@@ -43,6 +44,8 @@ class UdpRelayTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(the_client_idle_longest_makes_room);
   CPPUNIT_TEST(without_descriptors_the_client_idle_longest_makes_room);
   CPPUNIT_TEST(a_stopped_face_lets_go_of_its_port);
+  CPPUNIT_TEST(what_has_arrived_is_relayed_before_the_end);
+  CPPUNIT_TEST(what_has_arrived_is_relayed_when_a_backend_retires);
   CPPUNIT_TEST(no_descriptor_is_left_over);
   CPPUNIT_TEST_SUITE_END();
 
@@ -443,6 +446,72 @@ class UdpRelayTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("3"), endpoint.receive());
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{2}, rig.statistics.udp_clients_opened.get());
     rig.stop(1);  // which it is not any more
+  }
+
+  void what_has_arrived_is_relayed_before_the_end() {
+    Rig rig;
+    Peer endpoint("127.0.0.1");
+    const FacePtr face = face_of({endpoint.name()});
+    const SocketAddress service = rig.serve(1, face, "127.0.0.1");
+    Peer client("127.0.0.1");
+    // More than what one event reads.
+    rig.last_call(1, [&] {
+      for (int i = 0; i < 200; ++i) client.send(service, std::to_string(i));
+    });
+    for (int i = 0; i < 200; ++i) CPPUNIT_ASSERT_EQUAL(std::to_string(i), endpoint.receive());
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, rig.statistics.udp_clients.get());
+  }
+
+  static Descriptor listener(int flags) {
+    Descriptor made(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | flags, 0));
+    const SocketAddress where = at("127.0.0.1");
+    CPPUNIT_ASSERT_EQUAL(0, bind(made.get(), where.get(), where.size()));
+    CPPUNIT_ASSERT_EQUAL(0, listen(made.get(), 4));
+    return made;
+  }
+
+  void what_has_arrived_is_relayed_when_a_backend_retires() {
+    for (const Engine::Ending ending : {Engine::Ending::kRetired, Engine::Ending::kShared}) {
+      RelaySettings settings;
+      settings.threads = 1;
+      settings.max_connections = 1;
+      Engine engine(settings);
+      Peer endpoint("127.0.0.1");
+      const FacePtr face = face_of({endpoint.name()});
+      std::vector<Descriptor> sockets;
+      sockets.push_back(Peer::open(at("127.0.0.1")));
+      const SocketAddress service = Peer::name_of(sockets.front().get());
+      const ServingId id = engine.serve(std::move(sockets), face);
+      // Its thread is kept busy by what it has to tell.
+      std::promise<void> busy;
+      std::promise<void> release;
+      engine.add_report([&](bool begins, const std::string&) {
+        if (!begins) return;
+        busy.set_value();
+        release.get_future().wait();
+      });
+      const Descriptor server = listener(0);
+      std::vector<Descriptor> listeners;
+      listeners.push_back(listener(SOCK_NONBLOCK));
+      const SocketAddress web = Peer::name_of(listeners.front().get());
+      auto tcp = std::make_shared<Face>("shop/web", abi::Protocol::kTcp, abi::Family::kIpv4, FaceKind::kCluster,
+                                        BalancerSettings(), 1);
+      tcp->balancer().set_endpoints(std::vector{Peer::name_of(server.get())});
+      engine.serve(std::move(listeners), tcp);
+      std::vector<Descriptor> beyond_the_limit;
+      for (int i = 0; i < 2; ++i) {
+        beyond_the_limit.emplace_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+        CPPUNIT_ASSERT_EQUAL(0, connect(beyond_the_limit.back().get(), web.get(), web.size()));
+      }
+      busy.get_future().wait();
+      std::thread stopping([&] { engine.stop({&id, 1}, ending); });
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      Peer client("127.0.0.1");
+      client.send(service, "last");
+      release.set_value();
+      stopping.join();
+      CPPUNIT_ASSERT_EQUAL(ending == Engine::Ending::kRetired, endpoint.has_datagram(300));
+    }
   }
 
   void no_descriptor_is_left_over() {

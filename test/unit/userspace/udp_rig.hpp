@@ -183,6 +183,13 @@ class Rig {
       then();
     });
   }
+  // `before` comes at once before it.
+  void last_call(ServingId id, const std::function<void()>& before) {
+    do_there([&] {
+      before();
+      relay_->stop(id, true);
+    });
+  }
   void endpoints_gone(const std::vector<EndpointPtr>& gone) {
     do_there([&] { relay_->endpoints_gone(gone); });
   }

@@ -4,6 +4,8 @@
 // Everything of the boundary in one include.
 #pragma once
 
+#include "sluice/abi/affinity.hpp"
+#include "sluice/abi/descriptors.hpp"
 #include "sluice/abi/entry.hpp"
 #include "sluice/abi/inspection.hpp"
 #include "sluice/abi/preparation.hpp"

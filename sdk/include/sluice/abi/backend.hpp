@@ -22,7 +22,9 @@ class StringSink {
 // Passed to retire(): the backend leaves everything in `claims` in place.
 struct Handover {
   std::uint32_t struct_size;
-  std::uint32_t drain_seconds;  // how long established connections may live on; 0 = not at all
+  // How long, from this call on, established connections may live on; 0 = not at all: what
+  // is left ends now.
+  std::uint32_t drain_seconds;
   ArrayView claims;             // StringView: artifacts the successor owns from now on
 };
 static_assert(sizeof(Handover) == 32 && offsetof(Handover, claims) == 8);
@@ -32,8 +34,9 @@ static_assert(sizeof(Handover) == 32 && offsetof(Handover, claims) == 8);
 // Threads: all methods are called from one thread (the apply thread of this
 // family), never concurrently, never re-entrantly. A backend may own threads; they
 // end before release() returns.
-// Order: create → probe → (apply | verify)* → [retire] → release, or
-// create → cleanup → release.
+// Order: create → probe → (apply | verify)* → retire* → release, or
+// create → cleanup → release. retire() may come right after create(): for a process that
+// ended while it drained what another backend had left.
 // Failure: no exception leaves a method. The callee fills `error` and returns a
 // Code. After any failed apply() the next transaction is full.
 // Time: each method states its limit; past it the daemon's health turns red, nobody
@@ -59,7 +62,14 @@ class Backend {
   // stands for all that begin so. Limit: 1 s.
   virtual Code claims(StringSink* sink, Error* error) noexcept = 0;
 
-  // A successor has taken over: removes what it did not claim. Limit: 60 s.
+  // Another backend serves from now on: removes what that one did not claim. First what
+  // leads new connections here, then what nobody uses any more, so that no packet on its way
+  // meets half of either. kOk: it is done, and release() may follow.
+  // kRetry, since minor 6: no new connection comes here any more, and established ones still
+  // need what is left; retire() is called again, once a second at the latest, with the
+  // seconds that remain, at the end with 0. So no call waits for connections.
+  // Also called, with 0 seconds and the claims of who serves, to take back an apply() that
+  // is given up, complete or not. After a failure it may be called again. Limit: 60 s.
   virtual Code retire(const Handover* handover, Error* error) noexcept = 0;
 
   // Removes everything this backend ever made in this family, also in an earlier

@@ -26,6 +26,14 @@ enum Feature : std::uint64_t {
 // a bit the daemon does not know is a refusal with a sentence.
 enum HostFeature : std::uint64_t { kHostFeatureNone = 0 };
 
+// Flags of CreateArgs.
+enum CreateFlag : std::uint32_t {
+  // Another backend serves this family until this one's first apply() is in the kernel, and
+  // is retired afterwards: the first apply() puts what leads new connections to this backend
+  // in place last, at once, and deletes nothing it does not claim itself. Since minor 6.
+  kCreatePredecessorServes = 1u << 0,
+};
+
 // Valid for the call of create(); the backend copies what it keeps.
 struct CreateArgs {
   std::uint32_t struct_size;
@@ -35,8 +43,10 @@ struct CreateArgs {
   StringView config;      // the backend's own configuration section as YAML text, for messages; may be empty
   ArrayView options;      // Option: the same, flattened; this is what counts, no YAML parser is needed
   StringView state_dir;   // a folder for this backend's small state; exists, may be emptied at boot
+  std::uint32_t flags;    // CreateFlag; since minor 6
+  std::uint32_t reserved2;
 };
-static_assert(sizeof(CreateArgs) == 72 && offsetof(CreateArgs, host) == 8 && offsetof(CreateArgs, config) == 16 &&
+static_assert(sizeof(CreateArgs) == 80 && offsetof(CreateArgs, flags) == 72 && offsetof(CreateArgs, host) == 8 && offsetof(CreateArgs, config) == 16 &&
               offsetof(CreateArgs, options) == 32 && offsetof(CreateArgs, state_dir) == 56);
 
 // The fields up to `minor` never move. Strings are NUL-terminated and static.

@@ -87,6 +87,12 @@ class BackendBase : public abi::Backend {
   Logger log_;
 };
 
+// Whether another backend serves the family until the first apply() (abi::kCreatePredecessorServes). `args` as
+// create() below passes them: a daemon that does not know the flag has not set it.
+inline bool predecessor_serves(const abi::CreateArgs& args) noexcept {
+  return (args.flags & abi::kCreatePredecessorServes) != 0;
+}
+
 // PluginEntry::create for a class with a constructor that takes const CreateArgs&.
 // What the constructor throws becomes the error of create().
 template <class B>

@@ -1,0 +1,81 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/app/backend_part.hpp"
+
+#include <cstdio>
+
+#include "core/app/reload/settings_diff.hpp"
+#include "core/base/log.hpp"
+
+namespace sluice::app {
+namespace {
+
+std::string seconds(double value) {
+  char out[32];
+  std::snprintf(out, sizeof out, "%.2f s", value);
+  return out;
+}
+
+}  // namespace
+
+bool BackendPart::concerned(const Settings& from, const Settings& to) const {
+  return concerns(settings_diff(from, to), SettingsPart::backend) || backends_.wants_swap(to);
+}
+
+base::Status BackendPart::prepare(const Settings&, const Settings& to) {
+  swapped_.reset();
+  if (auto status = callbacks_.check(to); !status.ok()) return status;
+  if (backends_.wants_swap(to)) {
+    set_coming(std::make_shared<const Settings>(to));
+    auto result = backends_.swap(to, [&](const plugin::Plugin& plugin) {
+      if (plugin.has(abi::kFeatureServiceCidrs)) callbacks_.service_cidrs(true, to);
+    });
+    const bool wanted = backends_.serving()->plugin().has(abi::kFeatureServiceCidrs);
+    if (!wanted) callbacks_.service_cidrs(false, to);
+    if (!result.status.ok()) {
+      set_coming(nullptr);
+      return result.status.prefixed("swap from backend " + result.from + " to " + result.to + ", step " +
+                                    std::string(step_name(result.failed_at.value_or(swap::Step::load))));
+    }
+    swapped_ = std::move(result);
+  }
+  to_ = to;
+  return {};
+}
+
+// The settings are in force already; a change of the masquerade mark, too, comes after the swap: while two backends
+// serve they use the same one.
+std::vector<std::string> BackendPart::commit() {
+  std::vector<std::string> out;
+  if (swapped_) {
+    out.push_back("backend " + swapped_->to + " serves" +
+                  (swapped_->from == swapped_->to ? ", made anew," : " instead of " + swapped_->from + ",") + " after " +
+                  seconds(swapped_->seconds));
+    out.insert(out.end(), swapped_->remarks.begin(), swapped_->remarks.end());
+  } else {
+    out.push_back("the backend and what it is told are as configured");
+  }
+  backends_.set_intervals(*to_);
+  callbacks_.service_cidrs(backends_.serving()->plugin().has(abi::kFeatureServiceCidrs), *to_);
+  set_coming(nullptr);
+  callbacks_.refresh();
+  to_.reset();
+  swapped_.reset();
+  return out;
+}
+
+void BackendPart::set_coming(std::shared_ptr<const Settings> settings) {
+  const std::lock_guard lock(mutex_);
+  coming_ = std::move(settings);
+}
+
+// Nobody prepares after this part; were it so, what has been swapped stays, and the log says so.
+void BackendPart::abandon() {
+  set_coming(nullptr);
+  if (swapped_) base::log_error("app", "backend " + swapped_->to + " serves although the reload has failed");
+  to_.reset();
+  swapped_.reset();
+}
+
+}  // namespace sluice::app

@@ -1,0 +1,121 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Who programs the node: the backend that serves, the ones that retire, and the swap from
+// one to the next; with what hangs on them: the ledger of claims, tracked flows, health
+// check node ports, and what earlier processes and other proxies have left.
+//
+// Threads: start(), feed(), swap() and stop() are the main thread's or the reload thread's,
+// one at a time; what is asked for is for any thread.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/app/cleanup/startup_cleanup.hpp"
+#include "core/app/config/settings.hpp"
+#include "core/app/descriptor_keeper.hpp"
+#include "core/app/metrics/metrics.hpp"
+#include "core/app/served_family.hpp"
+#include "core/app/state_dir.hpp"
+#include "core/base/clock.hpp"
+#include "core/kube/events/event_recorder.hpp"
+#include "core/node/conntrack_reconciler.hpp"
+#include "core/serve/service_health_server.hpp"
+#include "core/snapshot/store_thread.hpp"
+#include "core/swap/retirement.hpp"
+#include "core/swap/swapper.hpp"
+
+namespace sluice::app {
+
+class Backends {
+ public:
+  // All outlive it.
+  struct Surroundings {
+    StateDir& state_dir;
+    Metrics& metrics;
+    kube::EventRecorder& events;
+    serve::ServiceHealthServer& service_health;
+    DescriptorKeeper& descriptors;
+    const base::Clock& clock;
+    std::string node_name;
+  };
+
+  explicit Backends(Surroundings surroundings);
+  ~Backends();  // stops
+
+  // Loads, makes and probes the backend of the settings. The status of each family, by family_index; a library that
+  // cannot be used is the failure.
+  base::Result<std::array<base::Status, 2>> start(const Settings& settings);
+  // From now on it is told, in these families, and writes to the kernel. The store is stopped after this.
+  base::Status feed(snapshot::StoreThread& store, const std::vector<base::Family>& families);
+  // Against the flow; kernel state stays. Before the store is stopped.
+  void stop();
+
+  // Whether `to` wants another backend than the one that serves, or the same one with other settings or from a file
+  // that is another one by now.
+  bool wants_swap(const Settings& to) const;
+  // `before_feed`: what the newcomer's plugin wants to be told is to be provided.
+  swap::SwapResult swap(const Settings& to, std::function<void(const plugin::Plugin&)> before_feed);
+  void set_intervals(const Settings& settings);
+
+  // Any thread.
+  std::shared_ptr<swap::BackendRun> serving() const;
+  std::vector<swap::Retirement::Entry> retiring() const { return retirement_.list(); }
+  swap::SwapProgress swap_progress() const;
+
+ private:
+  swap::BackendRun::Callbacks callbacks();
+  static swap::BackendRun::Settings run_settings(const Settings& settings, const std::string& state_dir);
+  base::Result<std::shared_ptr<const plugin::Plugin>> load(const PluginSettings& plugins, const std::string& id) const;
+  void make_families(const std::vector<base::Family>& families);
+  swap::Swapper::Surroundings swap_surroundings();
+  void claimed(swap::RunId run, base::Family family, const std::vector<std::string>& claims);
+  base::Status record(const swap::BackendRun& run, const swap::Claims& claims, ClaimState state,
+                      std::optional<std::chrono::system_clock::time_point> until = std::nullopt);
+  void forget(const swap::BackendRun& run, ClaimState state);
+  void serve(std::shared_ptr<swap::BackendRun> run, const swap::Claims& claims);
+  void ending(const swap::Retirement::Entry& entry);
+  void gone(const swap::Retirement::Entry& entry, bool clean);
+  void left(const swap::BackendRun& run, const std::vector<ClaimState>& states);
+  void find_absent(const Settings& settings, const std::vector<base::Family>& families);
+  void adopt_absent();
+  void drop_descriptors();
+  void tell_deprecated(const std::string& backend);
+  void adopt(const std::string& backend, const std::vector<Absent>& found);
+  ServedFamily* served(base::Family family) const;
+
+  const Surroundings around_;
+  std::unique_ptr<StartupCleanup> startup_cleanup_;  // from feed() on
+  std::atomic<swap::RunId> last_id_{0};
+  snapshot::StoreThread* store_ = nullptr;
+  // Of the start, for those who have to retire and are not here; the adopter's once it runs.
+  Settings at_start_;
+  std::vector<Absent> absent_;
+  struct Family {
+    std::unique_ptr<node::ConntrackReconciler> conntrack;
+    std::unique_ptr<ServedFamily> served;
+  };
+  std::array<Family, 2> families_;  // by family_index; filled before feed() returns
+
+  mutable std::mutex mutex_;
+  std::shared_ptr<swap::BackendRun> serving_;  // under mutex_
+  std::vector<base::Family> awaited_;          // first claims of the start; under mutex_
+  // What the ledger says of runs that were adopted; under mutex_.
+  std::map<swap::RunId, std::vector<ClaimState>> adopted_;
+  std::function<void(const plugin::Plugin&)> before_feed_;  // of the swap in progress; its thread only
+  std::thread adopter_;
+  std::atomic<bool> stopping_{false};
+
+  swap::Retirement retirement_;
+  std::unique_ptr<swap::Swapper> swapper_;  // once there is a store
+};
+
+}  // namespace sluice::app

@@ -1,0 +1,31 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// One part of the daemon that settings can change while it runs. A reload is all or
+// nothing: every part prepares, then every part commits; where one cannot prepare, those
+// before it are told to abandon, and nothing has changed.
+// All calls come from the reload thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/app/config/settings.hpp"
+#include "core/base/status.hpp"
+
+namespace sluice::app {
+
+class ReloadPart {
+ public:
+  virtual ~ReloadPart() = default;
+  // Whether it has anything to do when `from` becomes `to`.
+  virtual bool concerned(const Settings& from, const Settings& to) const = 0;
+  // Everything that can fail. Not ok: it is as before.
+  // Called for concerned parts only; both live until commit() or abandon().
+  virtual base::Status prepare(const Settings& from, const Settings& to) = 0;
+  // `to` is in force. What was done, as sentences without a full stop for the result.
+  virtual std::vector<std::string> commit() = 0;
+  virtual void abandon() = 0;
+};
+
+}  // namespace sluice::app

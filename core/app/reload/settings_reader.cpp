@@ -1,0 +1,38 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/app/reload/settings_reader.hpp"
+
+#include "core/app/config/flags.hpp"
+
+namespace sluice::app {
+namespace {
+
+// What this node is called when nobody says. A recording is about the node it was made on.
+std::string default_node_name(const Draft& draft, const ReaderSurroundings& surroundings) {
+  const std::string recorded =
+      draft.replay.given() ? surroundings.recorded_node(draft.replay.value) : std::string();
+  return recorded.empty() ? surroundings.host_name : recorded;
+}
+
+}  // namespace
+
+Settings validated(const Draft& draft, const ReaderSurroundings& surroundings, const Settings* in_force,
+                   Problems& problems) {
+  const auto choose = [&](const PluginSettings& plugins) -> base::Result<BackendChoice> {
+    const bool chosen_before = in_force != nullptr && !in_force->backend_reason.empty();
+    if (chosen_before && in_force->plugins == plugins) return BackendChoice{in_force->backend, in_force->backend_reason};
+    return surroundings.choose_backend(plugins);
+  };
+  return validate(draft,
+                  {surroundings.installed_backends(draft.plugins()), default_node_name(draft, surroundings), choose},
+                  problems);
+}
+
+Settings read_settings(const std::vector<std::string>& arguments, const ReaderSurroundings& surroundings,
+                       const Settings& in_force, Problems& problems) {
+  const Flags flags = parse_flags(arguments, problems);
+  return validated(read_configuration(flags, surroundings.defaults, problems), surroundings, &in_force, problems);
+}
+
+}  // namespace sluice::app

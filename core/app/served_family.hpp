@@ -1,0 +1,63 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What the daemon does itself with what the kernel has, in one family: health check node
+// ports, and tracked UDP flows. Of several backends in a process the one that serves counts;
+// what another one has applied counts from the moment it serves. Any thread.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "core/app/conntrack_feed.hpp"
+#include "core/app/service_health_counts.hpp"
+#include "core/node/conntrack_reconciler.hpp"
+#include "core/swap/backend_run.hpp"
+
+namespace sluice::app {
+
+class ServedFamily {
+ public:
+  struct Sinks {
+    // Called under a lock, must not wait.
+    std::function<void(const snapshot::NodeFacts&, std::vector<ServiceHealthUpdate>)> health;
+    std::function<void(node::UdpChange)> flows;
+    std::function<void(node::ConntrackReconciler::Predecessor)> predecessor;
+  };
+
+  explicit ServedFamily(Sinks sinks) : sinks_(std::move(sinks)) {}
+
+  // The kernel has it, by this backend.
+  void applied(swap::RunId run, const snapshot::Transaction& transaction);
+  // As HostCallbacks::relays.
+  void relays(swap::RunId run, plugin::RelayedPort port);
+  // It serves from now on; who served before goes on with what is established there.
+  void serve(swap::RunId run);
+  // Somebody of whom nothing is known serves established connections: what an earlier process left.
+  void inherit(swap::RunId run);
+  // It still does, for a moment: what can be moved to who serves is moved.
+  void ending(swap::RunId run);
+  // It serves nobody any more.
+  void gone(swap::RunId run);
+
+ private:
+  struct Run {
+    ConntrackFeed feed;
+    bool has_served = false;
+    bool serves_established = false;
+    std::vector<snapshot::Transaction> waiting;  // until it serves: from the last full one on
+  };
+
+  void take(Run& run, const snapshot::Transaction& transaction);
+  void tell_predecessors();
+
+  const Sinks sinks_;
+  std::mutex mutex_;
+  std::map<swap::RunId, Run> runs_;  // under mutex_, as is all that follows
+  swap::RunId serving_ = 0;
+  ServiceHealthCounts health_;
+};
+
+}  // namespace sluice::app

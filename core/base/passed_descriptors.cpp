@@ -1,0 +1,68 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/base/passed_descriptors.hpp"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+namespace sluice::base {
+namespace {
+
+constexpr int kFirst = 3;  // SD_LISTEN_FDS_START
+
+std::optional<std::string> taken(const char* name) {
+  const char* value = ::getenv(name);
+  if (value == nullptr) return std::nullopt;
+  std::string out = value;
+  ::unsetenv(name);
+  return out;
+}
+
+std::optional<int> number(const std::optional<std::string>& text) {
+  if (!text) return std::nullopt;
+  int out = 0;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), out);
+  if (error != std::errc() || end != text->data() + text->size() || out <= 0) return std::nullopt;
+  return out;
+}
+
+// The names, in the order of the descriptors; ':' is between them.
+std::vector<std::string> split(std::string_view text) {
+  std::vector<std::string> out;
+  for (;;) {
+    const std::size_t colon = text.find(':');
+    out.emplace_back(text.substr(0, colon));
+    if (colon == std::string_view::npos) return out;
+    text.remove_prefix(colon + 1);
+  }
+}
+
+}  // namespace
+
+std::vector<PassedDescriptor> take_passed_descriptors() {
+  const auto pid = number(taken("LISTEN_PID"));
+  const auto count = number(taken("LISTEN_FDS"));
+  const auto names = taken("LISTEN_FDNAMES");
+  std::vector<PassedDescriptor> out;
+  if (pid != ::getpid() || !count) return out;
+  std::vector<std::string> all = names ? split(*names) : std::vector<std::string>();
+  // Which name is whose cannot be told.
+  if (all.size() != static_cast<std::size_t>(*count)) all.clear();
+  for (int i = 0; i < *count; ++i) {
+    const int fd = kFirst + i;
+    const int flags = ::fcntl(fd, F_GETFD);
+    if (flags < 0) break;  // there are not that many
+    ::fcntl(fd, F_SETFD, flags | FD_CLOEXEC);
+    out.push_back({all.empty() ? std::string() : std::move(all[static_cast<std::size_t>(i)]), Fd(fd)});
+  }
+  return out;
+}
+
+}  // namespace sluice::base

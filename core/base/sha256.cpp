@@ -1,0 +1,74 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/base/sha256.hpp"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <openssl/evp.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "core/base/fd.hpp"
+
+namespace sluice::base {
+namespace {
+
+constexpr std::size_t kPiece = 64u << 10;
+
+// What can fail here is memory only.
+class Sum {
+ public:
+  Sum() : context_(EVP_MD_CTX_new(), &EVP_MD_CTX_free) {
+    if (!context_ || EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) != 1) throw std::bad_alloc();
+  }
+  void add(const void* data, std::size_t size) {
+    if (EVP_DigestUpdate(context_.get(), data, size) != 1) throw std::bad_alloc();
+  }
+  std::string hex() {
+    std::array<unsigned char, EVP_MAX_MD_SIZE> bytes{};
+    unsigned size = 0;
+    if (EVP_DigestFinal_ex(context_.get(), bytes.data(), &size) != 1) throw std::bad_alloc();
+    std::string out;
+    for (unsigned i = 0; i < size; ++i) {
+      out += "0123456789abcdef"[bytes[i] >> 4];
+      out += "0123456789abcdef"[bytes[i] & 0xf];
+    }
+    return out;
+  }
+
+ private:
+  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
+};
+
+}  // namespace
+
+std::string sha256(std::string_view content) {
+  Sum sum;
+  sum.add(content.data(), content.size());
+  return sum.hex();
+}
+
+Result<std::string> file_sha256(const std::string& path) {
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!fd.valid()) return errno_status("cannot read " + path, errno);
+  struct stat data {};
+  if (::fstat(fd.get(), &data) != 0) return errno_status("cannot read " + path, errno);
+  if (!S_ISREG(data.st_mode)) return invalid("cannot read " + path + ": it is no regular file");
+  Sum sum;
+  std::vector<char> piece(kPiece);
+  for (;;) {
+    const ssize_t n = ::read(fd.get(), piece.data(), piece.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return errno_status("cannot read " + path, errno);
+    if (n == 0) return sum.hex();
+    sum.add(piece.data(), static_cast<std::size_t>(n));
+  }
+}
+
+}  // namespace sluice::base

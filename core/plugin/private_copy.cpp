@@ -1,0 +1,80 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/plugin/private_copy.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sluice::plugin {
+namespace {
+
+namespace fs = std::filesystem;
+using base::Status;
+
+constexpr std::size_t kPiece = 64u << 10;
+constexpr std::size_t kLongestName = 200;  // of the 249 the kernel takes
+constexpr unsigned kExecutable = 0x0010;   // MFD_EXEC of <linux/memfd.h>, since Linux 6.3
+
+Status failed(const fs::path& file, const std::string& what, int error) {
+  return base::errno_status("plugin " + file.string() + ": copy check: " + what, error);
+}
+
+// Called after the plugin, so that maps and debuggers say whose code it is.
+int make_memory(const fs::path& file) {
+  const std::string name = file.filename().string().substr(0, kLongestName);
+  const int made = memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING | kExecutable);
+  if (made >= 0 || errno != EINVAL) return made;
+  return memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING);
+}
+
+Status copy_content(const fs::path& file, int from, int to) {
+  std::vector<char> piece(kPiece);
+  for (;;) {
+    const ssize_t got = read(from, piece.data(), piece.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return failed(file, "read", errno);
+    if (got == 0) return {};
+    for (ssize_t done = 0; done < got;) {
+      const ssize_t put = write(to, piece.data() + done, static_cast<std::size_t>(got - done));
+      if (put < 0 && errno == EINTR) continue;
+      if (put < 0) return failed(file, "write to memory", errno);
+      done += put;
+    }
+  }
+}
+
+// The dynamic linker takes a path it has been given before for the library it has, although the number of a descriptor
+// comes again. So each one is written in another way: the bits of a counter as "./" or "/", which lead nowhere.
+fs::path path_of(int memory) {
+  static std::atomic<unsigned> count{0};
+  std::string path = "/proc/self/fd/";
+  for (unsigned rest = ++count; rest != 0; rest >>= 1) path += (rest & 1) != 0 ? "./" : "/";
+  return path + std::to_string(memory);
+}
+
+}  // namespace
+
+base::Result<PrivateCopy> PrivateCopy::make(const fs::path& file) {
+  const base::Fd from(open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!from.valid()) return failed(file, "open", errno);
+  base::Fd memory(make_memory(file));
+  if (!memory.valid()) {
+    return failed(file, "make memory for it (memfd_create; see the sysctl vm.memfd_noexec, which has to be 0 or 1)", errno);
+  }
+  if (Status status = copy_content(file, from.get(), memory.get()); !status.ok()) return status;
+  if (fcntl(memory.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+    return failed(file, "seal the memory", errno);
+  }
+  fs::path path = path_of(memory.get());
+  return PrivateCopy(std::move(memory), std::move(path));
+}
+
+}  // namespace sluice::plugin

@@ -1,0 +1,141 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/swap/retirement.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/log.hpp"
+#include "core/swap/fault_point.hpp"
+
+namespace sluice::swap {
+
+Retirement::Retirement(Options options, Callbacks callbacks, const base::Clock& clock)
+    : options_(options), callbacks_(std::move(callbacks)), clock_(clock) {}
+
+Retirement::~Retirement() { stop(); }
+
+void Retirement::start() {
+  thread_ = std::thread([this] { run(); });
+}
+
+void Retirement::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  if (thread_.joinable()) thread_.join();
+  for (const Entry& entry : std::exchange(entries_, {})) entry.run->stop();
+}
+
+void Retirement::set_successor(Claims claims) {
+  const std::lock_guard lock(mutex_);
+  successor_ = std::move(claims);
+}
+
+void Retirement::add(std::shared_ptr<BackendRun> run, base::Clock::Time until, bool undo, std::string error) {
+  {
+    const std::lock_guard lock(mutex_);
+    entries_.push_back({std::move(run), until, undo, std::move(error)});
+    news_ = true;
+  }
+  wake_.notify_all();
+}
+
+std::vector<Retirement::Entry> Retirement::list() const {
+  const std::lock_guard lock(mutex_);
+  return entries_;
+}
+
+void Retirement::run() {
+  for (;;) {
+    {
+      std::unique_lock lock(mutex_);
+      // Nobody there: until somebody is.
+      if (entries_.empty()) {
+        wake_.wait(lock, [this] { return stopping_ || news_; });
+      } else {
+        wake_.wait_for(lock, options_.between, [this] { return stopping_ || news_; });
+      }
+      news_ = false;
+      if (stopping_) return;
+    }
+    const std::lock_guard asking(asking_);
+    std::vector<std::shared_ptr<BackendRun>> gone;
+    for (Entry& entry : list()) {
+      const bool done = ask(entry);
+      const std::lock_guard lock(mutex_);
+      const auto same = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.run == entry.run; });
+      if (done) {
+        entries_.erase(same);
+        gone.push_back(std::move(entry.run));
+      } else {
+        same->error = entry.error;
+        same->ending = entry.ending;
+      }
+      if (stopping_) return;
+    }
+    for (auto& run : gone) unload(std::move(run));
+  }
+}
+
+// Somebody who prints a status may still hold it for a moment.
+void Retirement::unload(std::shared_ptr<BackendRun> run) {
+  for (int i = 0; i < 100 && run.use_count() > 1; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  auto plugin = run->shared_plugin();
+  const std::string name = "plugin " + plugin->file().string() + " (" + plugin->version() + ")";
+  run.reset();
+  const base::Status status = plugin::unload_plugin(std::move(plugin));
+  base::log_info("swap", status.ok() ? name + " is unloaded" : status.message());
+}
+
+// Whether there is nothing more to ask.
+bool Retirement::ask(Entry& entry) {
+  // Somebody who hung does not get a second question before he has answered the first.
+  if (entry.run->busy()) return false;
+  const auto left = std::chrono::ceil<std::chrono::seconds>(entry.until - clock_.now());
+  const auto drain = std::max(left, std::chrono::seconds(0));
+  if (!entry.ending && !entry.undo && entry.until - clock_.now() <= options_.last_moments) {
+    entry.ending = true;
+    if (callbacks_.ending) callbacks_.ending(entry);
+  }
+  Claims successor;
+  {
+    const std::lock_guard lock(mutex_);
+    successor = successor_;
+  }
+  plugin::Outcome outcome;
+  if (const auto fault = fault_point(Step::drain); fault.ok()) {
+    outcome = entry.run->retire(successor, drain, options_.call);
+  } else {
+    outcome.code = abi::Code::kKernel;
+    outcome.message = fault.message();
+  }
+  if (outcome.ok()) {
+    release(entry, true);
+    return true;
+  }
+  if (outcome.code == abi::Code::kRetry && drain.count() > 0) {
+    entry.error.clear();
+    return false;
+  }
+  const std::string error = outcome.status(entry.run->plugin().id(), "retire").message();
+  if (entry.error != error) base::log_warning("swap", error + "; it is asked again");
+  entry.error = error;
+  if (clock_.now() < entry.until + options_.patience) return false;
+  base::log_error("swap", "backend " + entry.run->plugin().id() +
+                              " is given up with something of it left on this node, see above; the next start of the "
+                              "daemon, or sluiced --cleanup, tries again");
+  release(entry, false);
+  return true;
+}
+
+void Retirement::release(const Entry& entry, bool clean) {
+  if (const auto fault = fault_point(Step::release); !fault.ok()) base::log_warning("swap", fault.message());
+  entry.run->stop();
+  if (callbacks_.gone) callbacks_.gone(entry, clean);
+}
+
+}  // namespace sluice::swap

@@ -1,0 +1,82 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/iptables/recent_lists.hpp"
+
+#include <fcntl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <fstream>
+
+#include "sluice/sdk/address.hpp"
+
+namespace sluice::iptables {
+namespace {
+
+// The namespace of a process is that of its first thread; ours counts.
+constexpr char kFolder[] = "/proc/thread-self/net/xt_recent/";
+constexpr unsigned long kBillion = 1'000'000'000;
+
+// The kernel counts from five minutes before its counter of 32 bits overflows (INITIAL_JIFFIES), with each tick; a tick is
+// what its coarse clock can tell apart.
+Jiffies kernel_clock() {
+  timespec tick{};
+  timespec up{};
+  ::clock_getres(CLOCK_MONOTONIC_COARSE, &tick);
+  ::clock_gettime(CLOCK_MONOTONIC, &up);
+  const auto length = static_cast<unsigned long>(tick.tv_nsec);
+  const unsigned long per_second = length == 0 ? 1 : (kBillion + length / 2) / length;
+  const auto first = static_cast<unsigned long>(0u - static_cast<unsigned>(300 * per_second));
+  const auto seconds = static_cast<unsigned long>(up.tv_sec);
+  return {first + seconds * per_second + static_cast<unsigned long>(up.tv_nsec) / (kBillion / per_second), per_second};
+}
+
+// What is between `before` and the next blank.
+std::string_view word_behind(std::string_view line, std::string_view before) {
+  const std::size_t at = line.find(before);
+  if (at == std::string_view::npos) return {};
+  line.remove_prefix(at + before.size());
+  return line.substr(0, line.find(' '));
+}
+
+}  // namespace
+
+std::optional<RecentClient> parse_recent(std::string_view line, abi::Family family, const Jiffies& clock) {
+  const auto address = sdk::parse_address(std::string(word_behind(line, "src=")), family);
+  const std::string_view seen = word_behind(line, "last_seen: ");
+  unsigned long last = 0;
+  const auto [end, error] = std::from_chars(seen.data(), seen.data() + seen.size(), last);
+  if (!address || error != std::errc() || end != seen.data() + seen.size()) return std::nullopt;
+  // The counter may overflow, and our idea of it be late.
+  const unsigned long ticks = clock.now - last;
+  const bool in_future = ticks > ~0ul / 2;
+  return RecentClient{*address, std::chrono::seconds(in_future ? 0 : ticks / clock.per_second)};
+}
+
+bool KernelRecentLists::available() { return ::access(kFolder, X_OK) == 0; }
+
+std::optional<std::vector<RecentClient>> KernelRecentLists::read(const std::string& list, abi::Family family) {
+  std::ifstream file(kFolder + list);
+  if (!file) return std::nullopt;
+  const Jiffies clock = kernel_clock();
+  std::vector<RecentClient> clients;
+  for (std::string line; std::getline(file, line);) {
+    if (const auto client = parse_recent(line, family, clock)) clients.push_back(*client);
+  }
+  return clients;
+}
+
+int KernelRecentLists::add(const std::string& list, const abi::Address& client, abi::Family family) {
+  const int file = ::open((kFolder + list).c_str(), O_WRONLY | O_CLOEXEC);
+  if (file < 0) return errno;
+  const std::string line = "+" + sdk::to_string(client, family) + "\n";
+  const ssize_t written = ::write(file, line.data(), line.size());
+  const int error = written < 0 ? errno : 0;
+  ::close(file);
+  return error;
+}
+
+}  // namespace sluice::iptables

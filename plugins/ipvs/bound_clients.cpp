@@ -1,0 +1,75 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/ipvs/bound_clients.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "sluice/sdk/views.hpp"
+
+namespace sluice::ipvs {
+namespace {
+
+struct Binding {
+  RealServer real;
+  std::uint32_t seconds = 0;
+};
+using Clients = std::map<std::pair<PortId, abi::Address>, Binding>;
+
+// "shop/cart:http", as sdk::service_port_name() makes it; views into it.
+abi::ServicePortKey key_of(const PortId& id) {
+  const std::string_view name = id.first;
+  const std::size_t slash = name.find('/');
+  const std::size_t colon = name.find(':', slash);
+  abi::ServicePortKey key{};
+  key.namespace_name = sdk::view(name.substr(0, slash));
+  key.service_name = sdk::view(name.substr(slash + 1, std::min(colon, name.size()) - slash - 1));
+  if (colon != std::string_view::npos) key.port_name = sdk::view(name.substr(colon + 1));
+  key.protocol = id.second;
+  return key;
+}
+
+}  // namespace
+
+bool export_clients(const Wanted& wanted, const VisitConnections& visit, const std::function<bool()>& more,
+                    abi::AffinitySink& sink) {
+  struct Owner {
+    PortId id;
+    std::uint32_t most;
+  };
+  std::unordered_map<ServerKey, Owner, ServerKeyHash> owners;
+  for (const PortId& id : wanted.ids()) {
+    for (const WantedServer& one : wanted.find(id)->servers) {
+      if ((one.server.flags & kPersistent) == 0 || one.owner != id.first) continue;
+      owners.emplace(one.server.key, Owner{id, one.server.persistence_seconds});
+    }
+  }
+  if (owners.empty()) return true;
+  Clients clients;
+  const bool all = visit([&](const ServerConnection& connection) {
+    if (!more()) return false;
+    if (!connection.is_template()) return true;
+    const auto owner = owners.find(connection.server);
+    if (owner == owners.end()) return true;
+    const std::uint32_t seconds = std::clamp(connection.expires, std::uint32_t{1}, std::max(owner->second.most, 1u));
+    Binding& binding = clients[{owner->second.id, connection.client}];
+    if (seconds > binding.seconds) binding = {connection.real, seconds};
+    return true;
+  });
+  for (const auto& [who, binding] : clients) {
+    abi::AffinityClient client{};
+    client.key = key_of(who.first);
+    client.client = who.second;
+    client.endpoint = binding.real.address;
+    client.endpoint_port = binding.real.port;
+    client.remaining_seconds = binding.seconds;
+    sink.add(&client);
+  }
+  return all;
+}
+
+}  // namespace sluice::ipvs

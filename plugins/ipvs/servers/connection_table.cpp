@@ -1,0 +1,97 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/ipvs/servers/connection_table.hpp"
+
+#include <array>
+#include <charconv>
+#include <fstream>
+
+#include "sluice/sdk/address.hpp"
+
+namespace sluice::ipvs {
+namespace {
+
+// The last acknowledgement and what is sent again need IPVS for a moment yet.
+constexpr std::uint32_t kTimeWait = 120;  // seconds; nobody can set it
+constexpr std::uint32_t kSettled = 5;
+// By then connection tracking has let go of it (the core sees to that after some seconds), so that its next packet does
+// not come here.
+constexpr std::uint32_t kQuiet = 10;
+
+template <class Number>
+bool parse_number(std::string_view text, int base, Number& out) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out, base);
+  return !text.empty() && error == std::errc() && end == text.data() + text.size();
+}
+
+// Eight digits of IPv4, in the order in which it is written; IPv6 in full.
+bool parse_address(std::string_view text, abi::Family family, abi::Address& out) {
+  if (family == abi::Family::kIpv6) {
+    const auto address = sdk::parse_address(std::string(text), family);
+    if (address) out = *address;
+    return address.has_value();
+  }
+  std::uint32_t number = 0;
+  if (text.size() != 8 || !parse_number(text, 16, number)) return false;
+  for (int i = 0; i < 4; ++i) out.bytes[i] = static_cast<std::uint8_t>(number >> (24 - 8 * i));
+  return true;
+}
+
+std::optional<abi::Protocol> parse_protocol(std::string_view text) {
+  if (text == "TCP") return abi::Protocol::kTcp;
+  if (text == "UDP") return abi::Protocol::kUdp;
+  if (text == "SCTP") return abi::Protocol::kSctp;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<ServerConnection> parse_connection(std::string_view line, abi::Family family) {
+  // Pro FromIP FPrt ToIP TPrt DestIP DPrt State Expires [PEName PEData]
+  std::array<std::string_view, 9> words;
+  std::size_t at = 0;
+  for (std::string_view& word : words) {
+    const std::size_t begin = line.find_first_not_of(" \t", at);
+    if (begin == std::string_view::npos) return std::nullopt;
+    at = std::min(line.find_first_of(" \t", begin), line.size());
+    word = line.substr(begin, at - begin);
+  }
+  ServerConnection found;
+  const auto protocol = parse_protocol(words[0]);
+  if (!protocol || !parse_address(words[1], family, found.client) || !parse_number(words[2], 16, found.client_port) ||
+      !parse_address(words[3], family, found.server.address) || !parse_number(words[4], 16, found.server.port) ||
+      !parse_address(words[5], family, found.real.address) || !parse_number(words[6], 16, found.real.port) ||
+      !parse_number(words[8], 10, found.expires)) {
+    return std::nullopt;
+  }
+  found.server.protocol = *protocol;
+  found.state = words[7];
+  return found;
+}
+
+bool is_alive(const ServerConnection& connection, const IpvsTimeouts& timeouts) {
+  if (connection.is_template()) return false;
+  switch (connection.server.protocol) {
+    case abi::Protocol::kTcp:
+      if (connection.state == "TIME_WAIT") return connection.expires + kSettled > kTimeWait;
+      return connection.state != "CLOSE";
+    case abi::Protocol::kUdp:
+      return timeouts.udp == 0 || connection.expires + kQuiet > timeouts.udp;
+    case abi::Protocol::kSctp:
+      return connection.state != "CLOSED" && connection.state != "REJECTED";
+  }
+  return true;
+}
+
+bool visit_connections(const std::string& path, abi::Family family, const ConnectionVisitor& visitor) {
+  std::ifstream in(path);
+  if (!in) return false;
+  for (std::string line; std::getline(in, line);) {
+    const auto connection = parse_connection(line, family);
+    if (connection && !visitor(*connection)) return false;
+  }
+  return in.eof() && !in.bad();
+}
+
+}  // namespace sluice::ipvs

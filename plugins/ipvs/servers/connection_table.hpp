@@ -1,0 +1,39 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The connections of IPVS one by one, as /proc/net/ip_vs_conn shows them; netlink tells only how many there are.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "plugins/ipvs/servers/server_kernel.hpp"
+
+namespace sluice::ipvs {
+
+struct ServerConnection {
+  ServerKey server;
+  abi::Address client{};
+  std::uint16_t client_port = 0;  // 0: a persistence template, which binds all ports of the client
+  RealServer real;
+  std::string state;              // "ESTABLISHED"; cut to eleven characters by the kernel
+  std::uint32_t expires = 0;      // seconds, when nothing more is heard
+  bool is_template() const noexcept { return client_port == 0; }
+};
+
+// One line; nothing for the heading and for connections of the other family.
+std::optional<ServerConnection> parse_connection(std::string_view line, abi::Family family);
+
+// Whether anybody would miss its virtual server: not those that both sides have ended, or one has broken off. Half-closed
+// ones IPVS counts as inactive, and data may still flow. Of UDP nobody says when it ends: it has when it was quiet.
+bool is_alive(const ServerConnection& connection, const IpvsTimeouts& timeouts);
+
+// False from the visitor ends it. False: not everything was seen.
+using ConnectionVisitor = std::function<bool(const ServerConnection&)>;
+using VisitConnections = std::function<bool(const ConnectionVisitor&)>;
+bool visit_connections(const std::string& path, abi::Family family, const ConnectionVisitor& visitor);
+
+}  // namespace sluice::ipvs

@@ -1,0 +1,71 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/userspace/affinity_exchange.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+#include "plugins/userspace/service_table.hpp"
+#include "sluice/sdk/error.hpp"
+#include "sluice/sdk/views.hpp"
+
+namespace sluice::userspace {
+namespace {
+
+using std::chrono::seconds;
+
+// Back from its printed name; shows `id`.
+abi::ServicePortKey key_of(const PortalId& id) {
+  const std::string_view name = id.first;
+  const std::size_t slash = name.find('/');
+  const std::size_t colon = name.find(':', slash);
+  abi::ServicePortKey key{};
+  key.namespace_name = sdk::view(name.substr(0, slash));
+  key.service_name = sdk::view(name.substr(slash + 1, colon == name.npos ? colon : colon - slash - 1));
+  key.port_name = sdk::view(colon == name.npos ? std::string_view() : name.substr(colon + 1));
+  key.protocol = id.second;
+  return key;
+}
+
+}  // namespace
+
+void AffinityExchange::set_table(ServiceTable* table) {
+  table_ = table;
+  if (table_ == nullptr) return;
+  for (auto& [id, bindings] : std::exchange(imported_, {})) table_->bind(id, std::move(bindings));
+}
+
+abi::Code AffinityExchange::export_clients(abi::AffinitySink* sink, abi::Error* error) noexcept {
+  return sdk::guarded(error, [&] {
+    if (table_ == nullptr) return;
+    table_->each_binding([&](const PortalId& id, const Balancer::Binding& binding) {
+      abi::AffinityClient client{};
+      client.key = key_of(id);
+      client.client = binding.client;
+      client.endpoint = binding.endpoint;
+      client.endpoint_port = binding.port;
+      client.remaining_seconds = static_cast<std::uint32_t>(std::chrono::ceil<seconds>(binding.remaining).count());
+      sink->add(&client);
+    });
+  });
+}
+
+abi::Code AffinityExchange::import_clients(abi::ArrayView clients, abi::Error* error) noexcept {
+  return sdk::guarded(error, [&] {
+    std::map<PortalId, std::vector<Balancer::Binding>> given;
+    for (const abi::AffinityClient& client : sdk::range<abi::AffinityClient>(clients)) {
+      given[portal_id(client.key)].push_back(
+          {client.client, client.endpoint, client.endpoint_port, seconds(client.remaining_seconds)});
+    }
+    if (table_ == nullptr) {
+      imported_ = std::move(given);
+      return;
+    }
+    for (auto& [id, bindings] : given) table_->bind(id, std::move(bindings));
+  });
+}
+
+}  // namespace sluice::userspace

@@ -1,0 +1,127 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/userspace/relay/relayed_count.hpp"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <new>
+#include <system_error>
+#include <vector>
+
+namespace sluice::userspace {
+namespace {
+
+constexpr std::uint64_t kMagic = 0x31594C5245434C53u;  // "SLCERLY1"
+constexpr std::uint64_t kMostPlaces = 65536;
+
+std::string prefix_of(abi::Family family) { return family == abi::Family::kIpv6 ? "relayed-ipv6-" : "relayed-ipv4-"; }
+
+}  // namespace
+
+// Layout of the file: this, then the places.
+struct alignas(64) RelayedCount::Header {
+  std::uint64_t magic;
+  std::uint64_t places;
+  Counter connections;  // of what leave_behind() was told
+  Counter flows;
+};
+
+RelayedCount::RelayedCount(unsigned threads, const std::string& folder, abi::Family family)
+    : threads_(threads == 0 ? 1 : threads), size_(sizeof(Header) + threads_ * sizeof(Place)) {
+  static_assert(sizeof(Header) == 64 && sizeof(Place) == 64);
+  const bool shared = !folder.empty() && open_file(folder, family);
+  memory_ = mmap(nullptr, size_, PROT_READ | PROT_WRITE, shared ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS,
+                 shared ? file_.get() : -1, 0);
+  if (memory_ == MAP_FAILED) throw std::bad_alloc();
+  new (memory_) Header{kMagic, threads_, {}, {}};
+  places_ = reinterpret_cast<Place*>(static_cast<std::byte*>(memory_) + sizeof(Header));
+  for (unsigned i = 0; i < threads_; ++i) new (&places_[i]) Place{};
+}
+
+RelayedCount::~RelayedCount() {
+  const bool left = now().any() || header().connections.get() != 0 || header().flows.get() != 0;
+  munmap(memory_, size_);
+  if (!left && file_) unlink(path_.c_str());
+}
+
+RelayedCount::Header& RelayedCount::header() noexcept { return *static_cast<Header*>(memory_); }
+
+bool RelayedCount::open_file(const std::string& folder, abi::Family family) {
+  std::string path = folder + "/" + prefix_of(family) + "XXXXXX";
+  Descriptor file(mkostemp(path.data(), O_CLOEXEC));
+  // Room is taken now: a write to memory cannot fail later.
+  const int error = !file ? errno
+                    : flock(file.get(), LOCK_EX | LOCK_NB) != 0
+                        ? errno
+                        : posix_fallocate(file.get(), 0, static_cast<off_t>(size_));
+  if (error == 0) {
+    path_ = std::move(path);
+    file_ = std::move(file);
+    return true;
+  }
+  if (file) unlink(path.c_str());
+  problem_ = "in " + folder + ": " + std::strerror(error);
+  return false;
+}
+
+RelayedNow RelayedCount::now() const noexcept {
+  RelayedNow sum;
+  for (unsigned i = 0; i < threads_; ++i) {
+    sum.connections += places_[i].connections.get();
+    sum.flows += places_[i].flows.get();
+  }
+  return sum;
+}
+
+std::uint64_t RelayedCount::datagrams() const noexcept {
+  std::uint64_t sum = 0;
+  for (unsigned i = 0; i < threads_; ++i) sum += places_[i].datagrams.get();
+  return sum;
+}
+
+void RelayedCount::leave_behind(const RelayedNow& lost) noexcept {
+  header().connections.add(lost.connections);
+  header().flows.add(lost.flows);
+}
+
+RelayedNow RelayedCount::take_lost(const std::string& folder, abi::Family family) {
+  RelayedNow lost;
+  if (folder.empty()) return lost;
+  std::error_code ignored;  // without the folder nothing is left in it
+  std::vector<std::filesystem::path> files;
+  for (std::filesystem::directory_iterator at(folder, ignored), end; !ignored && at != end; at.increment(ignored)) {
+    if (at->path().filename().string().starts_with(prefix_of(family))) files.push_back(at->path());
+  }
+  for (const std::filesystem::path& path : files) {
+    const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    if (!file || flock(file.get(), LOCK_SH | LOCK_NB) != 0) continue;  // its owner lives
+    struct stat status {};
+    Header header{};
+    if (fstat(file.get(), &status) == 0 && pread(file.get(), &header, sizeof(header), 0) == sizeof(header) &&
+        header.magic == kMagic && header.places <= kMostPlaces &&
+        static_cast<std::uint64_t>(status.st_size) >= sizeof(Header) + header.places * sizeof(Place)) {
+      lost.connections += header.connections.get();
+      lost.flows += header.flows.get();
+      for (std::uint64_t i = 0; i < header.places; ++i) {
+        Place place{};
+        const auto at = static_cast<off_t>(sizeof(Header) + i * sizeof(Place));
+        if (pread(file.get(), &place, sizeof(place), at) != sizeof(place)) break;
+        lost.connections += place.connections.get();
+        lost.flows += place.flows.get();
+      }
+    }
+    unlink(path.c_str());
+  }
+  return lost;
+}
+
+}  // namespace sluice::userspace

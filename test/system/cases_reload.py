@@ -1,0 +1,419 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A configuration that changes under a running daemon: each setting takes effect, alone, without a connection that fails or an
+object that is listed again; what cannot change, or is wrong, is refused by name and nothing has happened."""
+
+import contextlib
+import os
+import random
+import shutil
+import signal
+import time
+
+from lib import data_plane, foreign, kubeconfigs, observed, pace, swapping, traffic
+from lib import mutilated as mutilate
+from lib.addresses import CLUSTER_CIDR, E1, E2, NODE, NODE_SECOND, V4, V6
+from lib.cases import EXT, IN_KERNEL, POD, REJECTED, UNTOUCHED, kept, masqueraded, own_daemon
+from lib.objects import ready
+
+LONG = os.environ.get("SLUICE_LONG", "0") != "0"
+MUTATIONS = int(os.environ.get("SLUICE_TEST_MUTATIONS") or (10_000 if LONG else 100))
+SEED = int(os.environ.get("SLUICE_TEST_SEED") or MUTATIONS)
+BOTH = [ready(E1), ready(E2)]
+SOON = pace.stretched(8)
+
+
+class Ground:
+    """A daemon on its file, Services, and what no reload may disturb; `wanted` says which flows."""
+
+    def __init__(self, t, wanted=lambda flow: True, **settings):
+        self.t = t
+        self.service = t.service(BOTH, type="LoadBalancer", external=True)
+        self.everywhere, local = swapping.services(t)
+        self.daemon = swapping.Swappable(t, t.bench.backend, **settings)
+        t.settle()
+        flows = swapping.steady(self.everywhere, local, every_ms=20) + swapping.held(self.everywhere, local)
+        self.flows = [flow for flow in flows if wanted(flow)]
+        self.traffic = traffic.Traffic(t, self.flows).wait_flowing()
+        self._lists = self.lists()
+
+    def lists(self):
+        """How often each kind of object was listed."""
+        return {one["kind"]: one["lists"] for one in self.daemon.status()["source"]["resources"]}
+
+    def change(self, occasion, **settings):
+        """Into the file and into force."""
+        self.daemon.write(**settings)
+        return self.daemon.require_reload(occasion).stdout
+
+    def require_listed_once(self, occasion):
+        lists = self.lists()
+        self.t.require(lists == self._lists, f"{occasion}: objects were listed again: {self._lists}, then {lists}")
+        self._lists = lists
+
+    def end(self, occasion):
+        counts = self.traffic.stop()
+        traffic.require_unharmed(self.t, self.flows, counts, occasion)
+        self.t.remark(traffic.summary(self.flows, counts))
+
+
+def debug_lines(ground):
+    """How many lines of the log a change brings that only a higher verbosity has."""
+    before = ground.daemon.daemon.log().count(" delta, ")
+    ground.t.settle()
+    return ground.daemon.daemon.log().count(" delta, ") - before
+
+
+def node_value(t, name):
+    return t.topology.run("node", "cat", f"/proc/sys/net/netfilter/{name}").stdout.strip()
+
+
+def answers(t, port, path):
+    return observed.ask(t, observed.url("127.0.0.1", port, path)).status
+
+
+@own_daemon(None, "settings of the process change in force: addresses that are served, logging, health, profiling, kernel settings; "
+            "nothing is listed again, no rule is written, no connection is disturbed", sources=["apiserver", "manifests"], slow=True)
+def of_the_process(t):
+    ground = Ground(t)
+    daemon = ground.daemon
+    t.settle()
+    before = foreign.ruleset(t.topology)
+    said = ground.change("metrics", fields="metricsBindAddress: 127.0.0.1:11249\n")
+    t.require(answers(t, 11249, "/metrics") == 200 and answers(t, 10249, "/metrics") == 0,
+              f"metrics: 11249 answers {answers(t, 11249, '/metrics')}, 10249 {answers(t, 10249, '/metrics')}; {said}")
+    ground.change("healthz", fields="metricsBindAddress: 127.0.0.1:11249\nhealthzBindAddress: 0.0.0.0:11256\n")
+    t.require(answers(t, 11256, "/healthz") == 200 and answers(t, 10256, "/healthz") == 0, "healthz is not where it should be")
+    t.require(answers(t, 11249, "/metrics") == 200, "metrics went with healthz")
+    ground.change("both as they were", fields="enableProfiling: true\n")
+    t.require(answers(t, 10256, "/healthz") == 200 and answers(t, 10249, "/metrics") == 200, "they are not back")
+    t.require(answers(t, 10249, "/debug/pprof/") != 0, "the metrics address is gone with profiling")
+    ground.change("kernel settings", fields="conntrack: {tcpEstablishedTimeout: 7777s}\noomScoreAdj: 123\n")
+    t.require(node_value(t, "nf_conntrack_tcp_timeout_established") == "7777", "the time of established connections is another")
+    with open(f"/proc/{daemon.daemon.pid}/oom_score_adj", encoding="ascii") as file:
+        score = file.read().strip()
+        t.require(score == "123", f"the OOM score is {score}")
+    t.require(foreign.ruleset(t.topology) == before, f"rules were written: {foreign.difference(before, foreign.ruleset(t.topology))[:400]}")
+    quiet = debug_lines(ground)
+    ground.change("logging", fields="", logging="verbosity: 6")
+    loud = debug_lines(ground)
+    ground.change("logging, back", logging="verbosity: 2")
+    t.require(quiet == 0 and loud > 0 and debug_lines(ground) == 0, f"debug lines: {quiet}, {loud}, then more than none")
+    begun = len(daemon.daemon.log())
+    ground.change("JSON", logging="format: json, verbosity: 2")
+    t.settle()
+    t.require('"level":' in daemon.daemon.log()[begun:], "the log is no JSON")
+    ground.require_listed_once("of the process")
+    ground.end("of the process")
+
+
+@own_daemon(None, "settings of the rules change in force: masquerading, its mark, node port addresses, the cluster's range, external "
+            "addresses, the pause between two syncs; nothing is listed again and no connection fails",
+            sources=["apiserver", "manifests"], backends=IN_KERNEL, slow=True)
+def of_the_rules(t):
+    ground = Ground(t)
+    service = ground.service
+    t.expect(POD, service.cluster(), kept(E1, E2))
+    ground.change("masqueradeAll", parts=", masqueradeAll: true" if not t.ipvs else "")
+    if not t.ipvs:
+        t.expect_soon(POD, service.cluster(), masqueraded(E1, E2), SOON)
+    ground.change("the mark", parts=", masqueradeBit: 20" if not t.ipvs else "")
+    t.expect_soon(POD, service.cluster(), kept(E1, E2), SOON)
+    t.expect(POD, service.external(), masqueraded(E1, E2))
+    if t.bench.backend == "iptables":
+        marks = [line for line in foreign.saved(t.topology, V4, "nat") if "KUBE-MARK-MASQ -j MARK" in line]
+        t.require(len(marks) == 1 and "0x100000/0x100000" in marks[0], f"the mark is another: {marks}")
+    ground.change("node ports", parts="", fields="nodePortAddresses: [192.168.0.0/24, 'fd00:192:168::/64']\n")
+    t.expect_soon(EXT, service.at(NODE_SECOND.ip(t.family)), REJECTED, SOON)
+    t.expect(EXT, service.at(NODE.ip(t.family)), masqueraded(E1, E2))
+    ground.change("node ports, everywhere", fields="nodePortAddresses: [0.0.0.0/0, '::/0']\n")
+    t.expect_soon(EXT, service.at(NODE_SECOND.ip(t.family)), masqueraded(E1, E2), SOON)
+    ground.change("the cluster's range", fields="", cidrs="10.1.0.0/16,fd00:11::/48")
+    t.expect_soon(POD, service.cluster(), masqueraded(E1, E2), SOON)
+    ground.change("the cluster's range, back", cidrs=",".join(CLUSTER_CIDR.values()))
+    t.expect_soon(POD, service.cluster(), kept(E1, E2), SOON)
+    ground.change("external addresses", fields="featureGates: {AllowServiceExternalIPs: false}\n")
+    t.expect_soon(POD, service.external(), UNTOUCHED, SOON)
+    t.expect(POD, service.vip(), masqueraded(E1, E2))
+    ground.change("external addresses, back", fields="")
+    t.expect_soon(POD, service.external(), masqueraded(E1, E2), SOON)
+    ground.change("the pause", pause="3s", period="4s")
+    times = []
+    for endpoints in ([ready(E1)], [ready(E2)], [ready(E1)]):
+        begun = time.monotonic()
+        service.set_endpoints(endpoints)
+        t.expect_soon(POD, service.cluster(), kept(*(one.host for one in endpoints)))
+        times.append(time.monotonic() - begun)
+    t.require(max(times[1:]) > 1.5, f"changes wait {times} s, with a pause of 3 s")
+    ground.change("no pause", pause="1ms", period="2s")
+    t.settle()
+    ground.require_listed_once("of the rules")
+    ground.end("of the rules")
+
+
+@own_daemon(None, "however the file is exchanged it is noticed without being asked: written in place, renamed, a link of a ConfigMap, "
+            "away and back; SIGHUP does it too; a file that says the same is no change", sources=["manifests"], backends=IN_KERNEL,
+            above=True)
+def ways(t):
+    ground = Ground(t)
+    daemon = ground.daemon
+
+    def metrics_at(port):
+        return f"metricsBindAddress: 127.0.0.1:{port}\n"
+
+    def expect_at(port, how):
+        t.wait_until(lambda: answers(t, port, "/metrics") == 200, f"{how} is noticed", 10)
+
+    daemon.settings["fields"] = metrics_at(12001)
+    with open(daemon.path, "w", encoding="utf-8") as file:
+        file.write(daemon.text())
+    expect_at(12001, "what is written in place")
+    daemon.write(fields=metrics_at(12002))
+    expect_at(12002, "another file by that name")
+    half = daemon.text(fields=metrics_at(12003))
+    with open(daemon.path, "w", encoding="utf-8") as file:
+        file.write(half[:len(half) // 2])
+        file.flush()
+        time.sleep(1.5)
+        t.require(answers(t, 12002, "/metrics") == 200, "half a file took effect")
+        file.write(half[len(half) // 2:])
+    expect_at(12003, "the other half")
+    os.rename(daemon.path, daemon.path + ".away")
+    time.sleep(1)
+    t.require(answers(t, 12003, "/metrics") == 200, "a file that is away took effect")
+    done = daemon.reload()
+    t.require(done.returncode == 1 and daemon.path in done.stdout + done.stderr, f"without a file: {done.returncode}, {done.stderr}")
+    daemon.write(fields=metrics_at(12004))
+    expect_at(12004, "a file that is back")
+    count = daemon.status()["reload"]["count"]
+    daemon.write()
+    os.utime(daemon.path)
+    time.sleep(1.5)
+    t.require(daemon.status()["reload"]["count"] == count, "the same file again was a reload")
+    os.kill(daemon.daemon.pid, signal.SIGHUP)
+    t.wait_until(lambda: daemon.status()["reload"]["count"] > count, "SIGHUP leads to a reload")
+    t.require(daemon.status()["reload"]["last"]["result"] == "unchanged", f"SIGHUP: {daemon.status()['reload']}")
+    as_config_map(t, daemon, metrics_at, expect_at)
+    ground.require_listed_once("ways")
+    ground.end("ways")
+
+
+def as_config_map(t, daemon, metrics_at, expect_at):
+    """The file is a link into a folder that is a link, and that one is exchanged."""
+    folder = os.path.join(daemon.directory, "mounted")
+    os.mkdir(folder)
+
+    def publish(number):
+        versions = os.path.join(folder, f"..version-{number}")
+        os.mkdir(versions)
+        with open(os.path.join(versions, "config.yaml"), "w", encoding="utf-8") as file:
+            file.write(daemon.text())
+        os.symlink(os.path.basename(versions), os.path.join(folder, "..data_tmp"))
+        os.rename(os.path.join(folder, "..data_tmp"), os.path.join(folder, "..data"))
+
+    daemon.settings["fields"] = metrics_at(12005)
+    publish(1)
+    os.symlink("..data/config.yaml", os.path.join(folder, "config.yaml"))
+    daemon.path = os.path.join(folder, "config.yaml")
+    daemon.daemon.kill()
+    daemon.start()
+    expect_at(12005, "a start with a link")
+    for number in (2, 3):
+        daemon.settings["fields"] = metrics_at(12004 + number)
+        publish(number)
+        expect_at(12004 + number, f"the folder exchanged, time {number - 1},")
+        shutil.rmtree(os.path.join(folder, f"..version-{number - 1}"))
+
+
+@own_daemon(None, "what cannot change while it runs is refused by its name and with the reason; what is wrong is refused with file and "
+            "line; in both cases nothing of the file is in force, no rule is written, and the same file without it is",
+            sources=["manifests"], above=True)
+def refused(t):
+    ground = Ground(t)
+    daemon = ground.daemon
+    before = foreign.ruleset(t.topology)
+    more = daemon.settings["more"]
+    for words, change in ((("hostnameOverride",), {"node": "another"}),
+                          (("stateDir",), {"state_dir": "/run/elsewhere"}),
+                          (("record",), {"more": more + "record: /tmp/elsewhere\n"}),
+                          (("masqueradeBit", "32 is no bit"), {"parts": ", masqueradeBit: 32"}),
+                          (("nodePortAddresses",), {"fields": "nodePortAddresses: [nonsense]\nmetricsBindAddress: 127.0.0.1:12010\n"}),
+                          ((":",), {"fields": "kind: : broken\n"}),
+                          (("drainTimeout",), {"drain": -1}),
+                          (("nosuchfield",), {"more": more + "nosuchfield: 1\n"}),
+                          (("not installed",), {"more": more + "backend: com.example.none\n"})):
+        daemon.write_text(daemon.text(**{"fields": "metricsBindAddress: 127.0.0.1:12010\n", **change}))
+        done = daemon.reload()
+        text = done.stdout + done.stderr
+        t.require(done.returncode == 1 and all(word in text for word in words),
+                  f"{change}: exit {done.returncode}, not said {words}: {text[-400:]}")
+        t.require(answers(t, 12010, "/metrics") == 0 and answers(t, 10249, "/metrics") == 200, f"{change}: part of it is in force")
+        status = daemon.status()
+        t.require(status["reload"]["last"]["result"] == "failed", f"{change}: the status says {status['reload']}")
+    t.require(foreign.ruleset(t.topology) == before, f"rules were written: {foreign.difference(before, foreign.ruleset(t.topology))[:400]}")
+    ground.change("without any of it", fields="metricsBindAddress: 127.0.0.1:12010\n")
+    t.require(answers(t, 12010, "/metrics") == 200, "the good file is not in force")
+    ground.require_listed_once("refused")
+    ground.end("refused")
+
+
+@own_daemon(None, "the kubeconfig is exchanged for another one, at another path and then in place: the new credentials are used, "
+            "changes go on to arrive, no connection fails; one that cannot be used is refused", sources=["apiserver"], above=True)
+def kubeconfig(t):
+    ground = Ground(t)
+    source, daemon = t.bench.source, ground.daemon
+    cluster = {"certificate-authority-data": kubeconfigs.data(source.tls_dir, "ca.crt")}
+    token = kubeconfigs.write(os.path.join(daemon.directory, "token.conf"), cluster,
+                              {"tokenFile": os.path.join(source.tls_dir, "token")})
+    since = source.requests()[1]
+    ground.change("another kubeconfig", kubeconfig=token)
+    expect_watched(t, source, since, lambda one: one["certificate"] is None)
+    t.settle()
+    since = source.requests()[1]
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(token + ".new")
+    kubeconfigs.write(token + ".new", cluster, {"client-certificate": os.path.join(source.tls_dir, "client.crt"),
+                                               "client-key": os.path.join(source.tls_dir, "client.key")})
+    os.rename(token + ".new", token)
+    expect_watched(t, source, since, lambda one: one["certificate"] is not None)
+    t.settle()
+    broken = os.path.join(daemon.directory, "broken.conf")
+    with open(broken, "w", encoding="utf-8") as file:
+        file.write("no kubeconfig\n")
+    daemon.write_text(daemon.text(kubeconfig=broken))
+    done = daemon.reload()
+    t.require(done.returncode == 1 and broken in done.stdout + done.stderr, f"a broken one: {done.returncode}, {done.stdout}{done.stderr}")
+    t.settle()
+    ground.end("kubeconfig")
+
+
+@own_daemon(None, "the client's certificate and key are exchanged at once, as kubelet does, and the old ones refused from then on: "
+            "the next connection uses the new ones, nothing is listed again or started again, no connection fails",
+            sources=["apiserver"], above=True)
+def certificates(t):
+    folder = os.path.join(t.topology.directory, "rotated")
+    os.mkdir(folder)
+    current = os.path.join(folder, "current.pem")
+    source = t.bench.source
+
+    def publish(number):
+        """Both in one file, and a link to it."""
+        path = os.path.join(folder, f"{number}.pem")
+        with open(path, "wb") as file:
+            for name in ("client.crt", "client.key"):
+                with open(os.path.join(source.tls_dir, name), "rb") as half:
+                    file.write(half.read())
+        os.symlink(path, current + ".new")
+        os.rename(current + ".new", current)
+
+    publish(0)
+    config = kubeconfigs.write(os.path.join(folder, "kubeconfig"),
+                               {"certificate-authority-data": kubeconfigs.data(source.tls_dir, "ca.crt")},
+                               {"client-certificate": current, "client-key": current})
+    ground = Ground(t, kubeconfig=config)
+    pid = ground.daemon.daemon.pid
+    for number in (1, 2):
+        before = {one["certificate"]["serial"] for one in source.requests()[0] if one["certificate"]}
+        reloads, since = ground.daemon.status()["reload"]["count"], source.requests()[1]
+        source.rotate_client()
+        publish(number)
+        if number == 2:  # at once, and not when the watches have noticed by themselves
+            source.cut()
+        expect_watched(t, source, since, lambda one, before=before: one["certificate"] and one["certificate"]["serial"] not in before)
+        t.wait_until(lambda reloads=reloads: ground.daemon.status()["reload"]["count"] > reloads, "the exchange is noticed")
+        last = ground.daemon.status()["reload"]["last"]
+        t.require(last["result"] == "success" and any("certificates" in one for one in last["sentences"]), f"the reload: {last}")
+        t.settle()
+        ground.require_listed_once(f"rotation {number}")
+    refused = [line for line in ground.daemon.daemon.log().splitlines() if "401" in line]
+    t.require(not refused, f"the old certificate was used: {refused[:2]}")
+    ground.daemon.daemon.check_alive()
+    t.require(ground.daemon.daemon.pid == pid, "another process")
+    ground.end("certificates")
+
+
+def expect_watched(t, source, since, accepted):
+    """All kinds are watched with requests like that."""
+    def kinds():
+        return {one["resource"] for one in source.requests(since)[0] if one["verb"] == "watch" and one["code"] == 200 and accepted(one)}
+    t.wait_until(lambda: {"services", "endpointslices"} <= kinds(), "everything is watched with the new credentials", 15)
+
+
+@own_daemon(None, f"{MUTATIONS} mutilated files: each is refused whole, or in force and undone by the good one; the daemon lives, its "
+            "clients notice nothing, and in the end all is as it was", sources=["manifests"], backends=IN_KERNEL, above=True, slow=True)
+def mutilated(t):
+    # Node ports come and go with what is accepted; cluster addresses stay whatever the file says.
+    ground = Ground(t, lambda flow: "node port" not in flow.name, fields="nodePortAddresses: [192.168.0.0/24]\n", drain=1)
+    daemon = ground.daemon
+    # What a mode leaves for whoever comes next, as chains of iptables that are the system's, is there from here on.
+    for mode in [mode for mode in ("iptables", "nftables", "userspace") if mode != daemon.mode] + [daemon.mode]:
+        daemon.swap(mode)
+    daemon.wait_retired("every mode once", 20)
+    texts = [daemon.text().encode(), complete(t, daemon)]
+    original = data_plane.meaning(t, daemon.daemon)
+    before = data_plane.exact(t, daemon.daemon)
+    chance = random.Random(SEED)
+    outcomes = {0: 0, 1: 0}
+    for number in range(MUTATIONS):
+        ways, text = mutilate.mutated(chance, texts)
+        with open(daemon.path + ".new", "wb") as file:
+            file.write(text)
+        os.rename(daemon.path + ".new", daemon.path)
+        what = f"file {number} of seed {SEED} ({', '.join(ways)})"
+        done = daemon.reload()
+        if daemon.daemon.wait_ended(0) is not None or done.returncode not in outcomes:
+            keep_file(t, text, number)
+            daemon.daemon.check_alive()
+            t.require(False, f"{what}: sluicectl reload: exit {done.returncode}: {done.stderr[-300:]}")
+            return
+        outcomes[done.returncode] += 1
+        if done.returncode == 0:
+            daemon.write()
+            daemon.require_reload(f"{what} undone")
+            wrong = not_restored(t, daemon, original)
+            before = data_plane.exact(t, daemon.daemon)
+        else:
+            wrong = data_plane.difference(before, data_plane.exact(t, daemon.daemon))
+        if wrong:
+            keep_file(t, text, number)
+            t.require(False, f"{what}: exit {done.returncode}, and then: {wrong}; it said: {(done.stdout + done.stderr)[-300:]}")
+            return
+    t.require(min(outcomes.values()) > 0, f"accepted {outcomes[0]}, refused {outcomes[1]}: the files test only one of both")
+    ground.change("the good file")
+    wrong = not_restored(t, daemon, original)
+    t.require(not wrong, f"in the end: {wrong}")
+    daemon.require_tidy("in the end")
+    t.remark(f"{outcomes[0]} files in force, {outcomes[1]} refused")
+    ground.require_listed_once("mutilated files")
+    ground.end("mutilated files")
+
+
+def complete(t, daemon):
+    """The same configuration with every field of it."""
+    path = os.path.join(daemon.directory, "complete.yaml")
+    done = daemon.daemon.run(["--config", daemon.path, "--write-config-to", path])
+    t.require(done.returncode == 0, f"--write-config-to: exit {done.returncode}: {done.stderr[-300:]}")
+    with open(path, "rb") as file:
+        text = file.read()
+    shutil.copy(path, daemon.path + ".new")
+    os.rename(daemon.path + ".new", daemon.path)
+    said = daemon.require_reload("the complete file").stdout
+    t.require("nothing has changed" in said, f"the complete file is another configuration: {said}")
+    return text
+
+
+def not_restored(t, daemon, original):
+    """What is not as it was after a while; empty when all is, and stays."""
+    deadline = time.monotonic() + pace.stretched(20)
+    equal = 0
+    while equal < 2:
+        wrong = data_plane.difference(original, data_plane.meaning(t, daemon.daemon))
+        equal = 0 if wrong or daemon.retiring() else equal + 1
+        if equal == 0 and time.monotonic() > deadline:
+            return wrong or f"{daemon.retiring()} has not retired"
+    return ""
+
+
+def keep_file(t, text, number):
+    with open(os.path.join(t.topology.directory, f"mutilated-{number}.log"), "wb") as file:
+        file.write(text)

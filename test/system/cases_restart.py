@@ -1,0 +1,72 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""kill -9 and a start, again and again, under traffic that does not stop: nothing fails in the kernel's modes; in mode
+userspace what the process relayed ends with it, and new connections and UDP find the next one."""
+
+import os
+import random
+import time
+
+from lib import pace, swapping, traffic
+from lib.addresses import FAMILIES
+from lib.cases import IN_KERNEL, own_daemon
+from lib.fd_holder import FdHolder
+
+MANY = int(os.environ.get("SLUICE_TEST_RESTARTS") or (200 if os.environ.get("SLUICE_LONG", "0") != "0" else 10))
+LONGEST_LIFE = pace.stretched(0.8)  # seconds of every second process: it ends before or after it is ready
+
+
+def loop(daemon, unready):
+    """`unready`: every second process is killed at some moment, ready or not; the others have served for a while."""
+    order = random.Random(MANY)
+    for number in range(MANY):
+        daemon.daemon.kill()
+        daemon.start(wait=False)
+        if number % 2 or not unready:
+            daemon.daemon.wait_synced()
+        time.sleep(order.uniform(0, LONGEST_LIFE) if unready else LONGEST_LIFE)
+    daemon.daemon.wait_synced()
+    daemon.require_tidy(f"after {MANY} times kill -9")
+
+
+@own_daemon(None, f"{MANY} times kill -9 and a start, half of them before it is ready: no connection fails or is cut, no "
+            "datagram is lost, nothing is left", families=FAMILIES, sources=["manifests"], backends=IN_KERNEL, slow=True)
+def in_kernel(t):
+    everywhere, local = swapping.services(t)
+    daemon = swapping.Swappable(t, t.bench.backend)
+    t.settle()
+    flows = swapping.steady(everywhere, local) + swapping.held(everywhere, local)
+    running = traffic.Traffic(t, flows).wait_flowing()
+    loop(daemon, unready=True)
+    counts = running.stop()
+    traffic.require_unharmed(t, flows, counts, f"{MANY} times kill -9")
+    t.remark(traffic.summary(flows, counts))
+
+
+@own_daemon(None, f"{MANY} times kill -9 and a start under a service manager that keeps descriptors: no connection is refused, no "
+            "UDP client is without an answer for longer than a process takes to come back; connections that the process relayed "
+            "end with it", families=FAMILIES, sources=["manifests"], backends=["userspace"], slow=True)
+def relayed(t):
+    everywhere, local = swapping.services(t)
+    directory = os.path.join(t.topology.directory, f"{t.bench.label}-manager")
+    os.mkdir(directory)
+    with FdHolder(directory) as holder:
+        daemon = swapping.Swappable(t, t.bench.backend, holder=holder)
+        t.settle()
+        flows = swapping.steady(everywhere, local)
+        running = traffic.Traffic(t, flows).wait_flowing()
+        # What waits at the sockets while there is no process, is accepted at once by the next one: that has to be done with it.
+        loop(daemon, unready=False)
+        counts = running.stop()
+        for flow in flows:
+            one = counts[flow.name]
+            failed = sum(one["failed"].values())
+            t.require(one["ok"] > 0, f"{flow.name}: nothing was answered")
+            # Those that were open, or asked, when the process was killed: at this rate one each time at the most, as a rule less.
+            cut = one["reset"] if flow.kind == "tcp-new" else one["lost"]
+            other = failed + one["lost"] - cut
+            t.require(other == 0, f"{flow.name}: {other} failed that no kill explains: {one['failed']}, first: {one['first_failures'][:3]}")
+            t.require(cut <= MANY, f"{flow.name}: {cut} of {one['sent']} were cut by {MANY} kills: {one['first_failures'][:3]}")
+            t.remark(f"{flow.name}: of {one['sent']} {cut} ended with the process, {one['late']} were late, {one['max_ms']:.0f} ms at most")
+        t.require(not holder.complaints, f"the service manager complains: {holder.complaints[:3]}")
+        daemon.daemon.stop()

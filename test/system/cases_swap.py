@@ -1,0 +1,195 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""One backend is exchanged for another, or for another build of itself, under traffic that does not stop: from every mode
+to every mode nothing fails, nothing is cut or lost, and afterwards nothing is left of the one that went."""
+
+import itertools
+import os
+import random
+import time
+
+from lib import artifacts, churn, pace, swapping, traffic
+from lib.addresses import FAMILIES, V4
+from lib.cases import own_daemon
+
+LONG = os.environ.get("SLUICE_LONG", "0") != "0"
+HELD = 300 if LONG else 3  # seconds that connections live on after a swap
+# Connections live on for as long as that, and UDP clients that never pause have until then.
+DRAIN = round(HELD + 2 + pace.stretched(1))
+NATIVE = ("iptables", "nftables", "userspace")
+MANY = int(os.environ.get("SLUICE_TEST_SWAPS") or (1000 if LONG else 20))
+RATE_MS = 5
+OTHER = "acme.nft"  # as long as nftables
+
+ONLY = {"sources": ["manifests"], "backends": ["iptables", "ipvs"], "protocols": ("tcp",)}
+
+
+def modes(t):
+    """Those that are installed, but for ipvs."""
+    return [name for name in t.bench.programs.backends(t.topology.directory) if name in NATIVE]
+
+
+def edges(t):
+    """Every ordered pair of modes, and each mode with another build of itself; where there is IPVS, the pairs with it."""
+    if t.ipvs:
+        return [("ipvs", "ipvs")] + [pair for other in modes(t) for pair in (("ipvs", other), (other, "ipvs"))]
+    return list(itertools.product(modes(t), repeat=2))
+
+
+def exchange(t, daemon, everywhere, local, steady, one, other):
+    """One edge of the walk."""
+    occasion = f"{one} → {other}"
+    before = steady.progress()
+    connections = traffic.Traffic(t, swapping.held(everywhere, local)).wait_flowing()
+    begun = time.monotonic()
+    daemon.swap(other)
+    took = time.monotonic() - begun
+    time.sleep(HELD)
+    traffic.require_unharmed(t, connections.flows, connections.stop(), occasion)
+    daemon.wait_retired(occasion, DRAIN + 10)
+    daemon.require_tidy(occasion)
+    counts = traffic.since(before, steady.progress())
+    traffic.require_unharmed(t, steady.flows, counts, occasion, ended=False)
+    t.remark(f"{occasion}: swapped in {took:.2f} s; {traffic.summary(steady.flows, counts)}")
+
+
+@own_daemon(None, "from every mode to every mode, and to another build of the same: new and held connections, UDP from a fixed "
+            f"port, node ports: nothing fails, {HELD} s later nothing has been cut, and nothing of the old backend is left",
+            families=FAMILIES, slow=True, **ONLY)
+def every_pair(t):
+    way = swapping.walk(edges(t))
+    everywhere, local = swapping.services(t)
+    daemon = swapping.Swappable(t, way[0][0], DRAIN)
+    t.settle()
+    steady = traffic.Traffic(t, swapping.steady(everywhere, local, RATE_MS)).wait_flowing()
+    for one, other in way:
+        exchange(t, daemon, everywhere, local, steady, one, other)
+    traffic.require_unharmed(t, steady.flows, steady.stop(), "altogether")
+
+
+@own_daemon(None, "to a backend of somebody else and back, one that owns what another owns too included: the same", families=FAMILIES,
+            sources=["manifests"], backends=["iptables"], slow=True)
+def third_party(t):
+    everywhere, local = swapping.services(t)
+    daemon = swapping.Swappable(t, "iptables", DRAIN)
+    daemon.add_third_party(OTHER, "nftables")
+    t.settle()
+    steady = traffic.Traffic(t, swapping.steady(everywhere, local, RATE_MS)).wait_flowing()
+    for one, other in swapping.walk([pair for mode in modes(t) for pair in ((mode, OTHER), (OTHER, mode))]):
+        exchange(t, daemon, everywhere, local, steady, one, other)
+    traffic.require_unharmed(t, steady.flows, steady.stop(), "altogether")
+
+
+@own_daemon(None, f"{MANY} swaps in a row between modes chosen at random, while Services come and go: nothing fails, nothing is left",
+            sources=["manifests"], backends=["iptables"], slow=True)
+def many(t):
+    everywhere, local = swapping.services(t)
+    daemon = swapping.Swappable(t, modes(t)[0], drain=5)
+    t.settle()
+    unrest = churn.Churn(t.bench)
+    unrest.start()
+    steady = traffic.Traffic(t, swapping.steady(everywhere, local, RATE_MS)).wait_flowing()
+    order = random.Random(MANY)
+    history, held = [], None
+    for number in range(MANY):
+        one = daemon.mode
+        daemon.swap(order.choice([mode for mode in modes(t) if mode != one]))
+        history.append((time.monotonic(), f"{one} → {daemon.mode}"))
+        if number == 9:  # every library has been there, and every part of the daemon
+            daemon.wait_retired("after ten", 15)
+            held = artifacts.held_by(daemon.daemon.pid)
+    counts = steady.stop()
+    changes = unrest.stop()
+    traffic.require_unharmed(t, steady.flows, counts, f"{MANY} swaps")
+    when = min((one["t"] for count in counts.values() for one in count["first_failures"]), default=None)
+    t.require(when is None, f"around the first failure: {[(f'{at - when:+.2f} s', what) for at, what in history if abs(at - when) < 3]}"
+              if when else "")
+    t.require(changes["failed"] == 0 and changes["ok"] > 0, f"during {changes['changes']} changes: {changes}")
+    daemon.wait_retired("at the end", 15)
+    daemon.require_tidy("at the end")
+    now = artifacts.held_by(daemon.daemon.pid)
+    # A backend of another mode has other libraries and descriptors than the one that served when it was looked first.
+    for what, more in (("KiB", 4096 + 16 * MANY), ("descriptors", 60), ("shared objects", 12)):
+        t.require(now[what] <= held[what] + more, f"{what}: {held[what]} after ten swaps, {now[what]} after {MANY}")
+    t.remark(f"{traffic.summary(steady.flows, counts)}; {changes['changes']} changes; {held} after ten swaps, {now} at the end")
+
+
+@own_daemon(None, "back to mode userspace while an earlier one still drains: it serves everything from its first moment, node ports too",
+            families=FAMILIES, sources=["manifests"], backends=["iptables"])
+def back_while_draining(t):
+    everywhere, local = swapping.services(t)
+    daemon = swapping.Swappable(t, "userspace", drain=60)
+    t.settle()
+    steady = traffic.Traffic(t, swapping.steady(everywhere, local)).wait_flowing()
+    for mode in ("iptables", "nftables", "userspace", "nftables", "userspace"):
+        daemon.swap(mode)
+        t.require(mode != "nftables" or daemon.retiring(), "mode userspace does not drain: nothing is tested")
+        time.sleep(0.5)
+    counts = steady.stop()
+    traffic.require_unharmed(t, steady.flows, counts, "back while draining")
+    t.remark(traffic.summary(steady.flows, counts))
+
+
+@own_daemon(None, "this traffic notices what it is to notice: what is dropped, refused, answered late or answered by somebody "
+            "else for 300 ms; and nothing where nothing is wrong", families=FAMILIES, sources=["manifests"], backends=["iptables"])
+def notices(t):
+    everywhere, local = swapping.services(t)
+    t.settle()
+    flows = swapping.steady(everywhere, local, RATE_MS) + swapping.held(everywhere, local)
+    by_name = {flow.name: flow for flow in flows}
+
+    def disturbed(action=None):
+        """Sentences about each flow, of traffic during which that was done to packets for both Services for 300 ms."""
+        running = traffic.Traffic(t, flows).wait_flowing()
+        if action:
+            with swapping.interference(t, action, (everywhere, local)):
+                time.sleep(0.3)
+        time.sleep(1)
+        counts = running.stop()
+        return {name: traffic.faults(flow, counts, True) for name, flow in by_name.items()}, counts
+
+    said, _ = disturbed()
+    t.require(not any(said.values()), f"undisturbed: {said}")
+    # Who is on the node knows that a packet did not leave it, and does not count it as sent again.
+    for action, counters in (("drop", {"tcp-new": "repeated", "tcp-held": "late", "udp-fixed": "lost"}),
+                             ("reject with tcp reset", {"tcp-new": "ECONNREFUSED", "tcp-held": "reset"}),
+                             ("reject", {"udp-fixed": "ECONNREFUSED"})):
+        said, counts = disturbed(action)
+        for name, flow in by_name.items():
+            counter = counters.get(flow.kind)
+            if counter is None:
+                continue
+            count = counts[name]["failed"].get(counter, 0) if counter.isupper() else counts[name][counter]
+            t.require(count > 0 and any(sentence.startswith(f"{name}: ") for sentence in said[name]),
+                      f"{action}: {name}: it is not noticed ({counter}): {said[name]}, {counts[name]}")
+        straight = [sentence for sentences in said.values() for sentence in sentences if "straight to" in sentence]
+        t.require(not straight, f"{action}: the twins suffered: {straight}")
+    # Without rules everything is answered, by somebody else.
+    running = traffic.Traffic(t, flows).wait_flowing()
+    t.bench.daemon.stop()
+    t.bench.cleanup()
+    time.sleep(0.5)
+    counts = running.stop()
+    for flow in swapping.steady(everywhere, local):
+        if flow.kind == "tcp-new" and "node port" not in flow.name:
+            t.require(any("answered by outside" in sentence for sentence in traffic.faults(by_name[flow.name], counts, True)),
+                      f"no rules: {flow.name}: nobody else answered: {counts[flow.name]}")
+    t.bench.start_daemon()
+
+
+@own_daemon(None, "what nobody owns is found: a chain, a table, a set and a link beside those of the daemon",
+            families=(V4,), sources=["manifests"], backends=["iptables"])
+def finds_orphans(t):
+    state_dir = t.bench.daemon.state_dir
+    t.require(not artifacts.orphans(t.topology, state_dir), f"before: {artifacts.orphans(t.topology, state_dir)}")
+    tool = t.topology.tools.program(V4)
+    for made, undone, name in (
+            ([tool, "-w", "-t", "nat", "-N", "KUBE-PORTALS-HOST"], [tool, "-w", "-t", "nat", "-X", "KUBE-PORTALS-HOST"],
+             "iptables/nat/KUBE-PORTALS-HOST"),
+            (["nft", "add", "table", "ip6", "kube-proxy"], ["nft", "delete", "table", "ip6", "kube-proxy"], "nft/ip6/kube-proxy"),
+            (["ipset", "create", "KUBE-CLUSTER-IP", "hash:ip"], ["ipset", "destroy", "KUBE-CLUSTER-IP"], "ipset/KUBE-CLUSTER-IP"),
+            (["ip", "link", "add", "kube-ipvs0", "type", "bridge"], ["ip", "link", "del", "kube-ipvs0"], "link/kube-ipvs0")):
+        t.topology.run("node", *made)
+        found = artifacts.orphans(t.topology, state_dir)
+        t.topology.run("node", *undone)
+        t.require(found == [name], f"{name} is not found: {found}")

@@ -1,0 +1,230 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A swap that goes wrong at each of its steps, or whose process ends there: who served goes on or is taken over from, no
+connection fails, the next start or reload converges, and nothing is left that nobody owns."""
+
+import os
+import shutil
+import signal
+
+from lib import swapping, traffic
+from lib.addresses import E1, E2, FAMILIES, V4
+from lib.cases import POD, kept, own_daemon
+from lib.objects import ready
+
+LONG = os.environ.get("SLUICE_LONG", "0") != "0"
+STEPS = ("load", "probe", "claim", "hold", "apply", "verify", "switch-over", "retire", "drain", "release")
+# From here on the newcomer serves: what fails is made up for, and no failure of the swap.
+SERVED_FROM = STEPS.index("switch-over")
+# What a relay in mode userspace has, ends with its process: those pairs are for failures only.
+PAIRS = (("iptables", "nftables"), ("nftables", "iptables"), ("nftables", "nftables"), ("iptables", "iptables"))
+EVERY_PAIR = (*PAIRS, ("iptables", "userspace"), ("userspace", "userspace"), ("userspace", "nftables"), ("nftables", "userspace"),
+              ("userspace", "iptables"))
+DRAIN = 2
+
+ONLY = {"sources": ["manifests"], "backends": ["iptables"], "slow": True}
+
+
+class Ground:
+    """A daemon with points where it can be made to fail, and traffic that is not to notice; with `held` there are connections in
+    it that outlive every drain."""
+
+    def __init__(self, t, mode, program=None, held=True):
+        self.t = t
+        everywhere, local = swapping.services(t)
+        self.fault = os.path.join(t.topology.directory, f"{t.bench.label}-fault")
+        self.daemon = swapping.Swappable(t, mode, DRAIN, program, {"SLUICE_TEST_FAULT_FILE": self.fault})
+        t.settle()
+        self.flows = swapping.steady(everywhere, local) + (swapping.held(everywhere, local) if held else [])
+        self.traffic = traffic.Traffic(t, self.flows).wait_flowing()
+        self._before = self.traffic.progress()
+
+    def arm(self, step, how):
+        """The next time that a swap comes to this step."""
+        self.disarm()
+        with open(self.fault + ".new", "w", encoding="ascii") as file:
+            file.write(f"{step}:{how}\n")
+        os.rename(self.fault + ".new", self.fault)
+
+    def disarm(self):
+        for path in (self.fault, self.fault + ".done"):
+            if os.path.exists(path):
+                os.unlink(path)
+
+    def require_struck(self, occasion):
+        """And what happened is not to happen again."""
+        self.t.wait_until(lambda: os.path.exists(self.fault + ".done"), f"{occasion}: it came to that", DRAIN + 10)
+        self.disarm()
+
+    def begin(self, mode, occasion):
+        """That mode serves, and nothing else is there."""
+        if self.daemon.serving() != mode:
+            self.daemon.swap(mode)
+        self.require_serving(mode, f"before {occasion}")
+        self.require_unharmed(f"before {occasion}")
+
+    def change(self, one, other):
+        if one == other:
+            self.daemon.exchange_plugin()
+        self.daemon.write(other)
+
+    def require_unharmed(self, occasion):
+        """Since the last time."""
+        counts = self.traffic.progress()
+        traffic.require_unharmed(self.t, self.flows, traffic.since(self._before, counts), occasion, ended=False)
+        self._before = counts
+
+    def require_serving(self, mode, occasion):
+        """That mode serves, all is synced, and nothing else is on the node once the drain is over."""
+        self.daemon.daemon.wait_synced()
+        self.t.require(self.daemon.serving() == mode, f"{occasion}: {self.daemon.serving()} serves, not {mode}")
+        self.daemon.wait_retired(occasion, DRAIN + 15)
+        self.daemon.mode = mode
+        self.daemon.require_tidy(occasion)
+
+    def end(self):
+        counts = self.traffic.stop()
+        traffic.require_unharmed(self.t, self.flows, counts, "altogether")
+        self.t.remark(traffic.summary(self.flows, counts))
+
+
+def chosen(number, pairs):
+    """In the long form all of them, else one after the other."""
+    return pairs if LONG else (pairs[number % len(pairs)],)
+
+
+def require_refused(ground, done, occasion, *words):
+    text = done.stdout + done.stderr
+    ground.t.require(done.returncode == 1, f"{occasion}: sluicectl reload: exit {done.returncode}: {text[-300:]}")
+    ground.t.require(all(word in text for word in words), f"{occasion}: it does not say {', '.join(words)}: {text[-500:]}")
+
+
+@own_daemon(None, "a step of a swap fails, each in turn: before the newcomer serves the reload says which step and why, and who "
+            "served serves on; later it is made up for; the next reload succeeds", **ONLY)
+def step_fails(t):
+    ground = Ground(t, PAIRS[0][0], t.bench.programs.with_fault_points(), held=False)
+    for number, step in enumerate(STEPS):
+        for one, other in chosen(number, EVERY_PAIR):
+            occasion = f"{one} → {other}, {step} fails"
+            ground.begin(one, occasion)
+            ground.arm(step, "fail")
+            ground.change(one, other)
+            done = ground.daemon.reload()
+            ground.daemon.wait_reloads_over()
+            ground.require_struck(occasion)
+            if number < SERVED_FROM:
+                require_refused(ground, done, occasion, step)
+                ground.require_serving(one, occasion)
+                ground.require_unharmed(occasion)
+                ground.daemon.mode = other
+                ground.daemon.require_reload(f"after {occasion}")
+            else:
+                ground.t.require(done.returncode == 0, f"{occasion}: exit {done.returncode}: {(done.stdout + done.stderr)[-300:]}")
+            ground.require_serving(other, f"after {occasion}")
+            ground.require_unharmed(f"after {occasion}")
+    ground.end()
+
+
+@own_daemon(None, "the process is killed between any two steps of a swap: no connection fails, the next start converges to what the "
+            "file says, be that the new mode or again the old one, and nothing is left", families=FAMILIES, **ONLY)
+def killed_between_steps(t):
+    ground = Ground(t, PAIRS[0][0], t.bench.programs.with_fault_points())
+    for number, step in enumerate(STEPS):
+        for one, other in chosen(number, PAIRS):
+            for back in (False, True) if LONG else (bool(number % 2),):
+                occasion = f"{one} → {other}, killed before {step}, then {'back' if back else 'on'}"
+                ground.begin(one, occasion)
+                ground.arm(step, "kill")
+                ground.change(one, other)
+                ground.daemon.reload()
+                status = ground.daemon.daemon.wait_ended(DRAIN + 20)
+                ground.disarm()
+                t.require(status == -signal.SIGKILL, f"{occasion}: it was not killed there: {status}")
+                if status is None:
+                    return
+                ground.require_unharmed(occasion)
+                if back:
+                    ground.daemon.write(one)
+                ground.daemon.start()
+                ground.require_serving(one if back else other, f"the start after: {occasion}")
+                ground.require_unharmed(f"the start after: {occasion}")
+    ground.end()
+
+
+@own_daemon(None, "a plugin that is missing, is none, is of another version, or belongs to somebody else: the reload is refused "
+            "with one error that names the file, nothing changes, and the mode before and after serves", families=(V4,), **ONLY)
+def unusable_plugin(t):
+    ground = Ground(t, "iptables")
+    path = os.path.join(ground.daemon.plugins, "nftables.so")
+    with open(path, "rb") as file:
+        good = file.read()
+    for what, content in (("missing", None), ("no library", b"nothing\n"), ("cut off", good[:len(good) // 2])):
+        replace(path, content)
+        ground.daemon.write("nftables")
+        require_refused(ground, ground.daemon.reload(), what, "nftables")
+        ground.require_serving("iptables", what)
+        ground.require_unharmed(what)
+        ground.daemon.write("iptables")
+        ground.daemon.require_reload(f"{what}, taken back")
+    replace(path, good)
+    ground.daemon.swap("nftables")
+    ground.require_serving("nftables", "the plugin is whole")
+    ground.require_unharmed("the plugin is whole")
+
+
+@own_daemon(None, "a plugin of somebody else fails as it is made, tried, asked what it owns, filled, filled by half or looked "
+            "at: the reload is refused with its words, nothing of it is left, and no connection notices", families=(V4,), **ONLY)
+def newcomer_fails(t):
+    ground = Ground(t, "nftables")
+    shutil.copy(t.bench.programs.test_plugin("faulty"), ground.daemon.plugins)
+    more = ground.daemon.settings["more"]
+    for number, fault in enumerate(("create", "probe", "claims", "apply", "apply-half", "verify")):
+        family = (None, "ipv4", "ipv6")[number % 3]
+        occasion = f"fault of {fault}, {family or 'both families'}"
+        section = f"{{fault: {fault}{', family: ' + family if family else ''}}}"
+        ground.daemon.write(more=f"{more}backend: faulty\nbackends: {{faulty: {section}}}\n")
+        require_refused(ground, ground.daemon.reload(), occasion, "faulty", f"the fault of {fault} that was asked for")
+        ground.require_serving("nftables", occasion)
+        ground.require_unharmed(occasion)
+        left = leftovers_of(ground.daemon, "faulty")
+        t.require(not left, f"{occasion}: {left} are left")
+        ground.daemon.write(more=more)
+        ground.daemon.require_reload(f"{occasion}, taken back")
+    ground.end()
+
+
+@own_daemon(None, "a plugin of somebody else serves, and fails as it is to go, or has connections for ever: it goes at the "
+            "second try, or at the end of its time; who came after it serves from the first moment", families=(V4,), **ONLY)
+def old_one_fails(t):
+    service = t.service([ready(E1), ready(E2)])
+    daemon = swapping.Swappable(t, "nftables", DRAIN)
+    shutil.copy(t.bench.programs.test_plugin("faulty"), daemon.plugins)
+    more = daemon.settings["more"]
+    for fault in ("retire-once", "drain"):
+        daemon.write(more=f"{more}backend: faulty\nbackends: {{faulty: {{fault: {fault}}}}}\n")
+        daemon.require_reload(fault)
+        t.require(daemon.serving() == "faulty", f"{fault}: {daemon.serving()} serves")
+        daemon.wait_retired(fault, DRAIN + 15)
+        daemon.write(more=more)
+        daemon.require_reload(f"{fault}, and back")
+        t.expect(POD, service.cluster(), kept(E1, E2))
+        daemon.wait_retired(f"{fault}, and back", DRAIN + 15)
+        daemon.require_tidy(fault)
+        t.require(not leftovers_of(daemon, "faulty"), f"{fault}: {leftovers_of(daemon, 'faulty')} are left")
+
+
+def leftovers_of(daemon, name):
+    """What test/plugins/faulty.cpp has in place of rules."""
+    folder = os.path.join(daemon.daemon.state_dir, "backends", name)
+    return sorted(one for one in os.listdir(folder) if one != "calls") if os.path.isdir(folder) else []
+
+
+def replace(path, content):
+    """As a package manager does it."""
+    if content is None:
+        os.unlink(path)
+        return
+    with open(path + ".new", "wb") as file:
+        file.write(content)
+    os.chmod(path + ".new", 0o755)
+    os.rename(path + ".new", path)

@@ -1,0 +1,274 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Taking over from a kube-proxy 1.36 and handing back, in all of its modes, under traffic, as docs/migrating.md has it. What
+kube-proxy leaves and what it writes when it starts is in test/fixtures/kube-proxy-1.36."""
+
+import os
+import threading
+import time
+
+from lib import foreign, kube_proxy_node, outcomes, pace, probe, shell, talk
+from lib.addresses import E1, E2, FAMILIES
+from lib.cases import EXT, POD, REJECTED, kept, masqueraded, own_daemon
+from lib.kube_proxy_node import front
+from lib.writes import WriteWatch
+
+HERE = ["iptables", "nftables"]  # modes of a kube-proxy that run on any kernel
+ONLY = {"families": FAMILIES, "sources": ["manifests"], "slow": True}
+GAP = 0.02  # seconds between two datagrams
+FILE = """apiVersion: kubeproxy.config.k8s.io/v1alpha1
+kind: KubeProxyConfiguration
+mode: MODE
+clusterCIDR: 10.0.0.0/8,fd00:10::/48
+"""
+
+
+class Datagrams:
+    """One UDP client on one port of its own; every datagram has its answer."""
+
+    def __init__(self, t, where):
+        self._socket = talk.connect(t, POD, where, patience=0.1, port=20053)
+        self._sent = self._answered = 0
+        self._stop = threading.Event()
+        self._threads = [threading.Thread(target=work, daemon=True) for work in (self._send, self._receive)]
+        for thread in self._threads:
+            thread.start()
+
+    def _send(self):
+        while not self._stop.wait(pace.stretched(GAP)):
+            self._sent += 1
+            try:
+                self._socket.send(b"?")
+            except ConnectionError:  # of the datagram before
+                pass
+            except OSError:  # closed, since the case has failed elsewhere
+                return
+
+    def _receive(self):
+        quiet = 0
+        while quiet < 10:
+            try:
+                self._socket.recv(2048)
+                self._answered += 1
+            except (TimeoutError, ConnectionError):
+                quiet += self._stop.is_set()
+            except OSError:
+                return
+
+    def end(self):
+        """(sent, answered)."""
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+        return self._sent, self._answered
+
+
+class Clients:
+    """New connections at every kind of address, connections that are kept, a client with a fixed UDP port."""
+
+    def __init__(self, t):
+        self._t = t
+        cart, family = "shop/cart", t.family
+        self._hammers = [(t.hammer(sender, where), said) for sender, where, said in (
+            (POD, front(cart, family), "a pod at a cluster IP"), (EXT, front(cart, family, "vip"), "outside at a balancer's address"),
+            (EXT, front(cart, family, "node"), "outside at a node port"), (EXT, front("shop/local", family, "vip"), "outside at policy Local"),
+            (POD, front("kube-system/kube-dns", family), "a pod with UDP"))]
+        self._held = [(t.hold(POD, front(cart, family)), "of a pod"), (t.hold(EXT, front(cart, family, "vip")), "from outside"),
+                      (t.hold(POD, front("shop/sticky", family)), "with affinity")]
+        self._datagrams = Datagrams(t, front("shop/echo", family))
+        time.sleep(pace.stretched(0.5))
+
+    def require_unharmed(self, occasion):
+        time.sleep(pace.stretched(1.5))
+        for hammer, said in self._hammers:
+            self._t.require_unbroken(hammer, f"{occasion}: {said}")
+        for held, said in self._held:
+            survived, last = held.end()
+            self._t.require(survived, f"{occasion}: an established connection {said} broke: {last}")
+        sent, answered = self._datagrams.end()
+        self._t.require(sent > 0 and answered == sent, f"{occasion}: {sent - answered} of {sent} datagrams of one flow had no answer")
+
+
+def quiet_node(t):
+    """A node without a proxy, in a cluster with the Services that the kube-proxy had."""
+    t.bench.daemon.stop()
+    t.bench.barrier.delete()
+    made = kube_proxy_node.objects()
+    t.bench.source.put(*made)
+    t.defer(lambda: t.bench.source.delete(*made))
+    t.defer(t.bench.daemon.stop)
+    clean(t)
+
+
+def clean(t):
+    done = t.bench.cleanup()
+    t.require(done.returncode == 0, f"--cleanup: exit {done.returncode}: {done.stderr[-300:]}")
+
+
+def start(t, mode):
+    # The option that comes later counts.
+    t.bench.daemon.start(t.bench.source.daemon_flags(), [*t.bench.flags, "--proxy-mode", mode])
+    t.bench.daemon.wait_synced()
+
+
+def fresh(t, mode):
+    """What the daemon makes in that mode on a node where nobody was."""
+    start(t, mode)
+    made = kube_proxy_node.found(t, mode)
+    everything = {one: kube_proxy_node.found(t, one) for one in HERE + ["ipvs"] if one in (mode, *HERE) or has_ipvs(t)}
+    t.bench.daemon.stop()
+    clean(t)
+    t.require(made, f"mode {mode} makes nothing")
+    return everything
+
+
+def has_ipvs(t):
+    return t.bench.backend == "ipvs"
+
+
+def serves(t, mode):
+    """Every Service, as each kind of client sees it, while rules of that mode are in force, whoever wrote them."""
+    both, cart = (E1, E2), "shop/cart"
+    for sender, name, kind, expected in (
+            (POD, cart, "cluster", kept(*both)), (POD, "kube-system/kube-dns", "cluster", kept(*both)),
+            (EXT, cart, "vip", masqueraded(*both)), (EXT, cart, "node", masqueraded(*both)), (EXT, cart, "external", masqueraded(*both)),
+            (EXT, "shop/local", "vip", kept(E1)), (POD, "shop/inner", "cluster", kept(E1)), (EXT, "shop/empty", "node", REJECTED)):
+        where = front(name, t.family, kind)
+        if mode == "userspace":
+            expected = outcomes.as_relayed(expected, where.protocol)
+        wrong = probe.check(t.topology, sender, where.protocol, where.ip, where.port, t.family, expected)
+        t.require(wrong is None, f"mode {mode}, {name}: {wrong}")
+
+
+def friend(t):
+    """Which endpoint the pod is bound to by session affinity."""
+    where = front("shop/sticky", t.family)
+    lines = probe.ask(t.topology, POD, "tcp", where.ip, where.port, t.family, 6)
+    names = {line.split()[1] if line.startswith("ok ") else line for line in lines}
+    t.require(len(names) == 1 and names <= {"e1", "e2", "e4"}, f"shop/sticky was answered by {sorted(names)}")
+    return min(names)
+
+
+def takes_over(t, theirs, mode):
+    quiet_node(t)
+    wanted = fresh(t, mode)
+    kube_proxy_node.load(t, theirs)
+    serves(t, theirs)
+    foreign.add(t.topology)
+    t.defer(lambda: foreign.remove(t.topology))
+    others = foreign.picture(t.topology)
+    bound = friend(t)
+    clients = Clients(t)
+    with WriteWatch(t.topology) as watch:
+        start(t, mode)
+        written = watch.lines()
+    clients.require_unharmed(f"from mode {theirs} of a kube-proxy to mode {mode}")
+    # Virtual servers stay until the last connection through them has ended.
+    t.wait_until(lambda: not unowned(t, wanted), "the node is as after a start on an empty one", seconds=20)
+    t.require(not (more := unowned(t, wanted)), f"of kube-proxy is left, or of ours is missing: {more[:4]}")
+    serves(t, mode)
+    if theirs == mode == "iptables":
+        touched = [line for line in written if kube_proxy_node.SERVICE_CHAIN.search(line) and " KUBE-NODEPORTS " not in line and
+                   " KUBE-SERVICES " not in line]
+        t.require(not touched, f"chains of Services that were right were written: {touched[:3]}")
+        t.require(friend(t) == bound, "session affinity was lost")
+    changed = foreign.difference(others, foreign.picture(t.topology))
+    t.require(not changed, f"foreign rules changed: {changed}")
+
+
+def unowned(t, wanted):
+    """What the node has and has not, compared with what a fresh start makes."""
+    wrong = []
+    for kind, lines in wanted.items():
+        there = [line for line in kube_proxy_node.found(t, kind) if "FOREIGN" not in line]
+        wrong += [f"+ {line}" for line in there if line not in lines] + [f"- {line}" for line in lines if line not in there]
+    return wrong
+
+
+@own_daemon(None, "taken over from a kube-proxy in mode iptables: nothing fails, chains of Services that are right are not written in mode "
+            "iptables, and nothing of kube-proxy is left that is not ours", **ONLY)
+def from_iptables(t):
+    takes_over(t, "iptables", t.bench.backend)
+
+
+@own_daemon(None, "taken over from a kube-proxy in mode nftables: nothing fails, and nothing of kube-proxy is left that is not ours", **ONLY)
+def from_nftables(t):
+    takes_over(t, "nftables", t.bench.backend)
+
+
+def from_ipvs_to(mode):
+    @own_daemon(None, f"taken over from a kube-proxy in mode ipvs, in mode {mode}: nothing fails, and nothing of kube-proxy is left that is not "
+                "ours", backends=["ipvs"], legacy=("ipvs",) if mode in ("ipvs", "nftables") else (), **ONLY)
+    def from_ipvs(t):
+        takes_over(t, "ipvs", mode)
+    return from_ipvs
+
+
+for _mode in ("ipvs", "nftables", "iptables", "userspace"):
+    from_ipvs_to(_mode)
+
+
+@own_daemon(None, "handed back to a kube-proxy of the same mode: the daemon ends, kube-proxy starts; nothing fails, and afterwards the node is "
+            "as kube-proxy makes it, once the commands of docs/migrating.md have been given", backends=["iptables", "nftables", "ipvs"],
+            legacy=("ipvs",), **ONLY)
+def handed_back(t):
+    quiet_node(t)
+    mode = t.bench.backend
+    start(t, mode)
+    serves(t, mode)
+    clients = Clients(t)
+    t.bench.daemon.stop()
+    kube_proxy_node.first_sync(t, mode)
+    clients.require_unharmed(f"from the daemon to a kube-proxy in mode {mode}")
+    serves(t, mode)
+    if commands := kube_proxy_node.documented(mode):
+        done = t.topology.run("node", "sh", "-ec", commands, check=False)
+        t.require(done.returncode == 0 and not done.stderr, f"the commands of docs/migrating.md: {done.stderr[:400]}")
+        serves(t, mode)
+    there, theirs = kube_proxy_node.found(t, mode), kube_proxy_node.left(mode)
+    more = [line for line in there if line not in theirs]
+    t.require(not more, f"of ours is left: {more[:4]}")
+    missing = [line for line in theirs if line not in there]
+    t.require(not missing, f"of kube-proxy's is missing: {missing[:4]}")
+
+
+def configured(t, mode):
+    """The file that says so, replaced as people do it."""
+    path = os.path.join(t.topology.directory, "takeover.yaml")
+    with open(path + ".new", "w", encoding="utf-8") as file:
+        file.write(FILE.replace("MODE", mode))
+    os.rename(path + ".new", path)
+    return path
+
+
+def sluicectl(t, *words):
+    return shell.run([t.bench.programs.sluicectl, "--state-dir", t.bench.daemon.state_dir, *words], check=False)
+
+
+def handed_back_after(mode):
+    @own_daemon(None, f"handed back from mode userspace: changed to mode {mode} while it runs, then the daemon ends and a kube-proxy of that mode "
+                "starts; nothing fails", backends=["userspace"], **ONLY)
+    def handed_back_by_a_swap(t):
+        quiet_node(t)
+        t.bench.daemon.start(t.bench.source.daemon_flags(), ["--config", configured(t, "userspace")])
+        t.bench.daemon.wait_synced()
+        serves(t, "userspace")
+        before = Clients(t)
+        configured(t, mode)
+        done = sluicectl(t, "reload")
+        t.require(done.returncode == 0, f"sluicectl reload: {done.stdout}{done.stderr}")
+        t.require(t.status()["mode"] == mode, f"the mode is {t.status()['mode']}")
+        before.require_unharmed(f"from mode userspace to mode {mode}")
+        t.wait_until(lambda: not t.status()["retiring"], "nothing retires any more", seconds=30)
+        after = Clients(t)
+        t.bench.daemon.stop()
+        kube_proxy_node.first_sync(t, mode)
+        after.require_unharmed(f"from the daemon to a kube-proxy in mode {mode}")
+        serves(t, mode)
+        left = [line for line in kube_proxy_node.found(t, "iptables") if "PORTAL" in line or "NODEPORT-" in line]
+        t.require(not left, f"of mode userspace is left: {left[:3]}")
+    return handed_back_by_a_swap
+
+
+for _mode in HERE:
+    handed_back_after(_mode)

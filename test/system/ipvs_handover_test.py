@@ -1,0 +1,325 @@
+#!/usr/bin/python3
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Mode ipvs before and behind another backend, under traffic, on a real kernel (test/vm). TAP. Needs root.
+
+    ipvs_handover_test.py PROGRAM
+
+PROGRAM is ipvs_handover: each step of the backend is a process of its own, as after a kill. The other backend is a table
+of nftables that does no more than lead to the endpoint: it masquerades nothing, and there is no local traffic detector.
+The endpoint knows no way back to Service addresses, as one on another node.
+"""
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+VIP, PORT = "10.96.0.1", 80
+ENDPOINT, ENDPOINT_PORT = "10.2.0.2", 8080
+PATIENCE = 5 * float(os.environ.get("SLUICE_TEST_SLOWNESS", "1"))
+TABLE = f"""table ip other {{
+  chain pre {{ type nat hook prerouting priority -100; ip daddr {VIP} meta l4proto {{ tcp, udp }} dnat to {ENDPOINT}:{ENDPOINT_PORT}; }}
+  chain out {{ type nat hook output priority -100; ip daddr {VIP} meta l4proto {{ tcp, udp }} dnat to {ENDPOINT}:{ENDPOINT_PORT}; }}
+}}"""
+
+program = os.path.abspath(sys.argv[1])
+count = failures = 0
+
+
+def check(good, what):
+    global count, failures
+    count += 1
+    failures += not good
+    print(f"{'ok' if good else 'not ok'} {count} - {what}", flush=True)
+
+
+def run(*words, input=None):
+    done = subprocess.run(words, input=input, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(words)}: {done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def inside(place, *words, **how):
+    return run("ip", "netns", "exec", place, *words, **how)
+
+
+def step(*words):
+    """What the backend answers to one call."""
+    return inside("node", program, *words).strip()
+
+
+SERVICE = (VIP, str(PORT), ENDPOINT, str(ENDPOINT_PORT))
+
+
+def in_place(place, make):
+    """Makes sockets in the network namespace `place`; threads have one of their own."""
+    made = []
+
+    def work():
+        with open(f"/run/netns/{place}") as namespace:
+            if libc.setns(namespace.fileno(), 0x40000000):
+                raise OSError("setns")
+        made.append(make())
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    return made[0]
+
+
+import ctypes  # noqa: E402
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+class Talk:
+    """One connection, or UDP flow, that asks and is answered with the address it was seen to come from."""
+
+    def __init__(self, place, kind):
+        self.kind = kind
+        self.socket = in_place(place, lambda: socket.socket(socket.AF_INET, kind))
+        self.socket.settimeout(PATIENCE)
+        self.socket.connect((VIP, PORT))
+        self.source = self.socket.getsockname()[0]
+
+    def ask(self):
+        try:
+            self.socket.send(b"?")
+            return self.socket.recv(200).decode()
+        except OSError as error:
+            return str(error)
+
+    def works(self):
+        return self.ask().startswith("seen ")
+
+    def close(self):
+        self.socket.close()
+
+
+def tcp(place):
+    return Talk(place, socket.SOCK_STREAM)
+
+
+def udp(place):
+    return Talk(place, socket.SOCK_DGRAM)
+
+
+def fresh(place):
+    """A new connection and a new flow both get an answer."""
+    good = True
+    for kind in (tcp, udp):
+        try:
+            talk = kind(place)
+            answer = talk.ask()
+            if not answer.startswith("seen "):
+                print(f"# {place} {kind.__name__}: {answer}")
+                good = False
+            talk.close()
+        except OSError as error:
+            print(f"# {place} {kind.__name__}: {error}")
+            good = False
+    return good
+
+
+class Ticking:
+    """A UDP client with one source port that asks every 50 ms; answers that did not come are counted."""
+
+    def __init__(self, place):
+        self.talk = udp(place)
+        self.talk.socket.settimeout(max(1.0, PATIENCE / 5))
+        self.lost = 0
+        self.answered = 0
+        self.ends = False
+        self.thread = threading.Thread(target=self.work)
+        self.thread.start()
+
+    def work(self):
+        while not self.ends:
+            if self.talk.works():
+                self.answered += 1
+            else:
+                self.lost += 1
+            time.sleep(0.05)
+
+    def end(self):
+        self.ends = True
+        self.thread.join()
+        self.talk.close()
+        return self.lost
+
+
+def serve():
+    """The endpoint."""
+    def flows():
+        here = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        here.bind(("0.0.0.0", ENDPOINT_PORT))
+        while True:
+            _, source = here.recvfrom(200)
+            try:
+                here.sendto(f"seen {source[0]}".encode(), source)
+            except OSError:
+                pass  # no way back
+
+    def connection(one, source):
+        with one:
+            while one.recv(200):
+                one.send(f"seen {source[0]}".encode())
+    threading.Thread(target=flows, daemon=True).start()
+    listener = socket.create_server(("0.0.0.0", ENDPOINT_PORT))
+    while True:
+        threading.Thread(target=connection, args=listener.accept(), daemon=True).start()
+
+
+def topology():
+    for place in ("node", "client", "endpoint"):
+        run("ip", "netns", "add", place)
+        inside(place, "ip", "link", "set", "lo", "up")
+    for number, place in ((1, "client"), (2, "endpoint")):
+        run("ip", "link", "add", place, "netns", "node", "type", "veth", "peer", "name", "eth0", "netns", place)
+        inside("node", "ip", "addr", "add", f"10.{number}.0.1/24", "dev", place)
+        inside("node", "ip", "link", "set", place, "up")
+        inside(place, "ip", "addr", "add", f"10.{number}.0.2/24", "dev", "eth0")
+        inside(place, "ip", "link", "set", "eth0", "up")
+        inside(place, "ip", "route", "add", "default", "via", f"10.{number}.0.1")
+    inside("endpoint", "ip", "route", "add", "blackhole", "10.96.0.0/12")
+    inside("node", "ip", "addr", "add", "192.168.0.2/24", "dev", "client")
+    inside("node", "ip", "route", "add", "default", "via", "10.1.0.2")
+    inside("node", "sysctl", "-qw", "net.ipv4.ip_forward=1")
+
+
+def other(serves):
+    inside("node", "nft", "-f", "-", input=TABLE if serves else "delete table ip other")
+
+
+def nothing_left():
+    left = inside("node", "iptables-save") + inside("node", "ipset", "list", "-n") + inside("node", "ip", "-br", "link")
+    left = [line for line in left.splitlines() if "KUBE-" in line or "kube-ipvs0" in line]
+    servers = inside("node", "cat", "/proc/net/ip_vs").splitlines()[3:]
+    for line in left + servers:
+        print(f"# left: {line}")
+    return not left and not servers
+
+
+def retires_before_another():
+    check(step("apply", *SERVICE) == "done", "mode ipvs serves")
+    check(fresh("client") and fresh("node"), "clients of both places are answered")
+    held = [(place, kind, kind(place)) for place in ("client", "node") for kind in (tcp, udp)]
+    check(all(talk.works() for _, _, talk in held), "connections and flows are established")
+    check(held[2][2].source == VIP, "what the node itself sends comes from the Service address")
+    half = tcp("client")
+    half.works()
+    half.socket.shutdown(socket.SHUT_WR)  # the endpoint closes, too: over, but IPVS remembers it
+    other(True)
+    check(fresh("client") and fresh("node"), "with the successor's rules in place, and nothing retired yet, all are answered")
+    between = tcp("node")
+    check(between.works() and between.source == VIP, "a connection of the node, led by the successor, has the Service address")
+    said = step("retire", "30", "nft/ip/other")
+    check(said.startswith("retry: connections to 2 virtual servers"), f"retiring has begun: {said}")
+    check("KUBE-SERVICES" not in inside("node", "iptables", "-t", "nat", "-S", "PREROUTING"), "nothing leads to IPVS any more")
+    check(fresh("client") and fresh("node"), "new connections are answered")
+    check(all(talk.works() for _, _, talk in held), "established ones go on")
+    late = tcp("node")
+    check(late.works() and late.source != VIP, f"what the node itself sends now comes from {late.source}")
+    said = step("retire", "29", "nft/ip/other")
+    check(said.startswith("retry: "), f"and hold it up: {said}")
+    check(all(talk.works() for _, _, talk in held), "still")
+
+    # Their entries deleted, as the daemon does it when they are quiet, flows meet the successor.
+    ticking = Ticking("client")
+    time.sleep(1)
+    entries = inside("node", "conntrack", "-L", "-p", "udp", "-d", VIP)
+    inside("node", "conntrack", "-D", "-p", "udp", "-d", VIP)
+    check(held[1][2].works() and held[3][2].works(), "a flow whose entry was deleted is answered by the successor's way")
+    after = inside("node", "conntrack", "-L", "-p", "udp", "-d", VIP)
+    check(after.count("sport") > 0 and entries.count("sport") > 0, "it is tracked anew")
+    for _, kind, talk in held:
+        if kind is tcp:
+            talk.close()
+    half.close()
+    deadline = time.monotonic() + 15 + PATIENCE * 4
+    while (said := step("retire", "20", "nft/ip/other")) != "done" and time.monotonic() < deadline:
+        if "connections of this node from 1 service addresses" in said and "virtual" not in said:
+            break
+        time.sleep(1)
+    check(said == "retry: connections of this node from 1 service addresses live on",
+          f"without a connection the virtual servers go, but not the address the node itself sends from: {said}")
+    check(between.works(), "which needs it")
+    between.close()
+    held[1][2].close()
+    held[3][2].close()
+    deadline = time.monotonic() + PATIENCE * 4
+    while (said := step("retire", "20", "nft/ip/other")) != "done" and time.monotonic() < deadline:
+        time.sleep(0.5)
+    check(said == "done" and nothing_left(), f"then everything goes: {said}")
+    check(fresh("client") and fresh("node"), "and all are answered")
+    check(late.works(), "a connection of the node from the time of the drain goes on behind it")
+    late.close()
+    check(ticking.talk.works() and ticking.end() == 0, f"a client that asks every 50 ms has lost none of {ticking.answered} answers")
+
+
+def comes_behind_another():
+    ticking = Ticking("client")
+    held = [kind(place) for place in ("client", "node") for kind in (tcp, udp)]
+    check(all(talk.works() for talk in held), "the other one serves")
+    failed = []
+    ends = threading.Event()
+
+    def connect_all_the_time(place):
+        while not ends.is_set():
+            if not fresh(place):
+                failed.append(place)
+    threads = [threading.Thread(target=connect_all_the_time, args=(place,)) for place in ("client", "node")]
+    for thread in threads:
+        thread.start()
+    check(step("newcomer", *SERVICE) == "done", "mode ipvs has come")
+    check(all(talk.works() for talk in held), "what was established goes on")
+    ends.wait(1)
+    other(False)
+    ends.wait(1)
+    ends.set()
+    for thread in threads:
+        thread.join()
+    check(not failed, f"no new connection failed meanwhile: {failed}")
+    check(all(talk.works() for talk in held), "and what was established still goes on")
+    check(fresh("client") and fresh("node"), "IPVS serves")
+    check(ticking.end() == 0, f"a client that asks every 50 ms has lost none of {ticking.answered} answers")
+    for talk in held:
+        talk.close()
+    said = step("clients", *SERVICE, "300")
+    fresh("client")
+    said = step("clients", *SERVICE, "300")
+    check(f"10.1.0.2 {ENDPOINT}:{ENDPOINT_PORT}" in said, f"it tells which clients are bound: {said.splitlines()}")
+
+
+def ends_at_once():
+    talk = tcp("client")
+    talk.works()
+    check(step("retire", "0") == "done" and nothing_left(), "without time everything goes at once")
+    talk.close()
+
+
+def main():
+    topology()
+    endpoint = os.fork()
+    if endpoint == 0:
+        with open("/run/netns/endpoint") as namespace:
+            libc.setns(namespace.fileno(), 0x40000000)
+        serve()
+    try:
+        time.sleep(PATIENCE / 5)
+        retires_before_another()
+        comes_behind_another()
+        ends_at_once()
+    finally:
+        os.kill(endpoint, 9)
+        for place in ("node", "client", "endpoint"):
+            subprocess.run(["ip", "netns", "del", place])
+    print(f"1..{count}")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,92 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What backends have on the node, as the kernel tells it, and whose it is, as the ledger tells it: what is there and is
+nobody's was left behind."""
+
+import json
+import os
+import re
+
+from . import addresses as a
+from . import foreign, leftovers
+from .node_tools import NAMES
+
+# Kubelet's, too: whoever made it first, it stays.
+SHARED = {f"{name}/filter/KUBE-FIREWALL" for name in NAMES.values()}
+# Tables that the iptables of today keeps its rules in, and those of the test network.
+NOBODYS_TABLES = {f"{family} {table}" for family in ("ip", "ip6") for table in ("filter", "nat", "mangle", "raw", "security")}
+SERVER_LINE = re.compile(r"^(TCP|UDP|SCTP|FWM) ")
+
+
+def ledger(state_dir):
+    """(backend, family, artifacts) as the daemon has written them down."""
+    with open(os.path.join(state_dir, "claims.json"), encoding="utf-8") as file:
+        return [(one["backend"], one["family"], one["artifacts"]) for one in json.load(file)["claims"]]
+
+
+def present(topology):
+    """Everything on the node that backends make, under the names that they claim."""
+    found = set()
+    for family in a.FAMILIES:
+        table = ""
+        for line in foreign.saved(topology, family):
+            if line.startswith("*"):
+                table = line[1:]
+            elif line.startswith(":KUBE-"):
+                found.add(f"{NAMES[family]}/{table}/{line[1:].split()[0]}")
+    found |= {"nft/" + table.replace(" ", "/") for table in leftovers.tables(topology) if table not in NOBODYS_TABLES}
+    found |= {f"ipset/{name}" for name in leftovers.sets(topology)}
+    if leftovers.has_link(topology):
+        found.add(f"link/{leftovers.LINK}")
+    if _has_virtual_servers(topology):
+        found.add("ipvs/virtual-servers")
+    return found - SHARED
+
+
+def _has_virtual_servers(topology):
+    listed = topology.run("node", "cat", "/proc/net/ip_vs", check=False)
+    return any(SERVER_LINE.match(line) for line in listed.stdout.splitlines())
+
+
+def orphans(topology, state_dir):
+    """What is there and nobody has claimed."""
+    claims = [artifact for _, _, artifacts in ledger(state_dir) for artifact in artifacts]
+    return sorted(one for one in present(topology) if not any(_covers(claim, one) for claim in claims))
+
+
+def _covers(claim, artifact):
+    return artifact.startswith(claim[:-1]) if claim.endswith("*") else artifact == claim
+
+
+def owners(state_dir):
+    """Every backend that the ledger names."""
+    return {backend for backend, _, artifacts in ledger(state_dir) if artifacts}
+
+
+def listening_ports(pid):
+    """The TCP ports that a process listens on, in its own network namespace."""
+    sockets = set()
+    for number in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            target = os.readlink(f"/proc/{pid}/fd/{number}")
+        except FileNotFoundError:
+            continue
+        if target.startswith("socket:["):
+            sockets.add(target[8:-1])
+    ports = set()
+    for name in ("tcp", "tcp6"):
+        with open(f"/proc/{pid}/net/{name}", encoding="ascii") as file:
+            for line in file.readlines()[1:]:
+                words = line.split()
+                if words[3] == "0A" and words[9] in sockets:
+                    ports.add(int(words[1].rsplit(":", 1)[1], 16))
+    return ports
+
+
+def held_by(pid):
+    """What a process could keep of each swap: KiB of memory, descriptors, shared objects that are mapped."""
+    with open(f"/proc/{pid}/status", encoding="ascii") as file:
+        resident = next(int(line.split()[1]) for line in file if line.startswith("VmRSS:"))
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as file:
+        mapped = {tuple(line.split()[3:5]) for line in file if ".so" in line}
+    return {"KiB": resident, "descriptors": len(os.listdir(f"/proc/{pid}/fd")), "shared objects": len(mapped)}

@@ -1,0 +1,287 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A daemon that lives on its configuration file, plugins that can be exchanged, and Services with everything that a
+swap could break."""
+
+import contextlib
+import os
+import shutil
+import time
+
+from . import addresses as a
+from . import artifacts, observed, own_flags, pace, shell, traffic
+from .addresses import E1, E2
+from .cases import POD
+from .objects import ready
+from .traffic import Flow
+
+PATIENCE = 120  # seconds of a reload, at most
+
+CONFIG = """apiVersion: kubeproxy.config.k8s.io/v1alpha1
+kind: KubeProxyConfiguration
+mode: {mode}
+clusterCIDR: {cidrs}
+hostnameOverride: {node}
+clientConnection: {{kubeconfig: "{kubeconfig}"}}
+logging: {{{logging}}}
+iptables: {{syncPeriod: {period}, minSyncPeriod: {pause}{parts}}}
+ipvs: {{syncPeriod: {period}, minSyncPeriod: {pause}{parts}}}
+nftables: {{syncPeriod: {period}, minSyncPeriod: {pause}{parts}}}
+{fields}---
+apiVersion: sluice.dev/v1alpha1
+kind: SluiceConfiguration
+stateDir: {state_dir}
+pluginDirs: [{plugins}]
+drainTimeout: {drain}s
+{more}"""
+
+
+class _Daemon(own_flags.Exact):
+    program = ""
+
+    holder = None
+
+    def command(self, source_flags, flags):
+        # As urgent as the traffic: a relay that waits for a processor is late, and no swap is to blame.
+        return [*traffic.URGENT, self.program, *source_flags, *flags]
+
+    def start(self, source_flags, flags=()):
+        """Under the service manager where there is one."""
+        if self.holder is None:
+            return super().start(source_flags, flags)
+        with open(self.log_path, "ab") as log:
+            self._process = self.holder.popen(self._enter(self.command(source_flags, flags)), self._environment(),
+                                              stdin=shell.subprocess.DEVNULL, stdout=log, stderr=log)
+        return None
+
+    def kill(self):
+        super().kill()
+        if self.holder is not None:
+            self.holder.settle()
+
+
+class Swappable:
+    """Takes the place of the daemon of the bench until the case is over. `settings` are the gaps of CONFIG; `program` is
+    another build of the daemon, `holder` a service manager that keeps descriptors (lib/fd_holder.py)."""
+
+    def __init__(self, t, mode, drain=10, program=None, environment=None, holder=None, **settings):
+        self.t = t
+        self.mode = mode
+        source, where = t.bench.source.daemon_flags()
+        self.settings = {
+            "drain": drain, "fields": "", "logging": "verbosity: 2", "pause": "1ms", "period": "2s", "parts": "", "node": a.NODE_NAME,
+            "cidrs": ",".join(a.CLUSTER_CIDR.values()), "kubeconfig": where if source == "--kubeconfig" else "",
+            "more": f"manifests: {where}\n" if source == "--manifests" else "", **settings}
+        self.directory = os.path.join(t.topology.directory, f"{t.bench.label}-swappable")
+        os.mkdir(self.directory)
+        self.plugins = os.path.join(self.directory, "plugins")
+        shutil.copytree(t.bench.programs.plugin_dir(t.topology.directory), self.plugins)
+        self.path = os.path.join(self.directory, "config.yaml")
+        t.bench.daemon.stop()
+        t.bench.cleanup()
+        self.daemon = _Daemon(t.topology, t.bench.programs, t.bench.backend, t.bench.label)
+        self.daemon.program = program or t.bench.programs.sluiced
+        self.daemon.environment = environment or {}
+        self.daemon.holder = holder
+        self.settings = {"state_dir": self.daemon.state_dir, "plugins": self.plugins, **self.settings}
+        t.bench.daemon = self.daemon
+        self.write(mode)
+        self.start()
+
+    # The file.
+
+    def text(self, mode=None, **settings):
+        mode = mode or self.mode
+        gaps = {**self.settings, **settings}
+        if "." in mode:  # of somebody else
+            mode, gaps["more"] = "nftables", f"backend: {mode}\n{gaps['more']}"
+        return CONFIG.format(mode=mode, **gaps)
+
+    def write(self, mode=None, **settings):
+        """The file, complete at any time; settings stay for later."""
+        self.mode = mode or self.mode
+        self.settings.update(settings)
+        self.write_text(self.text())
+
+    def write_text(self, text):
+        with open(self.path + ".new", "w", encoding="utf-8") as file:
+            file.write(text)
+        os.rename(self.path + ".new", self.path)
+
+    # The process.
+
+    def start(self, wait=True):
+        self.daemon.start([], ["--config", self.path])
+        if wait:
+            self.daemon.wait_synced()
+
+    def reload(self):
+        """`sluicectl reload`, ended."""
+        return shell.run([self.t.bench.programs.sluicectl, "--state-dir", self.daemon.state_dir, "reload", "--timeout",
+                          f"{round(pace.stretched(PATIENCE))}s"], check=False, timeout=PATIENCE + 20)
+
+    def require_reload(self, occasion):
+        done = self.reload()
+        self.t.require(done.returncode == 0,
+                       f"{occasion}: sluicectl reload: exit {done.returncode}: {(done.stdout + done.stderr)[-600:]}")
+        return done
+
+    def swap(self, mode):
+        """To another mode, or to another file of the same; the sentences of the result."""
+        one, before, occasion = self.mode, self.last_swap(), f"{self.mode} → {mode}"
+        if mode == one:
+            self.exchange_plugin()
+        self.write(mode)
+        done = self.require_reload(occasion)
+        self.t.require(self.serving() == mode, f"{occasion}: the status says that {self.serving()} serves")
+        last = self.last_swap()
+        self.t.require(last != before and (last.get("from"), last.get("to"), last.get("result")) == (one, mode, "success"),
+                       f"{occasion}: the last swap is {last}")
+        return done.stdout
+
+    def exchange_plugin(self):
+        """The file of the plugin in use is replaced by one with other bytes that does the same."""
+        path = os.path.join(self.plugins, f"{self.mode}.so")
+        with open(path, "rb") as file:
+            content = file.read()
+        with open(path + ".new", "wb") as file:
+            file.write(content + b"another build")  # behind what the ELF header speaks of
+        shutil.copymode(path, path + ".new")
+        os.rename(path + ".new", path)
+
+    def add_third_party(self, name, like):
+        """Installs what is `like` in all but its id, which has to be as long: a backend that this project knows nothing of."""
+        with open(os.path.join(self.plugins, f"{like}.so"), "rb") as file:
+            content = file.read()
+        known, other = (b"\0" + one.encode() + b"\0" for one in (like, name))
+        if len(known) != len(other) or known not in content:
+            raise ValueError(f"{like} cannot become {name}")
+        path = os.path.join(self.plugins, f"{name}.so")
+        with open(path, "wb") as file:
+            file.write(content.replace(known, other))
+        os.chmod(path, 0o755)
+
+    # What it says.
+
+    def status(self):
+        return self.daemon.status() or {}
+
+    def serving(self):
+        return self.status().get("plugin", {}).get("id")
+
+    def wait_reloads_over(self):
+        """That the file has changed leads to a reload, too, beside the one that was asked for: returns when neither is to come."""
+        count, since = None, time.monotonic()
+        while time.monotonic() - since < pace.stretched(1.5):
+            reload = self.status().get("reload", {})
+            if "in_progress" in reload or reload.get("count") != count:
+                count, since = reload.get("count"), time.monotonic()
+            time.sleep(pace.stretched(0.05))
+
+    def last_swap(self):
+        return self.status().get("swap", {}).get("last") or {}
+
+    def retiring(self):
+        """The backends that serve no longer and are still there."""
+        return self.status().get("retiring", [])
+
+    def wait_retired(self, occasion, seconds):
+        self.t.wait_until(lambda: self.status() and not self.retiring(), f"{occasion}: the old backend is gone", seconds)
+
+    def require_tidy(self, occasion):
+        """Nothing on the node, soon, but what the backend that serves has claimed."""
+        deadline = time.monotonic() + pace.stretched(10)
+        while True:
+            owners = artifacts.owners(self.daemon.state_dir)
+            left = artifacts.orphans(self.t.topology, self.daemon.state_dir)
+            if (owners == {self.mode} and not left) or time.monotonic() > deadline:
+                break
+            time.sleep(pace.stretched(0.1))
+        self.t.require(owners == {self.mode}, f"{occasion}: the ledger names {', '.join(sorted(owners)) or 'nobody'}, not {self.mode}")
+        self.t.require(not left, f"{occasion}: nobody owns {', '.join(left[:8])}")
+        if self.mode != "userspace":
+            ports = artifacts.listening_ports(self.daemon.pid) - {observed.HEALTH_PORT, observed.METRICS_PORT}
+            self.t.require(not ports, f"{occasion}: it listens at {sorted(ports)[:8]}")
+
+
+def services(t):
+    """Two Services for both protocols with node ports, policy Cluster and policy Local; E1 is on this node."""
+    wanted = {"type": "NodePort", "node_port": True, "protocols": ["tcp", "udp"], "ports": [("p80", 80, traffic.PORT)]}
+    everywhere = t.service([ready(E1), ready(E2)], **wanted)
+    local = t.service([ready(E1), ready(E2)], external_policy="Local", **wanted)
+    traffic.serve(t, E1, E2)
+    return everywhere, local
+
+
+def steady(everywhere, local, every_ms=5):
+    """New connections, one each `every_ms` from a pod and a quarter of that by the other ways, and UDP by every way."""
+    both = (E1, E2)
+    # An emulated machine has two processors for all of this network: there half of what its slowness would allow.
+    often = round(pace.stretched(every_ms) * (1 if pace.SLOWNESS == 1 else 2))
+    rare = 4 * often
+    beat = round(pace.stretched(20))
+    cluster, node_port, local_port = everywhere.cluster(), everywhere.node(), local.node()
+    return [
+        Flow("new connections to the cluster IP", "tcp-new", POD, cluster.ip, cluster.port, both, every_ms=often),
+        Flow("new connections from the node", "tcp-new", a.NODE_SECOND, cluster.ip, cluster.port, both, every_ms=rare),
+        Flow("new connections to the node port", "tcp-new", a.NODE2, node_port.ip, node_port.port, both, every_ms=rare),
+        Flow("new connections to the node port (Local)", "tcp-new", a.NODE2, local_port.ip, local_port.port, (E1,), every_ms=rare),
+        Flow("UDP to the cluster IP", "udp-fixed", POD, cluster.ip, cluster.port, both, every_ms=beat, count=2),
+        Flow("UDP from the node", "udp-fixed", a.NODE_SECOND, cluster.ip, cluster.port, both, every_ms=beat),
+        Flow("UDP to the node port", "udp-fixed", a.NODE2, node_port.ip, node_port.port, both, every_ms=beat),
+        Flow("UDP to the node port (Local)", "udp-fixed", a.NODE2, local_port.ip, local_port.port, (E1,), every_ms=beat),
+    ]
+
+
+def held(everywhere, local):
+    """Connections that stay open."""
+    both = (E1, E2)
+    beat = round(pace.stretched(50))
+    cluster, node_port, local_port = everywhere.cluster(), everywhere.node(), local.node()
+    return [
+        Flow("held to the cluster IP", "tcp-held", POD, cluster.ip, cluster.port, both, every_ms=beat, count=4),
+        Flow("held from the node", "tcp-held", a.NODE_SECOND, cluster.ip, cluster.port, both, every_ms=beat, count=4),
+        Flow("held to the node port", "tcp-held", a.NODE2, node_port.ip, node_port.port, both, every_ms=beat, count=4),
+        Flow("held to the node port (Local)", "tcp-held", a.NODE2, local_port.ip, local_port.port, (E1,), every_ms=beat, count=4),
+    ]
+
+
+def walk(edges):
+    """All these ordered pairs one after the other, each beginning where the one before ended: an Euler circuit."""
+    leaving = {}
+    for one, other in edges:
+        leaving.setdefault(one, []).append(other)
+    stack, circuit = [edges[0][0]], []
+    while stack:
+        if leaving.get(stack[-1]):
+            stack.append(leaving[stack[-1]].pop(0))
+        else:
+            circuit.append(stack.pop())
+    circuit.reverse()
+    pairs = list(zip(circuit, circuit[1:]))
+    if sorted(pairs) != sorted(edges):
+        raise ValueError(f"{edges} are no circuit")
+    return pairs
+
+
+
+@contextlib.contextmanager
+def interference(t, verdict, fronts):
+    """While open, packets of clients that ask for these Services meet that verdict on the node."""
+    table = "interference"
+    family = "ip" if t.family == a.V4 else "ip6"
+    rules = []
+    for service in fronts:
+        for front in (service.cluster(), service.node()):
+            for protocol in ("tcp", "udp"):
+                if protocol == "udp" and "tcp" in verdict:
+                    continue
+                rules.append(f"{family} daddr {front.ip} {protocol} dport {front.port} {verdict}\n")
+    # Before anything is translated.
+    text = f"table {family} {table} {{\n" + "".join(
+        f"chain {hook} {{\ntype filter hook {hook} priority -150\n{''.join(rules)}}}\n" for hook in ("prerouting", "output")) + "}\n"
+    t.topology.run("node", "nft", "-f", "-", stdin=text)
+    try:
+        yield
+    finally:
+        t.topology.run("node", "nft", "delete", "table", family, table)

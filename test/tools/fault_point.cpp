@@ -1,0 +1,32 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The fault points of a daemon that is built for tests. SLUICE_TEST_FAULT says what happens
+// right before which step of a swap: "apply:kill" ends the process as SIGKILL does, "apply:fail"
+// makes the step fail. The file SLUICE_TEST_FAULT_FILE says the same, read each time; FILE.done is
+// made before it happens, so that a test knows that it came to that.
+#include "core/swap/fault_point.hpp"
+
+#include <signal.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+namespace sluice::swap {
+
+base::Status fault_point(Step step) {
+  const std::string here(step_name(step));
+  std::string wanted;
+  if (const char* fault = std::getenv("SLUICE_TEST_FAULT"); fault != nullptr) wanted = fault;
+  if (const char* file = std::getenv("SLUICE_TEST_FAULT_FILE"); file != nullptr) {
+    std::ifstream in(file);
+    std::getline(in, wanted);
+    if (wanted.starts_with(here + ":")) std::ofstream(std::string(file) + ".done");
+  }
+  if (wanted == here + ":kill") raise(SIGKILL);
+  if (wanted == here + ":fail") return base::unavailable("a fault was asked for before step " + here);
+  return {};
+}
+
+}  // namespace sluice::swap

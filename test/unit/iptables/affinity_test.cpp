@@ -1,0 +1,215 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Clients bound by session affinity: told to a successor, taken over from a predecessor.
+#include <cppunit/extensions/HelperMacros.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+#include <vector>
+
+#include "test/unit/iptables/bench.hpp"
+
+namespace sluice::test {
+namespace {
+
+using iptables::ChainId;
+using iptables::ChainKind;
+using iptables::Jiffies;
+using iptables::RecentClient;
+using std::chrono::seconds;
+
+abi::Address ip(const std::string& text) { return *sdk::parse_address(text, abi::Family::kIpv4); }
+
+ServiceSpec sticky() {
+  ServiceSpec service;
+  service.affinity_seconds = 100;
+  service.endpoints = {{"10.180.0.1"}, {"10.180.0.2"}};
+  return service;
+}
+
+std::string list_of(const ServiceSpec& service, std::size_t endpoint) {
+  const std::string name = service.namespace_name + "/" + service.name + ":" + service.port_name;
+  const EndpointSpec& spec = service.endpoints[endpoint];
+  return iptables::name(ChainId{ChainKind::kEndpoint, netfilter::base32_hash(name + "tcp" + spec.address + ":" +
+                                                                             std::to_string(spec.port))});
+}
+
+struct Sink final : abi::AffinitySink {
+  void add(const abi::AffinityClient* client) noexcept override {
+    found.push_back(sdk::service_port_name(client->key) + " " + sdk::to_string(client->client, abi::Family::kIpv4) +
+                    " -> " + sdk::host_port(client->endpoint, abi::Family::kIpv4, client->endpoint_port) + " " +
+                    std::to_string(client->remaining_seconds));
+  }
+  std::vector<std::string> found;
+};
+
+class IptablesAffinityTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(IptablesAffinityTest);
+  CPPUNIT_TEST(lines_of_the_kernel);
+  CPPUNIT_TEST(tells_who_is_bound);
+  CPPUNIT_TEST(the_first_endpoint_that_knows_a_client_has_it);
+  CPPUNIT_TEST(says_when_the_kernel_does_not_show_it);
+  CPPUNIT_TEST(binds_before_anybody_gets_in);
+  CPPUNIT_TEST(passes_over_what_is_not_there);
+  CPPUNIT_TEST(a_second_list_binds_only_who_is_not_bound);
+  CPPUNIT_TEST(says_when_it_cannot_bind);
+  CPPUNIT_TEST_SUITE_END();
+
+  static void ok(abi::Code code) { CPPUNIT_ASSERT_EQUAL(std::int32_t{0}, static_cast<std::int32_t>(code)); }
+
+  static std::vector<std::string> bound(Bench& bench) {
+    Sink sink;
+    ok(bench.affinity().export_clients(&sink, &bench.error));
+    return sink.found;
+  }
+
+  struct Client {
+    ServiceSpec service;
+    std::string client;
+    std::string endpoint;
+  };
+  static abi::Code import(Bench& bench, const std::vector<Client>& clients) {
+    World world;
+    std::vector<abi::AffinityClient> given;
+    for (const Client& one : clients) {
+      abi::AffinityClient client{};
+      client.key = world.key(one.service);
+      client.client = ip(one.client);
+      client.endpoint = ip(one.endpoint);
+      client.endpoint_port = 80;
+      client.remaining_seconds = 50;
+      given.push_back(client);
+    }
+    return bench.affinity().import_clients(sdk::array(given.data(), given.size()), &bench.error);
+  }
+
+ public:
+  void lines_of_the_kernel() {
+    const Jiffies clock{5000, 250};
+    const auto found =
+        iptables::parse_recent("src=10.0.0.7 ttl: 63 last_seen: 4500 oldest_pkt: 2 4400, 4500", abi::Family::kIpv4, clock);
+    CPPUNIT_ASSERT(found && found->address == ip("10.0.0.7"));
+    CPPUNIT_ASSERT_EQUAL(std::int64_t{2}, std::int64_t{found->age.count()});
+    const auto ipv6 = iptables::parse_recent("src=fd00:0000:0000:0000:0000:0000:0000:0007 ttl: 0 last_seen: 5000 oldest_pkt: 1 5000",
+                                             abi::Family::kIpv6, clock);
+    CPPUNIT_ASSERT(ipv6 && ipv6->age.count() == 0);
+    // Before the counter overflowed, and a little after what we think is now.
+    CPPUNIT_ASSERT_EQUAL(std::int64_t{21}, std::int64_t{iptables::parse_recent(
+        "src=10.0.0.7 ttl: 0 last_seen: " + std::to_string(~0ul - 249) + " oldest_pkt: 1 1", abi::Family::kIpv4,
+        Jiffies{5000, 250})->age.count()});
+    CPPUNIT_ASSERT(iptables::parse_recent("src=10.0.0.7 ttl: 0 last_seen: 5100 oldest_pkt: 1 1", abi::Family::kIpv4, clock)->age.count() == 0);
+    for (const char* bad : {"", "src=10.0.0.7", "src=x last_seen: 5", "src=10.0.0.7 last_seen: x ", "src=fd00::1 ttl: 0 last_seen: 5 oldest_pkt: 1 5"}) {
+      CPPUNIT_ASSERT(!iptables::parse_recent(bad, abi::Family::kIpv4, clock));
+    }
+  }
+
+  void tells_who_is_bound() {
+    Bench bench;
+    ServiceSpec plain = sticky();
+    plain.name = "plain";
+    plain.affinity_seconds = 0;
+    plain.cluster_ip = "172.30.0.42";
+    ok(bench.full({sticky(), plain}));
+    bench.recent.lists[list_of(sticky(), 0)] = {{ip("10.0.0.7"), seconds(30)}, {ip("10.0.0.8"), seconds(100)}};
+    bench.recent.lists[list_of(sticky(), 1)] = {{ip("10.0.0.9"), seconds(0)}};
+    bench.recent.lists[list_of(plain, 0)] = {{ip("10.0.0.6"), seconds(1)}};
+    const std::vector<std::string> expected = {"ns1/svc1:p80 10.0.0.7 -> 10.180.0.1:80 70",
+                                               "ns1/svc1:p80 10.0.0.9 -> 10.180.0.2:80 100"};
+    CPPUNIT_ASSERT(expected == bound(bench));
+    ServiceSpec without = sticky();
+    without.affinity_seconds = 0;
+    ok(bench.delta({without}));
+    CPPUNIT_ASSERT(bound(bench).empty());
+    ok(bench.delta({sticky()}));
+    CPPUNIT_ASSERT(expected == bound(bench));
+    ok(bench.delta({}, {sticky()}));
+    CPPUNIT_ASSERT(bound(bench).empty());
+  }
+
+  void the_first_endpoint_that_knows_a_client_has_it() {
+    Bench bench;
+    ok(bench.full({sticky()}));
+    bench.recent.lists[list_of(sticky(), 0)] = {{ip("10.0.0.7"), seconds(90)}};
+    bench.recent.lists[list_of(sticky(), 1)] = {{ip("10.0.0.7"), seconds(1)}};
+    CPPUNIT_ASSERT(std::vector<std::string>{"ns1/svc1:p80 10.0.0.7 -> 10.180.0.1:80 10"} == bound(bench));
+  }
+
+  void says_when_the_kernel_does_not_show_it() {
+    Bench bench;
+    bench.recent.available = false;
+    Sink sink;
+    ok(bench.full({}));
+    ok(bench.affinity().export_clients(&sink, &bench.error));
+    ok(bench.full({sticky()}));
+    CPPUNIT_ASSERT(bench.affinity().export_clients(&sink, &bench.error) == abi::Code::kUnsupported);
+    CPPUNIT_ASSERT(std::string(bench.error.message).find("/proc/net/xt_recent") != std::string::npos);
+  }
+
+  void binds_before_anybody_gets_in() {
+    Bench bench;
+    bench.restart(abi::kCreatePredecessorServes);
+    bool open = false;
+    // As in the kernel: a list is there with the first rule that names it.
+    bench.recent.exists = [&](const std::string& list) {
+      open = open || !bench.kernel.rules("nat", "PREROUTING").empty();
+      return bench.kernel.has("nat", list);
+    };
+    ok(import(bench, {{sticky(), "10.0.0.7", "10.180.0.2"}, {sticky(), "10.0.0.8", "10.180.0.1"}}));
+    CPPUNIT_ASSERT(bench.recent.added.empty());
+    ok(bench.full({sticky()}));
+    CPPUNIT_ASSERT(!open);
+    std::vector<std::string> expected = {list_of(sticky(), 1) + " 10.0.0.7", list_of(sticky(), 0) + " 10.0.0.8"};
+    CPPUNIT_ASSERT(expected == bench.recent.added);
+    ok(bench.full({sticky()}));
+    CPPUNIT_ASSERT(expected == bench.recent.added);  // once
+  }
+
+  void passes_over_what_is_not_there() {
+    Bench bench;
+    ServiceSpec plain = sticky();
+    plain.name = "plain";
+    plain.affinity_seconds = 0;
+    plain.cluster_ip = "172.30.0.42";
+    ServiceSpec gone = sticky();
+    gone.name = "gone";
+    bench.recent.exists = [&](const std::string& list) { return list != list_of(sticky(), 1); };
+    ok(import(bench, {{plain, "10.0.0.7", "10.180.0.1"},
+                      {gone, "10.0.0.7", "10.180.0.1"},
+                      {sticky(), "10.0.0.7", "10.180.9.9"},
+                      {sticky(), "10.0.0.6", "10.180.0.2"},
+                      {sticky(), "10.0.0.5", "10.180.0.1"}}));
+    ok(bench.full({sticky(), plain}));
+    CPPUNIT_ASSERT(std::vector<std::string>{list_of(sticky(), 0) + " 10.0.0.5"} == bench.recent.added);
+    CPPUNIT_ASSERT(std::none_of(bench.host.lines.begin(), bench.host.lines.end(),
+                                [](const auto& line) { return line.first == abi::Severity::kWarning; }));
+  }
+
+  void a_second_list_binds_only_who_is_not_bound() {
+    Bench bench;
+    bench.recent.exists = [](const std::string&) { return true; };
+    ok(bench.full({sticky()}));
+    bench.recent.lists[list_of(sticky(), 0)] = {{ip("10.0.0.7"), seconds(3)}, {ip("10.0.0.8"), seconds(200)}};
+    ok(import(bench, {{sticky(), "10.0.0.7", "10.180.0.2"}, {sticky(), "10.0.0.8", "10.180.0.2"},
+                      {sticky(), "10.0.0.9", "10.180.0.2"}, {sticky(), "10.0.0.9", "10.180.0.1"}}));
+    const std::vector<std::string> expected = {list_of(sticky(), 1) + " 10.0.0.8", list_of(sticky(), 1) + " 10.0.0.9"};
+    CPPUNIT_ASSERT(expected == bench.recent.added);
+  }
+
+  void says_when_it_cannot_bind() {
+    Bench bench;
+    bench.recent.exists = [](const std::string&) { return true; };
+    bench.recent.refuse = EACCES;
+    ok(bench.full({sticky()}));
+    ok(import(bench, {{sticky(), "10.0.0.7", "10.180.0.2"}}));
+    CPPUNIT_ASSERT(std::any_of(bench.host.lines.begin(), bench.host.lines.end(), [](const auto& line) {
+      return line.second == "1 clients with session affinity were not taken over: Permission denied";
+    }));
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(IptablesAffinityTest);
+
+}  // namespace
+}  // namespace sluice::test

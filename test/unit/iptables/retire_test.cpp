@@ -1,0 +1,240 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// How rules go when another backend serves from now on.
+#include <cppunit/extensions/HelperMacros.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "test/unit/iptables/bench.hpp"
+#include "test/unit/iptables/ipvs_rules.hpp"
+
+namespace sluice::test {
+namespace {
+
+constexpr std::uint64_t kMillisecond = 1'000'000;
+constexpr std::uint32_t kDrain = 30;
+
+std::vector<ServiceSpec> services() {
+  std::vector<ServiceSpec> made = many_services(3, 2);
+  made[0].node_port = 30001;
+  made[1].vips = {"198.51.100.7"};
+  made[1].source_ranges = {"203.0.113.0/25"};
+  made[2].endpoints.clear();
+  return made;
+}
+
+bool holds(const FakeKernel::Rules& rules, const std::string& part) {
+  return std::any_of(rules.begin(), rules.end(), [&](const std::string& rule) { return rule.find(part) != rule.npos; });
+}
+
+class IptablesRetireTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(IptablesRetireTest);
+  CPPUNIT_TEST(the_way_in_goes_first);
+  CPPUNIT_TEST(the_rest_goes_later);
+  CPPUNIT_TEST(without_time_the_order_is_the_same);
+  CPPUNIT_TEST(leftovers_of_another_process);
+  CPPUNIT_TEST(nothing_there_is_nothing_to_wait_for);
+  CPPUNIT_TEST(all_claimed_is_not_even_read);
+  CPPUNIT_TEST(mode_ipvs_keeps_its_own);
+  CPPUNIT_TEST(mode_ipvs_gets_its_chains_back);
+  CPPUNIT_TEST(many_rules_in_a_chain_that_stays);
+  CPPUNIT_TEST(many_chains_go_in_portions);
+  CPPUNIT_TEST(after_a_failure_it_goes_on);
+  CPPUNIT_TEST(the_lock_is_waited_for);
+  CPPUNIT_TEST(who_serves_again_begins_anew);
+  CPPUNIT_TEST_SUITE_END();
+
+  static void ok(abi::Code code) { CPPUNIT_ASSERT_EQUAL(std::int32_t{0}, static_cast<std::int32_t>(code)); }
+  static void drains(abi::Code code) {
+    CPPUNIT_ASSERT_EQUAL(static_cast<std::int32_t>(abi::Code::kRetry), static_cast<std::int32_t>(code));
+  }
+  static std::string nothing() {
+    Bench clean;
+    ok(clean.full({}));
+    ok(clean.cleanup());
+    return clean.kernel.text();
+  }
+
+ public:
+  void the_way_in_goes_first() {
+    Bench bench;
+    ok(bench.full(services()));
+    const auto before = bench.kernel.tables;
+    drains(bench.retire({}, kDrain));
+    CPPUNIT_ASSERT(bench.kernel.rules("nat", "PREROUTING").empty());
+    CPPUNIT_ASSERT(bench.kernel.rules("nat", "OUTPUT").empty());
+    auto expected = before;
+    expected["nat"]["PREROUTING"].clear();
+    expected["nat"]["OUTPUT"].clear();
+    CPPUNIT_ASSERT(expected == bench.kernel.tables);
+  }
+
+  void the_rest_goes_later() {
+    Bench bench;
+    ok(bench.full(services()));
+    drains(bench.retire({}, kDrain));
+    bench.host.clock += 150 * kMillisecond;
+    drains(bench.retire({}, kDrain));
+    CPPUNIT_ASSERT(bench.kernel.restores.empty());
+    bench.host.clock += 100 * kMillisecond;
+    const std::size_t saves = bench.kernel.saves;
+    ok(bench.retire({}, kDrain - 1));
+    CPPUNIT_ASSERT_EQUAL(nothing(), bench.kernel.text());
+    CPPUNIT_ASSERT_EQUAL(saves, bench.kernel.saves);  // one look is enough for both steps
+  }
+
+  void without_time_the_order_is_the_same() {
+    Bench bench;
+    ok(bench.full(services()));
+    ok(bench.retire({}, 0));
+    CPPUNIT_ASSERT_EQUAL(std::string("*nat\n"
+                                     "-D OUTPUT -m comment --comment \"kubernetes service portals\" -j KUBE-SERVICES\n"
+                                     "-D PREROUTING -m comment --comment \"kubernetes service portals\" -j KUBE-SERVICES\n"
+                                     "COMMIT\n"),
+                         bench.kernel.restores.at(0));
+    CPPUNIT_ASSERT_EQUAL(nothing(), bench.kernel.text());
+    Bench hurried;  // no time is left for the second step
+    ok(hurried.full(services()));
+    drains(hurried.retire({}, 1));
+    ok(hurried.retire({}, 0));
+    CPPUNIT_ASSERT_EQUAL(nothing(), hurried.kernel.text());
+  }
+
+  void leftovers_of_another_process() {
+    Bench bench;
+    ok(bench.full(services()));
+    bench.restart();
+    drains(bench.retire({}, kDrain));
+    bench.restart();  // that one ended, too
+    ok(bench.retire({}, kDrain));
+    CPPUNIT_ASSERT_EQUAL(nothing(), bench.kernel.text());
+  }
+
+  void nothing_there_is_nothing_to_wait_for() {
+    Bench bench;
+    ok(bench.retire({}, kDrain));
+    CPPUNIT_ASSERT(bench.kernel.restores.empty());
+  }
+
+  void all_claimed_is_not_even_read() {
+    Bench bench;
+    ok(bench.full(services()));
+    const std::string before = bench.kernel.text();
+    const std::size_t saves = bench.kernel.saves;
+    ok(bench.retire(bench.claims(), kDrain));
+    CPPUNIT_ASSERT_EQUAL(before, bench.kernel.text());
+    CPPUNIT_ASSERT_EQUAL(saves, bench.kernel.saves);
+  }
+
+  void mode_ipvs_keeps_its_own() {
+    Bench bench;
+    ok(bench.full(services()));
+    bench.kernel.foreign(ipvs_rules(false));  // it has taken over
+    ok(bench.retire(ipvs_claims(), kDrain));  // nothing leads here any more
+    FakeKernel alone;
+    alone.foreign(ipvs_rules(true));
+    alone.foreign("*filter\n:KUBE-FIREWALL - [0:0]\n-A INPUT -j KUBE-FIREWALL\n-A OUTPUT -j KUBE-FIREWALL\nCOMMIT\n");
+    for (const auto& [table, chains] : alone.tables) {
+      for (const auto& [chain, rules] : chains) {
+        if (chain == "KUBE-FIREWALL") continue;
+        const FakeKernel::Rules left = bench.kernel.tables[table][chain];
+        CPPUNIT_ASSERT_MESSAGE(table + " " + chain, std::is_permutation(rules.begin(), rules.end(), left.begin(), left.end()));
+      }
+      CPPUNIT_ASSERT_EQUAL_MESSAGE(table, chains.size(), bench.kernel.tables[table].size());
+    }
+  }
+
+  void mode_ipvs_gets_its_chains_back() {
+    Bench bench;
+    bench.kernel.foreign(ipvs_rules(true));
+    bench.restart(abi::kCreatePredecessorServes);
+    ok(bench.full(services()));
+    ok(bench.retire(ipvs_claims(), 0));
+    CPPUNIT_ASSERT(bench.kernel.rules("nat", "KUBE-SERVICES").empty());  // mode ipvs writes it anew
+    CPPUNIT_ASSERT(bench.kernel.rules("filter", "KUBE-PROXY-FIREWALL").empty());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.kernel.rules("nat", "PREROUTING").size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.kernel.rules("nat", "OUTPUT").size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.kernel.rules("nat", "POSTROUTING").size());
+    CPPUNIT_ASSERT(!holds(bench.kernel.rules("filter", "INPUT"), "--ctstate NEW"));
+    CPPUNIT_ASSERT(holds(bench.kernel.rules("filter", "INPUT"), "kube-proxy firewall rules"));
+    CPPUNIT_ASSERT(bench.kernel.has("nat", "KUBE-LOAD-BALANCER"));
+    for (const auto& [chain, rules] : bench.kernel.tables["nat"]) {
+      CPPUNIT_ASSERT_MESSAGE(chain, !chain.starts_with("KUBE-SVC-") && !chain.starts_with("KUBE-SEP-"));
+    }
+  }
+
+  void many_rules_in_a_chain_that_stays() {
+    Bench bench;
+    ok(bench.full(many_services(200, 1)));
+    bench.kernel.foreign("*nat\n-A KUBE-SERVICES -d 192.0.2.1/32 -j RETURN\nCOMMIT\n");
+    ok(bench.retire(ipvs_claims(), 0));
+    CPPUNIT_ASSERT(FakeKernel::Rules{"-d 192.0.2.1/32 -j RETURN"} == bench.kernel.rules("nat", "KUBE-SERVICES"));
+    CPPUNIT_ASSERT(bench.kernel.restores.at(0).find("-D KUBE-SERVICES") == std::string::npos);
+  }
+
+  void many_chains_go_in_portions() {
+    Bench bench;
+    ok(bench.full(many_services(800, 2)));  // 2,400 chains
+    drains(bench.retire({}, kDrain));
+    bench.host.step = 1200 * kMillisecond;  // so long takes everything
+    std::size_t left = bench.kernel.tables["nat"].size();
+    int calls = 0;
+    for (abi::Code code = abi::Code::kRetry; code == abi::Code::kRetry; ++calls) {
+      code = bench.retire({}, kDrain);
+      CPPUNIT_ASSERT(code == abi::Code::kOk || code == abi::Code::kRetry);
+      CPPUNIT_ASSERT(bench.kernel.tables["nat"].size() < left);
+      left = bench.kernel.tables["nat"].size();
+    }
+    CPPUNIT_ASSERT_EQUAL(2, calls);
+    CPPUNIT_ASSERT_EQUAL(nothing(), bench.kernel.text());
+    Bench at_once;
+    ok(at_once.full(many_services(800, 2)));
+    ok(at_once.retire({}, 0));
+    CPPUNIT_ASSERT_EQUAL(nothing(), at_once.kernel.text());
+  }
+
+  void after_a_failure_it_goes_on() {
+    Bench bench;
+    ok(bench.full(services()));
+    drains(bench.retire({}, kDrain));
+    bench.host.clock += 250 * kMillisecond;
+    bench.kernel.foreign("*nat\n-D POSTROUTING -m comment --comment \"kubernetes postrouting rules\" -j KUBE-POSTROUTING\n"
+                         "COMMIT\n");
+    CPPUNIT_ASSERT(bench.retire({}, kDrain) == abi::Code::kKernel);
+    ok(bench.retire({}, kDrain));
+    CPPUNIT_ASSERT_EQUAL(nothing(), bench.kernel.text());
+  }
+
+  void the_lock_is_waited_for() {
+    Bench bench;
+    bench.kernel.use_legacy();
+    ok(bench.full(services()));
+    bench.kernel.fail_next = 4;
+    drains(bench.retire({}, kDrain));
+    drains(bench.retire({}, kDrain));  // only now the way in is closed
+    CPPUNIT_ASSERT(bench.kernel.rules("nat", "PREROUTING").empty());
+    CPPUNIT_ASSERT(!bench.kernel.rules("nat", "POSTROUTING").empty());
+    bench.host.clock += 250 * kMillisecond;
+    ok(bench.retire({}, kDrain));
+    CPPUNIT_ASSERT_EQUAL(nothing(), bench.kernel.text());
+  }
+
+  void who_serves_again_begins_anew() {
+    Bench bench;
+    ok(bench.full(services()));
+    const std::string before = bench.kernel.text();
+    drains(bench.retire({}, kDrain));
+    bench.host.clock += 250 * kMillisecond;
+    ok(bench.full(services()));
+    CPPUNIT_ASSERT_EQUAL(before, bench.kernel.text());
+    drains(bench.retire({}, kDrain));
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(IptablesRetireTest);
+
+}  // namespace
+}  // namespace sluice::test

@@ -1,0 +1,99 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// How the rules go on a real kernel, and who is bound by session affinity meanwhile.
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "plugins/iptables/names.hpp"
+#include "plugins/iptables/recent_lists.hpp"
+#include "sluice/sdk/address.hpp"
+#include "test/unit/iptables/roundtrip.hpp"
+
+namespace sluice::test {
+namespace {
+
+std::vector<ServiceSpec> services(abi::Family family) {
+  std::vector<ServiceSpec> made = many_services(60, 3, family);
+  made[1].affinity_seconds = 100;
+  made[2].node_port = 30002;
+  made[3].endpoints.clear();
+  return made;
+}
+
+std::string rules(abi::Family family) {
+  return call(family == abi::Family::kIpv6 ? "ip6tables-save" : "iptables-save", {}).output;
+}
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+struct Sink final : abi::AffinitySink {
+  void add(const abi::AffinityClient* client) noexcept override { found.push_back(*client); }
+  std::vector<abi::AffinityClient> found;
+};
+
+}  // namespace
+
+void check_retirement(abi::Family family, Tap& tap) {
+  Roundtrip trip(family);
+  trip.host.step = 0;
+  tap.check(trip.full(services(family)) == abi::Code::kOk, "rules that are to retire", trip);
+  tap.check(trip.retire(30) == abi::Code::kRetry, "retirement takes two steps", trip);
+  std::string left = rules(family);
+  tap.check(!has(left, "-A PREROUTING -m comment --comment \"kubernetes service portals\"") &&
+                !has(left, "-A OUTPUT -m comment --comment \"kubernetes service portals\" -j KUBE-SERVICES"),
+            "nobody gets in after the first one", trip);
+  tap.check(has(left, "-j MASQUERADE") && has(left, "-A POSTROUTING ") && has(left, ":KUBE-SVC-"),
+            "who is inside is masqueraded", trip);
+  tap.check(trip.retire(30) == abi::Code::kRetry && rules(family).size() == left.size(), "for a while", trip);
+  trip.host.clock += 300'000'000;
+  tap.check(trip.retire(29) == abi::Code::kOk, "the second step", trip);
+  left = rules(family);
+  tap.check(!has(left, "KUBE-SERVICES") && !has(left, "KUBE-SEP-") && !has(left, "KUBE-POSTROUTING"), "leaves nothing",
+            trip);
+  trip.restart(abi::kCreatePredecessorServes);
+  tap.check(trip.full(services(family)) == abi::Code::kOk && trip.verify() == abi::Code::kOk,
+            "the way in is opened last", trip);
+  trip.restart(abi::kCreatePredecessorServes);
+  tap.check(trip.full(services(family)) == abi::Code::kOk && trip.result.kernel_writes == 0,
+            "rules of the same kind are taken over as they are", trip);
+  tap.check(trip.retire(0) == abi::Code::kOk && !has(rules(family), "KUBE-SERVICES"), "without time all goes at once", trip);
+}
+
+// The kernel's clock is not told to anybody: what is read of it has to agree with what passes here.
+void check_affinity(abi::Family family, Tap& tap) {
+  Roundtrip trip(family);
+  trip.restart(abi::kCreatePredecessorServes);
+  const std::vector<ServiceSpec> given = services(family);
+  World world(family);
+  abi::AffinityClient client{};
+  client.key = world.key(given[1]);
+  client.client = *sdk::parse_address(family == abi::Family::kIpv6 ? "2001:db8::7" : "198.51.100.7", family);
+  client.endpoint = *sdk::parse_address(given[1].endpoints[1].address, family);
+  client.endpoint_port = given[1].endpoints[1].port;
+  client.remaining_seconds = 50;
+  tap.check(trip.affinity().import_clients(sdk::array(&client, 1), &trip.error) == abi::Code::kOk &&
+                trip.full(given) == abi::Code::kOk,
+            "a client is taken over", trip);
+  const auto bound = [&] {
+    Sink sink;
+    tap.check(trip.affinity().export_clients(&sink, &trip.error) == abi::Code::kOk, "clients are told", trip);
+    return sink.found;
+  };
+  const auto is_right = [&](const std::vector<abi::AffinityClient>& found, std::uint32_t least, std::uint32_t most) {
+    return found.size() == 1 && found[0].client == client.client && found[0].endpoint == client.endpoint &&
+           found[0].endpoint_port == client.endpoint_port && found[0].remaining_seconds >= least &&
+           found[0].remaining_seconds <= most;
+  };
+  std::vector<abi::AffinityClient> found = bound();
+  tap.check(is_right(found, 98, 100), "it is bound, for as long as if it had just come", trip);
+  std::this_thread::sleep_for(std::chrono::seconds(3));
+  found = bound();
+  tap.check(is_right(found, 95, 98), "and later for that much less", trip);
+  if (!found.empty()) std::printf("# %u s are left\n", found[0].remaining_seconds);
+  tap.check(trip.cleanup() == abi::Code::kOk, "cleanup after affinity", trip);
+}
+
+}  // namespace sluice::test

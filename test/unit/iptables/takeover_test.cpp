@@ -1,0 +1,197 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The first full transaction while another backend serves: nobody is to meet half of it.
+#include <cppunit/extensions/HelperMacros.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "test/unit/iptables/bench.hpp"
+#include "test/unit/iptables/ipvs_rules.hpp"
+
+namespace sluice::test {
+namespace {
+
+// 300 make several restores.
+std::vector<ServiceSpec> services(std::size_t count = 300) {
+  std::vector<ServiceSpec> made = many_services(count, 3);
+  made[0].node_port = 30001;
+  made[1].vips = {"198.51.100.7"};
+  made[1].source_ranges = {"203.0.113.0/25"};
+  made[2].endpoints.clear();
+  return made;
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+class IptablesTakeoverTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(IptablesTakeoverTest);
+  CPPUNIT_TEST(the_way_in_is_one_commit);
+  CPPUNIT_TEST(what_drops_is_last);
+  CPPUNIT_TEST(chains_of_mode_ipvs_stay);
+  CPPUNIT_TEST(until_the_end_mode_ipvs_has_its_rules);
+  CPPUNIT_TEST(it_is_the_same_in_the_end);
+  CPPUNIT_TEST(its_own_rules_are_taken_over);
+  CPPUNIT_TEST(a_refused_rule_leaves_out_one);
+  CPPUNIT_TEST(afterwards_all_is_as_always);
+  CPPUNIT_TEST(a_failure_does_not_change_the_manner);
+  CPPUNIT_TEST_SUITE_END();
+
+  static void ok(abi::Code code) { CPPUNIT_ASSERT_EQUAL(std::int32_t{0}, static_cast<std::int32_t>(code)); }
+  static void ok(const Bench& bench, abi::Code code) {
+    CPPUNIT_ASSERT_EQUAL_MESSAGE(bench.error.message, std::int32_t{0}, static_cast<std::int32_t>(code));
+  }
+
+ public:
+  void the_way_in_is_one_commit() {
+    Bench bench;
+    bench.restart(abi::kCreatePredecessorServes);
+    ok(bench, bench.full(services()));
+    CPPUNIT_ASSERT(bench.kernel.restores.size() > 4);
+    std::size_t with_dispatch = 0;
+    for (const std::string& restore : bench.kernel.restores) {
+      const bool dispatch = has(restore, " -j KUBE-SVC-") && has(restore, "-A KUBE-SERVICES ");
+      CPPUNIT_ASSERT_EQUAL(dispatch, has(restore, "-I PREROUTING "));
+      if (!dispatch) continue;
+      ++with_dispatch;
+      const auto lines = [&](const std::string& part) {
+        std::size_t count = 0;
+        for (std::size_t at = restore.find(part); at != restore.npos; at = restore.find(part, at + 1)) ++count;
+        return count;
+      };
+      CPPUNIT_ASSERT_EQUAL(std::size_t{299 + 1 + 1 + 1}, lines("\n-A KUBE-SERVICES "));  // a VIP, the tail, one REJECT
+      CPPUNIT_ASSERT_EQUAL(std::size_t{1}, lines("*nat\n"));
+      CPPUNIT_ASSERT(restore.find("*filter\n") < restore.find("*nat\n"));
+    }
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, with_dispatch);
+  }
+
+  void what_drops_is_last() {
+    Bench bench;
+    bench.restart(abi::kCreatePredecessorServes);
+    ok(bench, bench.full(services()));
+    const auto& all = bench.kernel.restores;
+    const auto first = [&](const std::string& part) {
+      return std::find_if(all.begin(), all.end(), [&](const std::string& each) { return has(each, part); }) - all.begin();
+    };
+    CPPUNIT_ASSERT(first("-A KUBE-PROXY-FIREWALL ") < static_cast<std::ptrdiff_t>(all.size()));
+    CPPUNIT_ASSERT(first("-A KUBE-PROXY-FIREWALL ") > first("-I PREROUTING "));
+    CPPUNIT_ASSERT_EQUAL(first("-A KUBE-PROXY-FIREWALL "), first("load balancer firewall"));
+  }
+
+  void chains_of_mode_ipvs_stay() {
+    Bench bench;
+    bench.kernel.foreign(ipvs_rules(true));
+    const auto before = bench.kernel.tables;
+    bench.restart(abi::kCreatePredecessorServes);
+    ok(bench, bench.full(services()));
+    for (const char* chain : {"KUBE-NODE-PORT", "KUBE-SOURCE-RANGES-FIREWALL", "KUBE-IPVS-FILTER", "KUBE-IPVS-OUT-FILTER"}) {
+      CPPUNIT_ASSERT(before.at("filter").at(chain) == bench.kernel.rules("filter", chain));
+    }
+    CPPUNIT_ASSERT(before.at("nat").at("KUBE-LOAD-BALANCER") == bench.kernel.rules("nat", "KUBE-LOAD-BALANCER"));
+    CPPUNIT_ASSERT(!has(bench.kernel.text(), "--match-set"));  // so that it can remove its sets
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.kernel.rules("nat", "PREROUTING").size());
+    const std::string outcomes = bench.tracer().outcomes({"10.0.0.9", "172.30.0.1", "tcp", 80});
+    CPPUNIT_ASSERT_EQUAL(std::string("10.0.0.1:8080 10.0.0.2:8080 10.0.0.3:8080"), outcomes);
+  }
+
+  void until_the_end_mode_ipvs_has_its_rules() {
+    Bench bench;
+    bench.kernel.foreign(ipvs_rules(true));
+    const auto before = bench.kernel.tables;
+    bench.restart(abi::kCreatePredecessorServes);
+    bench.kernel.refuse = {"-A KUBE-SERVICES -m comment --comment \"kubernetes service nodeports"};
+    CPPUNIT_ASSERT(bench.full(services()) != abi::Code::kOk);
+    for (const auto& [chain, rules] : before.at("nat")) {
+      CPPUNIT_ASSERT_MESSAGE(chain, rules == bench.kernel.rules("nat", chain));
+    }
+    for (const auto& [chain, rules] : before.at("filter")) {
+      if (!chain.starts_with("KUBE-") || chain == "KUBE-FORWARD") continue;
+      CPPUNIT_ASSERT_MESSAGE(chain, rules == bench.kernel.rules("filter", chain));
+    }
+  }
+
+  void it_is_the_same_in_the_end() {
+    Bench plain;
+    ok(plain.full(services()));
+    Bench bench;
+    bench.kernel.foreign(ipvs_rules(true));
+    bench.restart(abi::kCreatePredecessorServes);
+    ok(bench, bench.full(services()));
+    ok(bench.verify());
+    bench.restart();
+    ok(bench, bench.full(services()));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, bench.result.kernel_writes);
+    for (const auto& [chain, rules] : plain.kernel.tables["nat"]) {
+      const FakeKernel::Rules& there = bench.kernel.rules("nat", chain);
+      CPPUNIT_ASSERT_MESSAGE(chain, std::is_permutation(rules.begin(), rules.end(), there.begin(), there.end()));
+    }
+  }
+
+  void its_own_rules_are_taken_over() {
+    Bench bench;
+    ok(bench.full(services()));
+    bench.restart(abi::kCreatePredecessorServes);
+    ok(bench, bench.full(services()));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, bench.result.kernel_writes);
+    CPPUNIT_ASSERT(bench.kernel.restores.empty());
+    bench.restart(abi::kCreatePredecessorServes);
+    std::vector<ServiceSpec> fewer = services();
+    fewer.pop_back();
+    fewer[5].endpoints.pop_back();
+    ok(bench, bench.full(fewer));
+    Bench expected;
+    ok(expected.full(fewer));
+    CPPUNIT_ASSERT_EQUAL(expected.kernel.tables["nat"].size(), bench.kernel.tables["nat"].size());
+    ok(bench.verify());
+  }
+
+  void a_refused_rule_leaves_out_one() {
+    Bench bench;
+    bench.restart(abi::kCreatePredecessorServes);
+    std::vector<ServiceSpec> some = services(20);
+    bench.kernel.refuse = {"-A KUBE-SERVICES -m comment --comment \"" + some[7].namespace_name + "/" + some[7].name + ":"};
+    ok(bench, bench.full(some));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.failed.size());
+    CPPUNIT_ASSERT(has(bench.host.failed[0], some[7].name + ":"));
+    bench.kernel.refuse.clear();
+    ok(bench, bench.full(some));
+    ok(bench.verify());
+    Bench expected;
+    ok(expected.full(some));
+    CPPUNIT_ASSERT_EQUAL(expected.kernel.count_rules("nat"), bench.kernel.count_rules("nat"));
+  }
+
+  void afterwards_all_is_as_always() {
+    Bench bench;
+    bench.restart(abi::kCreatePredecessorServes);
+    std::vector<ServiceSpec> some = services(20);
+    ok(bench, bench.full(some));
+    ServiceSpec more = many_services(21, 2).back();
+    ok(bench, bench.delta({more}));
+    CPPUNIT_ASSERT(has(bench.kernel.restores.at(0), "-I KUBE-SERVICES "));
+    some.push_back(more);
+    some.push_back(many_services(22, 2).back());
+    ok(bench, bench.full(some));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.kernel.restores.size());
+    CPPUNIT_ASSERT(has(bench.kernel.restores.at(0), "-I KUBE-SERVICES "));
+    ok(bench.verify());
+  }
+
+  void a_failure_does_not_change_the_manner() {
+    Bench bench;
+    bench.restart(abi::kCreatePredecessorServes);
+    bench.kernel.fail_next = 4;
+    CPPUNIT_ASSERT(bench.full(services()) == abi::Code::kRetry);
+    ok(bench, bench.full(services()));
+    CPPUNIT_ASSERT(!has(bench.kernel.restores.at(0), "PREROUTING"));
+    CPPUNIT_ASSERT(!has(bench.kernel.restores.at(0), "-I KUBE-SERVICES"));
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(IptablesTakeoverTest);
+
+}  // namespace
+}  // namespace sluice::test

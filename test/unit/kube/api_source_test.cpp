@@ -1,0 +1,258 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// ServiceCIDRs begin and end to be asked for while the other kinds go on.
+#include "core/kube/watch/api_source.hpp"
+
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+
+#include <cerrno>
+#include <map>
+#include <memory>
+
+#include "core/kube/watch/endable.hpp"
+#include "test/unit/kube/event_recorder.hpp"
+
+namespace sluice::kube {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Has one object of each kind; a watch is silent until somebody has it say something.
+class Server final : public Transport {
+ public:
+  base::Status send(const Request& request, ResponseSink& sink) override {
+    std::unique_lock lock(mutex_);
+    if (stopped_) return stopped();
+    const std::string plural = request.path.substr(request.path.rfind('/') + 1);
+    if (request.watch) {
+      lock.unlock();
+      if (auto status = sink.on_head({200, "application/json", {}}); !status.ok()) return status;
+      lock.lock();
+      const auto said = said_[plural];
+      ++watching_[plural];
+      changed_.notify_all();
+      changed_.wait(lock, [&] { return stopped_ || said_[plural] != said; });
+      --watching_[plural];
+      ++ended_[plural];
+      changed_.notify_all();
+      if (stopped_) return stopped();
+      lock.unlock();
+      return sink.on_body(
+          R"({"type":"ADDED","object":{"apiVersion":"networking.k8s.io/v1","kind":"ServiceCIDR","metadata":{"name":"b","resourceVersion":"6"},"spec":{"cidrs":["10.1.0.0/16"]}}})"
+          "\n");
+    }
+    lock.unlock();
+    if (auto status = sink.on_head({200, "application/json", {}}); !status.ok()) return status;
+    return sink.on_body(list(plural));
+  }
+  void stop() override {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+    changed_.notify_all();
+  }
+  std::string server() const override { return "https://api"; }
+
+  void await_watch(const std::string& plural, int count = 1) {
+    std::unique_lock lock(mutex_);
+    CPPUNIT_ASSERT_MESSAGE(plural, changed_.wait_for(lock, 20s, [&] { return watching_[plural] == count; }));
+  }
+  void await_ended(const std::string& plural, int count) {
+    std::unique_lock lock(mutex_);
+    CPPUNIT_ASSERT_MESSAGE(plural, changed_.wait_for(lock, 20s, [&] { return ended_[plural] >= count; }));
+  }
+  void say(const std::string& plural) {
+    const std::lock_guard lock(mutex_);
+    ++said_[plural];
+    changed_.notify_all();
+  }
+  int watching(const std::string& plural) {
+    const std::lock_guard lock(mutex_);
+    return watching_[plural];
+  }
+
+ private:
+  static base::Status stopped() { return {base::StatusCode::unavailable, "stopped", ECANCELED}; }
+  static std::string list(const std::string& plural) {
+    const std::string items =
+        plural == "servicecidrs" ? R"({"metadata":{"name":"a","resourceVersion":"4"},"spec":{"cidrs":["10.0.0.0/16"]}})" : "";
+    const std::string kind = plural == "services"         ? "Service"
+                             : plural == "endpointslices" ? "EndpointSlice"
+                             : plural == "nodes"          ? "Node"
+                                                          : "ServiceCIDR";
+    const std::string version = kind == "EndpointSlice" ? "discovery.k8s.io/v1"
+                                : kind == "ServiceCIDR" ? "networking.k8s.io/v1"
+                                                        : "v1";
+    return "{\"kind\":\"" + kind + "List\",\"apiVersion\":\"" + version +
+           "\",\"metadata\":{\"resourceVersion\":\"5\"},\"items\":[" + items + "]}";
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::string, int> watching_;
+  std::map<std::string, int> ended_;
+  std::map<std::string, int> said_;
+  bool stopped_ = false;
+};
+
+class ApiSourceTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(ApiSourceTest);
+  CPPUNIT_TEST(service_cidrs_begin_while_it_runs);
+  CPPUNIT_TEST(service_cidrs_end_and_nothing_of_them_is_told);
+  CPPUNIT_TEST(they_may_begin_again_before_the_old_watch_has_ended);
+  CPPUNIT_TEST(wanted_before_the_start);
+  CPPUNIT_TEST(the_end_waits_for_no_watch_that_was_given_up);
+  CPPUNIT_TEST(an_ended_request_fails_with_the_next_piece);
+  CPPUNIT_TEST_SUITE_END();
+
+  const base::SteadyClock clock_;
+  std::unique_ptr<test::EventRecorder> sink_;
+  std::unique_ptr<ApiSource> source_;
+  Server* server_ = nullptr;
+
+  void make(bool service_cidrs) {
+    auto server = std::make_unique<Server>();
+    server_ = server.get();
+    sink_ = std::make_unique<test::EventRecorder>();
+    source_ = std::make_unique<ApiSource>(
+        std::move(server), ApiSourceOptions{.node_name = "n", .streaming_lists = false, .service_cidrs = service_cidrs},
+        *sink_, clock_);
+  }
+  std::string kinds() const {
+    std::string out;
+    for (const auto& resource : source_->status().resources) out += (out.empty() ? "" : ",") + resource.object_kind;
+    return out;
+  }
+  // What was told of ServiceCIDRs.
+  std::string cidrs() {
+    std::string out;
+    for (const auto& line : sink_->take()) {
+      if (line.find("ServiceCIDR") != std::string::npos) out += (out.empty() ? "" : ", ") + line;
+    }
+    return out;
+  }
+
+ public:
+  void tearDown() override {
+    source_.reset();
+    sink_.reset();
+  }
+
+  void service_cidrs_begin_while_it_runs() {
+    make(false);
+    source_->start();
+    server_->await_watch("services");
+    CPPUNIT_ASSERT_EQUAL(std::string("Service,EndpointSlice,Node"), kinds());
+    source_->set_service_cidrs(true);
+    source_->set_service_cidrs(true);
+    server_->await_watch("servicecidrs");
+    CPPUNIT_ASSERT_EQUAL(std::string("Service,EndpointSlice,Node,ServiceCIDR"), kinds());
+    CPPUNIT_ASSERT_EQUAL(std::string("begin ServiceCIDR, upsert ServiceCIDR a, end ServiceCIDR"), cidrs());
+    CPPUNIT_ASSERT_EQUAL(1, server_->watching("services"));
+  }
+
+  void service_cidrs_end_and_nothing_of_them_is_told() {
+    make(true);
+    source_->start();
+    server_->await_watch("servicecidrs");
+    server_->await_watch("services");
+    sink_->take();
+    source_->set_service_cidrs(false);
+    CPPUNIT_ASSERT_EQUAL(std::string("Service,EndpointSlice,Node"), kinds());
+    server_->say("servicecidrs");
+    server_->await_ended("servicecidrs", 1);
+    source_->set_service_cidrs(false);
+    source_->stop();
+    CPPUNIT_ASSERT_EQUAL(std::string(), cidrs());
+    CPPUNIT_ASSERT_EQUAL(0, server_->watching("servicecidrs"));
+  }
+
+  void they_may_begin_again_before_the_old_watch_has_ended() {
+    make(true);
+    source_->start();
+    server_->await_watch("servicecidrs");
+    cidrs();
+    for (int i = 0; i < 3; ++i) {
+      source_->set_service_cidrs(false);
+      source_->set_service_cidrs(true);
+      server_->await_watch("servicecidrs", i + 2);
+      CPPUNIT_ASSERT_EQUAL(std::string("begin ServiceCIDR, upsert ServiceCIDR a, end ServiceCIDR"), cidrs());
+    }
+    server_->say("servicecidrs");
+    server_->await_ended("servicecidrs", 4);
+    while (cidrs().empty()) sink_->wait_for_more();  // of the one that is left
+  }
+
+  void wanted_before_the_start() {
+    make(false);
+    source_->set_service_cidrs(true);
+    CPPUNIT_ASSERT_EQUAL(0, server_->watching("servicecidrs"));
+    source_->start();
+    server_->await_watch("servicecidrs");
+    make(true);
+    source_->set_service_cidrs(false);
+    source_->start();
+    server_->await_watch("services");
+    server_->await_watch("endpointslices");
+    CPPUNIT_ASSERT_EQUAL(std::string(), cidrs());
+  }
+
+  void the_end_waits_for_no_watch_that_was_given_up() {
+    make(true);
+    source_->start();
+    server_->await_watch("servicecidrs");
+    source_->set_service_cidrs(false);
+    source_->stop();
+    source_->set_service_cidrs(true);
+    CPPUNIT_ASSERT_EQUAL(std::string("Service,EndpointSlice,Node"), kinds());
+  }
+
+  void an_ended_request_fails_with_the_next_piece() {
+    class Pieces final : public Transport {
+     public:
+      explicit Pieces(std::function<void()> between) : between_(std::move(between)) {}
+      base::Status send(const Request&, ResponseSink& sink) override {
+        if (auto status = sink.on_head({200, "", {}}); !status.ok()) return status;
+        between_();
+        return sink.on_body("x");
+      }
+      void stop() override {}
+      std::string server() const override { return "https://api"; }
+
+     private:
+      std::function<void()> between_;
+    };
+    class Any final : public ResponseSink {
+     public:
+      base::Status on_head(const ResponseHead&) override { return {}; }
+      base::Status on_body(std::string_view) override {
+        ++pieces;
+        return {};
+      }
+      std::optional<std::chrono::milliseconds> patience() const override { return 7ms; }
+      int pieces = 0;
+    };
+    std::unique_ptr<EndableTransport> endable;
+    bool end = false;
+    Pieces pieces([&] {
+      if (end) endable->end();
+    });
+    endable = std::make_unique<EndableTransport>(pieces);
+    Any sink;
+    CPPUNIT_ASSERT(endable->send({}, sink).ok());
+    CPPUNIT_ASSERT_EQUAL(1, sink.pieces);
+    end = true;
+    CPPUNIT_ASSERT_EQUAL(ECANCELED, endable->send({}, sink).os_errno());
+    CPPUNIT_ASSERT_EQUAL(1, sink.pieces);
+    end = false;
+    CPPUNIT_ASSERT_EQUAL(ECANCELED, endable->send({}, sink).os_errno());
+    CPPUNIT_ASSERT_EQUAL(std::string("https://api"), endable->server());
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(ApiSourceTest);
+
+}  // namespace
+}  // namespace sluice::kube

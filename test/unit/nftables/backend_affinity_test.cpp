@@ -1,0 +1,221 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Clients bound by session affinity: told to a successor, taken over from a predecessor.
+#include <cppunit/extensions/HelperMacros.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+#include <vector>
+
+#include "test/unit/nftables/backend_rig.hpp"
+
+namespace sluice::test {
+namespace {
+
+using namespace nftables;
+using Names = std::vector<std::string>;
+
+ServiceSpec sticky(const std::string& name = "svc1", const std::string& ip = "172.30.0.41") {
+  ServiceSpec service;
+  service.name = name;
+  service.cluster_ip = ip;
+  service.affinity_seconds = 100;
+  service.endpoints = {{"10.180.0.1"}, {"10.180.0.2"}};
+  return service;
+}
+
+abi::Address ip(const std::string& text) { return *sdk::parse_address(text, abi::Family::kIpv4); }
+
+struct Clients final : abi::AffinitySink {
+  void add(const abi::AffinityClient* client) noexcept override {
+    found.push_back(sdk::service_port_name(client->key) + " " + sdk::to_string(client->client, abi::Family::kIpv4) +
+                    " -> " + sdk::host_port(client->endpoint, abi::Family::kIpv4, client->endpoint_port) + " " +
+                    std::to_string(client->remaining_seconds));
+  }
+  Names found;
+};
+
+class NftablesAffinityTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(NftablesAffinityTest);
+  CPPUNIT_TEST(tells_who_is_bound);
+  CPPUNIT_TEST(names_are_taken_apart);
+  CPPUNIT_TEST(a_new_table_has_them_from_the_first_packet_on);
+  CPPUNIT_TEST(a_table_of_another_shape_keeps_them);
+  CPPUNIT_TEST(a_table_that_is_there_gets_those_it_lacks);
+  CPPUNIT_TEST(passes_over_what_is_not_there);
+  CPPUNIT_TEST(a_second_list_binds_only_who_is_not_bound);
+  CPPUNIT_TEST(who_comes_meanwhile_is_not_in_the_way);
+  CPPUNIT_TEST(a_full_map_is_told);
+  CPPUNIT_TEST(interference_loses_nobody);
+  CPPUNIT_TEST(a_new_object_takes_over_what_is_there);
+  CPPUNIT_TEST_SUITE_END();
+
+  static Names bound(NftablesRig& rig) {
+    Clients sink;
+    ok(rig, rig.affinity().export_clients(&sink, &rig.error));
+    std::sort(sink.found.begin(), sink.found.end());
+    return sink.found;
+  }
+  struct Client {
+    ServiceSpec service;
+    std::string client;
+    std::string endpoint;
+    std::uint32_t remaining = 50;
+  };
+  static void import(NftablesRig& rig, const std::vector<Client>& clients) {
+    World world;
+    std::vector<abi::AffinityClient> given;
+    for (const Client& one : clients) {
+      abi::AffinityClient client{};
+      client.key = world.key(one.service);
+      client.client = ip(one.client);
+      client.endpoint = ip(one.endpoint);
+      client.endpoint_port = 80;
+      client.remaining_seconds = one.remaining;
+      given.push_back(client);
+    }
+    ok(rig, rig.affinity().import_clients(sdk::array(given.data(), given.size()), &rig.error));
+  }
+
+ public:
+  void tells_who_is_bound() {
+    NftablesRig rig;
+    ok(rig, rig.full({sticky(), sticky("svc2", "172.30.0.42")}));
+    CPPUNIT_ASSERT(bound(rig).empty());
+    import(rig, {{sticky(), "10.0.0.7", "10.180.0.2"}, {sticky("svc2", ""), "10.0.0.7", "10.180.0.1", 3}});
+    CPPUNIT_ASSERT((Names{"ns1/svc1:p80 10.0.0.7 -> 10.180.0.2:80 50", "ns1/svc2:p80 10.0.0.7 -> 10.180.0.1:80 3"}) ==
+                   bound(rig));
+    ServiceSpec fewer = sticky();
+    fewer.endpoints.pop_back();  // what is remembered of it does not count any more
+    ok(rig, rig.delta({fewer}));
+    CPPUNIT_ASSERT((Names{"ns1/svc2:p80 10.0.0.7 -> 10.180.0.1:80 3"}) == bound(rig));
+    ok(rig, rig.delta({}, {sticky("svc2", "")}));
+    CPPUNIT_ASSERT(bound(rig).empty());
+  }
+
+  void names_are_taken_apart() {
+    NftablesRig rig;
+    ServiceSpec unnamed = sticky();
+    unnamed.port_name = "";
+    ok(rig, rig.full({unnamed}));
+    import(rig, {{unnamed, "10.0.0.7", "10.180.0.2"}});
+    CPPUNIT_ASSERT(Names{"ns1/svc1 10.0.0.7 -> 10.180.0.2:80 50"} == bound(rig));
+  }
+
+  void a_new_table_has_them_from_the_first_packet_on() {
+    NftablesRig rig;
+    rig.restart(abi::kCreatePredecessorServes);
+    import(rig, {{sticky(), "10.0.0.7", "10.180.0.2"}, {sticky(), "10.0.0.8", "10.180.0.1", 200}});
+    bool with_way_in = false;
+    rig.table.before = [&](const Batch& batch) {
+      if (batch.clients.empty()) return;
+      with_way_in = std::any_of(batch.chains.begin(), batch.chains.end(),
+                                [](const ChainWrite& chain) { return chain.spec.name == "nat-prerouting"; });
+    };
+    ok(rig, rig.full({sticky()}));
+    CPPUNIT_ASSERT(with_way_in);
+    CPPUNIT_ASSERT((Names{"ns1/svc1:p80 10.0.0.7 -> 10.180.0.2:80 50", "ns1/svc1:p80 10.0.0.8 -> 10.180.0.1:80 100"}) ==
+                   bound(rig));
+  }
+
+  void a_table_of_another_shape_keeps_them() {
+    NftablesRig rig;
+    ok(rig, rig.full({sticky()}));
+    rig.restart_with({{"affinityClients", "2048"}});
+    import(rig, {{sticky(), "10.0.0.7", "10.180.0.2"}});
+    ok(rig, rig.full({sticky()}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.table.batches.size());
+    CPPUNIT_ASSERT(rig.table.batches[0].delete_table);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.table.batches[0].clients.size());
+  }
+
+  void a_table_that_is_there_gets_those_it_lacks() {
+    NftablesRig rig;
+    ok(rig, rig.full({sticky()}));
+    import(rig, {{sticky(), "10.0.0.7", "10.180.0.2"}});
+    rig.restart(abi::kCreatePredecessorServes);
+    import(rig, {{sticky(), "10.0.0.7", "10.180.0.1"}, {sticky(), "10.0.0.9", "10.180.0.1"}});
+    ok(rig, rig.full({sticky()}));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{1}, rig.result.kernel_writes);
+    CPPUNIT_ASSERT((Names{"ns1/svc1:p80 10.0.0.7 -> 10.180.0.2:80 50", "ns1/svc1:p80 10.0.0.9 -> 10.180.0.1:80 50"}) ==
+                   bound(rig));
+  }
+
+  void passes_over_what_is_not_there() {
+    NftablesRig rig;
+    ServiceSpec plain = sticky("plain", "172.30.0.43");
+    plain.affinity_seconds = 0;
+    ServiceSpec udp = sticky();
+    udp.protocol = abi::Protocol::kUdp;
+    import(rig, {{plain, "10.0.0.7", "10.180.0.1"},
+                 {sticky("gone", ""), "10.0.0.7", "10.180.0.1"},
+                 {udp, "10.0.0.7", "10.180.0.1"},
+                 {sticky(), "10.0.0.7", "10.180.0.0"}});
+    ok(rig, rig.full({sticky(), plain}));
+    CPPUNIT_ASSERT(rig.table.state.clients.empty());
+  }
+
+  void a_second_list_binds_only_who_is_not_bound() {
+    NftablesRig rig;
+    ok(rig, rig.full({sticky()}));
+    import(rig, {{sticky(), "10.0.0.7", "10.180.0.2"}});
+    rig.table.batches.clear();
+    import(rig, {{sticky(), "10.0.0.7", "10.180.0.1"}, {sticky(), "10.0.0.8", "10.180.0.1"}, {sticky(), "10.0.0.8", "10.180.0.2"}});
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.table.batches.size());
+    CPPUNIT_ASSERT((Names{"ns1/svc1:p80 10.0.0.7 -> 10.180.0.2:80 50", "ns1/svc1:p80 10.0.0.8 -> 10.180.0.1:80 50"}) ==
+                   bound(rig));
+    rig.table.batches.clear();
+    import(rig, {{sticky(), "10.0.0.8", "10.180.0.2"}});
+    CPPUNIT_ASSERT(rig.table.batches.empty());
+  }
+
+  void who_comes_meanwhile_is_not_in_the_way() {
+    NftablesRig rig;
+    ok(rig, rig.full({sticky()}));
+    rig.table.refuse_client = [](const RememberedClient& one) { return one.client == ip("10.0.0.8") ? EEXIST : 0; };
+    import(rig, {{sticky(), "10.0.0.7", "10.180.0.2"}, {sticky(), "10.0.0.8", "10.180.0.1"}, {sticky(), "10.0.0.9", "10.180.0.1"}});
+    CPPUNIT_ASSERT((Names{"ns1/svc1:p80 10.0.0.7 -> 10.180.0.2:80 50", "ns1/svc1:p80 10.0.0.9 -> 10.180.0.1:80 50"}) ==
+                   bound(rig));
+    CPPUNIT_ASSERT(!rig.said(abi::Severity::kWarning, "session affinity"));
+  }
+
+  void a_full_map_is_told() {
+    NftablesRig rig;
+    ok(rig, rig.full({sticky()}));
+    rig.table.refuse_client = [](const RememberedClient& one) { return one.client == ip("10.0.0.7") ? 0 : ENFILE; };
+    import(rig, {{sticky(), "10.0.0.7", "10.180.0.2"}, {sticky(), "10.0.0.8", "10.180.0.1"}, {sticky(), "10.0.0.9", "10.180.0.1"}});
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bound(rig).size());
+    CPPUNIT_ASSERT(rig.said(abi::Severity::kWarning, "2 clients with session affinity were not taken over"));
+  }
+
+  void interference_loses_nobody() {
+    NftablesRig rig;
+    rig.restart(abi::kCreatePredecessorServes);
+    import(rig, {{sticky(), "10.0.0.7", "10.180.0.2"}});
+    int commits = 0;
+    rig.table.before = [&](const Batch&) {
+      if (commits++ == 0) rig.table.state.exists = true;  // somebody makes an empty table of this name
+    };
+    ok(rig, rig.full({sticky()}));
+    CPPUNIT_ASSERT(Names{"ns1/svc1:p80 10.0.0.7 -> 10.180.0.2:80 50"} == bound(rig));
+  }
+
+  void a_new_object_takes_over_what_is_there() {
+    NftablesRig rig;
+    ok(rig, rig.full({sticky(), sticky("svc2", "172.30.0.42")}));
+    import(rig, {{sticky(), "10.0.0.7", "10.180.0.2"}, {sticky("svc2", ""), "10.0.0.7", "10.180.0.1"}});
+    const Names before = bound(rig);
+    rig.restart(abi::kCreatePredecessorServes);
+    ok(rig, rig.full({sticky(), sticky("svc2", "172.30.0.42")}));
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, rig.result.kernel_writes);
+    CPPUNIT_ASSERT(before == bound(rig));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, before.size());
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(NftablesAffinityTest);
+
+}  // namespace
+}  // namespace sluice::test

@@ -1,0 +1,103 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/plugin/private_copy.hpp"
+
+#include <cppunit/extensions/HelperMacros.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <set>
+#include <string>
+
+#include "core/base/files.hpp"
+#include "core/plugin/loader.hpp"
+#include "test/unit/plugin/zoo_folder.hpp"
+
+namespace sluice::plugin {
+namespace {
+
+namespace fs = std::filesystem;
+using base::Status;
+using test::require_contains;
+using test::ZooFolder;
+
+class PrivateCopyTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(PrivateCopyTest);
+  CPPUNIT_TEST(copy_has_the_content_of_its_time);
+  CPPUNIT_TEST(nobody_can_change_a_copy);
+  CPPUNIT_TEST(copy_goes_with_its_owner);
+  CPPUNIT_TEST(every_copy_has_a_path_of_its_own);
+  CPPUNIT_TEST(a_file_that_is_not_there_is_named);
+  CPPUNIT_TEST(what_is_refused_is_called_by_its_own_name);
+  CPPUNIT_TEST_SUITE_END();
+
+  ZooFolder zoo_;
+
+  void copy_has_the_content_of_its_time() {
+    const fs::path file = zoo_.write("mine.so", "before");
+    const auto copy = PrivateCopy::make(file);
+    CPPUNIT_ASSERT_EQUAL(std::string(), copy.status().message());
+    zoo_.write("mine.so", "after");
+    CPPUNIT_ASSERT_EQUAL(std::string("before"), base::read_file(copy->path().string()).value());
+    CPPUNIT_ASSERT_EQUAL(std::string("/memfd:mine.so (deleted)"), fs::read_symlink(copy->path()).string());
+  }
+
+  void nobody_can_change_a_copy() {
+    const auto copy = PrivateCopy::make(zoo_.add("good"));
+    const base::Fd open_to_write(open(copy->path().c_str(), O_RDWR | O_CLOEXEC));
+    CPPUNIT_ASSERT(open_to_write.valid());
+    CPPUNIT_ASSERT_EQUAL(ssize_t{-1}, pwrite(open_to_write.get(), "x", 1, 0));
+    CPPUNIT_ASSERT_EQUAL(EPERM, errno);
+  }
+
+  void copy_goes_with_its_owner() {
+    fs::path path;
+    {
+      const auto copy = PrivateCopy::make(zoo_.add("good"));
+      path = copy->path();
+      CPPUNIT_ASSERT(fs::exists(path));
+    }
+    CPPUNIT_ASSERT(!fs::exists(path));
+  }
+
+  void every_copy_has_a_path_of_its_own() {
+    const fs::path file = zoo_.add("good");
+    std::set<std::string> paths;
+    // One after the other they get the same descriptor.
+    for (int i = 0; i < 100; ++i) paths.insert(PrivateCopy::make(file)->path().string());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{100}, paths.size());
+  }
+
+  void a_file_that_is_not_there_is_named() {
+    const auto copy = PrivateCopy::make(zoo_.path() / "none.so");
+    require_contains(copy.status().message(), "none.so: copy check: open: No such file");
+  }
+
+  // The checks of place are those of the original, those of the content are of what is mapped.
+  void what_is_refused_is_called_by_its_own_name() {
+    const fs::path file = zoo_.add("wrong_magic");
+    LoadRequest request = zoo_.request("wrong_magic");
+    request.copy = true;
+    const auto refuse = [&](const char* what) {
+      const Status status = load_plugin(request).status();
+      require_contains(status.message(), "plugin " + request.file.string() + ": " + what);
+      CPPUNIT_ASSERT_MESSAGE(status.message(), status.message().find("/proc/self") == std::string::npos);
+    };
+    fs::permissions(file, fs::perms(0666));
+    refuse("permission check");
+    fs::permissions(file, fs::perms(0644));
+    refuse("magic check");
+    zoo_.write("wrong_magic.so", "text");
+    refuse("format check");
+    fs::copy_file(zoo_.add("unresolved_symbol"), file, fs::copy_options::overwrite_existing);
+    refuse("load check: undefined symbol");
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(PrivateCopyTest);
+
+}  // namespace
+}  // namespace sluice::plugin

@@ -1,0 +1,51 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A daemon that keeps descriptors, in memory.
+#pragma once
+
+#include <fcntl.h>
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "plugins/userspace/descriptor.hpp"
+#include "sluice/abi/descriptors.hpp"
+#include "sluice/sdk/error.hpp"
+#include "sluice/sdk/views.hpp"
+
+namespace sluice::test {
+
+class FakeDescriptors final : public abi::HostDescriptors {
+ public:
+  abi::Code keep(abi::StringView name, std::int32_t fd, abi::Error* error) const noexcept override {
+    if (refuses) return sdk::fail(error, abi::Code::kRetry, {}, "there is no room");
+    ++keeps;
+    kept[std::string(sdk::text(name))] = duplicate(fd);
+    return abi::Code::kOk;
+  }
+  std::int32_t take(abi::StringView name) const noexcept override {
+    const auto found = kept.find(std::string(sdk::text(name)));
+    return found == kept.end() ? -1 : duplicate(found->second.get()).release();
+  }
+  void drop(abi::StringView name) const noexcept override { kept.erase(std::string(sdk::text(name))); }
+  void names(abi::StringSink* sink) const noexcept override {
+    for (const auto& [name, descriptor] : kept) sink->add(sdk::view(name));
+  }
+
+  std::set<std::string> all() const {
+    std::set<std::string> found;
+    for (const auto& [name, descriptor] : kept) found.insert(name);
+    return found;
+  }
+
+  mutable std::map<std::string, userspace::Descriptor> kept;
+  mutable std::size_t keeps = 0;
+  bool refuses = false;
+
+ private:
+  static userspace::Descriptor duplicate(int fd) { return userspace::Descriptor(fcntl(fd, F_DUPFD_CLOEXEC, 0)); }
+};
+
+}  // namespace sluice::test

@@ -1,0 +1,174 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// How many connections were lost with a process that was killed.
+#include "plugins/userspace/relay/relayed_count.hpp"
+
+#include <cppunit/extensions/HelperMacros.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include "test/unit/userspace/backend_bench.hpp"
+#include "test/unit/userspace/servers.hpp"
+
+namespace sluice::userspace {
+namespace {
+
+constexpr abi::Family kV4 = abi::Family::kIpv4;
+constexpr abi::Family kV6 = abi::Family::kIpv6;
+constexpr const char* kLostTcp = "sluice_userspace_connections_lost_total{ip_family=\"IPv4\",protocol=\"tcp\"}";
+
+class RelayedCountTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(RelayedCountTest);
+  CPPUNIT_TEST(what_a_killed_process_had_is_told_once);
+  CPPUNIT_TEST(who_lives_is_left_alone);
+  CPPUNIT_TEST(threads_add_up);
+  CPPUNIT_TEST(nothing_is_left_of_nothing);
+  CPPUNIT_TEST(what_is_left_behind_is_told);
+  CPPUNIT_TEST(without_a_folder_it_counts_all_the_same);
+  CPPUNIT_TEST(damaged_files_count_nothing);
+  CPPUNIT_TEST(a_backend_tells_what_was_lost);
+  CPPUNIT_TEST_SUITE_END();
+
+  std::string folder_;
+
+ public:
+  void setUp() override {
+    char path[] = "/tmp/relayed-count-XXXXXX";
+    CPPUNIT_ASSERT(mkdtemp(path) != nullptr);
+    folder_ = path;
+  }
+  void tearDown() override { std::filesystem::remove_all(folder_); }
+
+ private:
+  std::size_t files() const {
+    std::size_t count = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_)) count += entry.is_regular_file() ? 1 : 0;
+    return count;
+  }
+  void expect_lost(abi::Family family, std::uint64_t connections, std::uint64_t flows) const {
+    const RelayedNow lost = RelayedCount::take_lost(folder_, family);
+    CPPUNIT_ASSERT_EQUAL(connections, lost.connections);
+    CPPUNIT_ASSERT_EQUAL(flows, lost.flows);
+  }
+
+  void what_a_killed_process_had_is_told_once() {
+    const pid_t child = fork();
+    if (child == 0) {
+      RelayedCount count(2, folder_, kV4);
+      count.place(0).connections.add(5);
+      count.place(1).connections.add(2);
+      count.place(1).connections.subtract();
+      count.place(1).flows.add(3);
+      kill(getpid(), SIGKILL);
+    }
+    int status = 0;
+    CPPUNIT_ASSERT_EQUAL(child, waitpid(child, &status, 0));
+    CPPUNIT_ASSERT(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, files());
+    expect_lost(kV6, 0, 0);
+    expect_lost(kV4, 6, 3);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, files());
+    expect_lost(kV4, 0, 0);
+  }
+
+  void who_lives_is_left_alone() {
+    RelayedCount count(1, folder_, kV4);
+    count.place(0).connections.add(5);
+    expect_lost(kV4, 0, 0);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, files());
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{5}, count.now().connections);
+    count.place(0).connections.subtract(5);
+  }
+
+  void threads_add_up() {
+    RelayedCount count(3, folder_, kV6);
+    CPPUNIT_ASSERT(count.problem().empty());
+    CPPUNIT_ASSERT(!count.now().any());
+    for (unsigned thread = 0; thread < 3; ++thread) {
+      count.place(thread).connections.add();
+      count.place(thread).flows.add(2);
+      count.place(thread).datagrams.add(10);
+    }
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{3}, count.now().connections);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{6}, count.now().flows);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{30}, count.datagrams());
+  }
+
+  void nothing_is_left_of_nothing() {
+    {
+      RelayedCount count(1, folder_, kV4);
+      CPPUNIT_ASSERT_EQUAL(std::size_t{1}, files());
+    }
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, files());
+  }
+
+  void what_is_left_behind_is_told() {
+    std::make_unique<RelayedCount>(1, folder_, kV4)->leave_behind({4, 1});
+    expect_lost(kV4, 4, 1);
+  }
+
+  void without_a_folder_it_counts_all_the_same() {
+    RelayedCount count(1, folder_ + "/missing", kV4);
+    CPPUNIT_ASSERT_EQUAL("in " + folder_ + "/missing: No such file or directory", count.problem());
+    count.place(0).connections.add(5);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{5}, count.now().connections);
+    CPPUNIT_ASSERT(RelayedCount(1, "", kV4).problem().empty());
+  }
+
+  void damaged_files_count_nothing() {
+    std::ofstream(folder_ + "/relayed-ipv4-empty");
+    std::ofstream(folder_ + "/relayed-ipv4-words") << std::string(256, 'x');
+    const auto write = [&](const char* name, std::uint64_t magic, std::uint64_t places) {
+      const std::uint64_t header[8] = {magic, places, 7, 7, 0, 0, 0, 0};
+      std::ofstream(folder_ + name).write(reinterpret_cast<const char*>(header), sizeof(header));
+    };
+    write("/relayed-ipv4-cut", 0x31594C5245434C53u, 1000);
+    write("/relayed-ipv4-other", 0x32594C5245434C53u, 0);
+    std::ofstream(folder_ + "/somebody-elses");
+    expect_lost(kV4, 0, 0);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, files());
+  }
+
+  void a_backend_tells_what_was_lost() {
+    test::BackendBench bench;
+    bench.state_dir = folder_;
+    const Descriptor listener = test::bound(kV4, SOCK_STREAM, test::loopback(kV4), 0);
+    CPPUNIT_ASSERT_EQUAL(0, listen(listener.get(), 4));
+    const auto services =
+        std::vector{test::named("svc1", {{"127.0.0.1", test::port_of(listener), false, test::Condition::kReady}})};
+    CPPUNIT_ASSERT(bench.full(services) == abi::Code::kOk);
+    CPPUNIT_ASSERT_EQUAL(0.0, bench.host.served().at(kLostTcp));
+    const Descriptor client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const SocketAddress to(kV4, test::loopback(kV4), bench.port("ns1/svc1"));
+    CPPUNIT_ASSERT_EQUAL(0, connect(client.get(), to.get(), to.size()));
+    pollfd wait{listener.get(), POLLIN, 0};
+    CPPUNIT_ASSERT_EQUAL(1, poll(&wait, 1, 10000));
+    bench.stop();
+    CPPUNIT_ASSERT(bench.host.has_line(abi::Severity::kInfo, "1 TCP connection and 0 UDP flows end with this backend"));
+    CPPUNIT_ASSERT_EQUAL(0.0, bench.host.served().at(kLostTcp));
+    CPPUNIT_ASSERT(bench.host.events.empty());
+    CPPUNIT_ASSERT(bench.full(services) == abi::Code::kOk);
+    CPPUNIT_ASSERT_EQUAL(1.0, bench.host.served().at(kLostTcp));
+    CPPUNIT_ASSERT(bench.host.has_line(
+        abi::Severity::kWarning,
+        "1 TCP connection and 0 UDP flows that were relayed ended with the process before this one"));
+    CPPUNIT_ASSERT(std::vector<std::string>{"RelayedConnectionsLost"} == bench.host.events);
+    bench.stop();
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, files());
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(RelayedCountTest);
+
+}  // namespace
+}  // namespace sluice::userspace

@@ -1,0 +1,368 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// How a backend goes while another one serves.
+#include <cppunit/extensions/HelperMacros.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "test/unit/userspace/backend_bench.hpp"
+#include "test/unit/userspace/servers.hpp"
+
+namespace sluice::userspace {
+namespace {
+
+using test::ask;
+using test::ask_again;
+using test::BackendBench;
+using test::named;
+using test::Server;
+using test::ServiceSpec;
+
+constexpr abi::Family kV4 = abi::Family::kIpv4;
+constexpr const char* kLostTcp = "sluice_userspace_connections_lost_total{ip_family=\"IPv4\",protocol=\"tcp\"}";
+constexpr const char* kLostUdp = "sluice_userspace_connections_lost_total{ip_family=\"IPv4\",protocol=\"udp\"}";
+constexpr const char* kDrainingTcp = "sluice_userspace_draining{ip_family=\"IPv4\",protocol=\"tcp\"}";
+
+void ok(abi::Code code) { CPPUNIT_ASSERT_EQUAL(std::int32_t{0}, static_cast<std::int32_t>(code)); }
+void retries(abi::Code code) { CPPUNIT_ASSERT(code == abi::Code::kRetry); }
+
+bool eventually(const std::function<bool()>& condition) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return true;
+}
+
+// A client, and what its endpoint has of it.
+struct Path {
+  Path(std::uint16_t proxy_port, const Descriptor& listener)
+      : client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    const SocketAddress to(kV4, test::loopback(kV4), proxy_port);
+    CPPUNIT_ASSERT_EQUAL(0, connect(client.get(), to.get(), to.size()));
+    pollfd wait{listener.get(), POLLIN, 0};
+    CPPUNIT_ASSERT_EQUAL(1, poll(&wait, 1, 10000));
+    server = Descriptor(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    CPPUNIT_ASSERT(works());
+  }
+  bool works() const {
+    char byte = 'x';
+    if (send(client.get(), &byte, 1, MSG_NOSIGNAL) != 1) return false;
+    pollfd wait{server.get(), POLLIN, 0};
+    return poll(&wait, 1, 10000) == 1 && recv(server.get(), &byte, 1, 0) == 1;
+  }
+  // 0 at the end of the stream, or an errno.
+  int ended() const {
+    pollfd wait{client.get(), POLLIN, 0};
+    char byte = 0;
+    return poll(&wait, 1, 10000) != 1 ? ETIMEDOUT : recv(client.get(), &byte, 1, 0) == 0 ? 0 : errno;
+  }
+  Descriptor client;
+  Descriptor server;
+};
+
+Descriptor udp_client(std::uint16_t proxy_port) {
+  Descriptor client(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  const SocketAddress to(kV4, test::loopback(kV4), proxy_port);
+  CPPUNIT_ASSERT_EQUAL(0, connect(client.get(), to.get(), to.size()));
+  return client;
+}
+
+class RetirementTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(RetirementTest);
+  CPPUNIT_TEST(rules_go_in_stages);
+  CPPUNIT_TEST(what_is_claimed_stays);
+  CPPUNIT_TEST(who_is_on_his_way_is_served);
+  CPPUNIT_TEST(who_has_connected_already_is_taken_in);
+  CPPUNIT_TEST(connections_live_until_they_end);
+  CPPUNIT_TEST(what_is_left_ends_when_time_is_up);
+  CPPUNIT_TEST(a_client_that_goes_on_sending_stays);
+  CPPUNIT_TEST(a_client_that_sends_at_times_stays);
+  CPPUNIT_TEST(a_client_whose_flow_is_still_tracked_is_not_refused);
+  CPPUNIT_TEST(the_other_family_goes_on);
+  CPPUNIT_TEST(a_failure_is_made_good);
+  CPPUNIT_TEST(leftovers_of_an_earlier_process_go);
+  CPPUNIT_TEST(ports_of_the_node_are_free_when_nobody_comes_any_more);
+  CPPUNIT_TEST_SUITE_END();
+
+  std::unique_ptr<BackendBench> made_;
+  Descriptor listener_;
+
+ public:
+  void setUp() override {
+    made_ = std::make_unique<BackendBench>();
+    listener_ = test::bound(kV4, SOCK_STREAM, test::loopback(kV4), 0);
+    CPPUNIT_ASSERT_EQUAL(0, listen(listener_.get(), 16));
+  }
+  void tearDown() override {
+    made_ = nullptr;
+    listener_.close();
+  }
+
+ private:
+  BackendBench& bench() const { return *made_; }
+  test::EndpointSpec endpoint() const {
+    return {"127.0.0.1", test::port_of(listener_), false, test::Condition::kReady};
+  }
+  abi::Code retire(std::uint32_t seconds) { return bench().retire(bench().backend(), seconds); }
+
+  ServiceSpec guarded() const {
+    ServiceSpec spec = named("svc1");
+    spec.vips = {"192.0.2.8"};
+    spec.source_ranges = {"198.51.100.0/24"};
+    return spec;
+  }
+
+  void rules_go_in_stages() {
+    ok(bench().full({guarded()}));
+    const auto has = [&](const std::string& text) { return bench().rules("ns1/svc1", text) > 0; };
+    CPPUNIT_ASSERT(has("is not for this source"));
+    std::vector<std::string> seen;
+    bench().on_restore = [&](const std::string& input) {
+      seen.push_back(input);
+      // Whoever comes by when nothing leads here any more is not dropped: another backend serves him.
+      if (input.find("*nat") != std::string::npos) CPPUNIT_ASSERT(!has("is not for this source"));
+      // The proxy's port is not open to everybody meanwhile.
+      CPPUNIT_ASSERT(has("is not reached by its proxy port"));
+    };
+    retries(retire(60));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, seen.size());
+    CPPUNIT_ASSERT(seen[0].find("*nat") == std::string::npos);
+    CPPUNIT_ASSERT(seen[1].find("*filter") == std::string::npos);
+    CPPUNIT_ASSERT(!bench().kernel.has("nat", "KUBE-PORTALS-CONTAINER"));
+    CPPUNIT_ASSERT(bench().kernel.has("filter", "KUBE-NODEPORT-NON-LOCAL"));
+    bench().host.pass(3);
+    ok(retire(57));
+    CPPUNIT_ASSERT(!bench().kernel.has("filter", "KUBE-NODEPORT-NON-LOCAL"));
+    CPPUNIT_ASSERT(!bench().kernel.has("filter", "KUBE-PORTALS-FIREWALL"));
+    CPPUNIT_ASSERT(bench().kernel.text().find("KUBE-") == std::string::npos);
+    ok(retire(56));
+  }
+
+  void what_is_claimed_stays() {
+    ok(bench().full({guarded()}));
+    const std::string before = bench().kernel.text();
+    std::vector<std::string> all;
+    for (const PortalChain& chain : kPortalChains) {
+      all.push_back(std::string("iptables/").append(netfilter::table_name(chain.table)).append("/").append(chain.name));
+    }
+    retries(bench().retire(bench().backend(), 60, all));
+    CPPUNIT_ASSERT_EQUAL(before, bench().kernel.text());
+    CPPUNIT_ASSERT(bench().kernel.restores.empty());
+    bench().host.pass(4);
+    ok(bench().retire(bench().backend(), 56, all));
+    CPPUNIT_ASSERT_EQUAL(before, bench().kernel.text());
+  }
+
+  void who_is_on_his_way_is_served() {
+    const Server a('a', SOCK_STREAM);
+    ok(bench().full({named("svc1", {a.endpoint()})}));
+    const std::uint16_t port = bench().port("ns1/svc1");
+    retries(retire(60));
+    CPPUNIT_ASSERT(bench().ports("ns1/svc1").empty());
+    CPPUNIT_ASSERT_EQUAL('a', ask(port, SOCK_STREAM, &a));
+    bench().host.pass(2);
+    retries(retire(58));
+    CPPUNIT_ASSERT_EQUAL('a', ask(port, SOCK_STREAM, &a));
+    bench().host.pass(1);
+    CPPUNIT_ASSERT(eventually([&] { return retire(57) == abi::Code::kOk; }));
+    CPPUNIT_ASSERT_EQUAL(ECONNREFUSED, test::connect_error(kV4, port));
+  }
+
+  // The relays' threads have too much to do to have taken them in before.
+  void who_has_connected_already_is_taken_in() {
+    bench().settings.relay.max_connections = 1;
+    ok(bench().full({named("svc1", {endpoint()})}));
+    const std::uint16_t port = bench().port("ns1/svc1");
+    const Path first(port, listener_);
+    const Descriptor waits(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const SocketAddress to(kV4, test::loopback(kV4), port);
+    CPPUNIT_ASSERT_EQUAL(0, connect(waits.get(), to.get(), to.size()));
+    pollfd wait{listener_.get(), POLLIN, 0};
+    CPPUNIT_ASSERT_EQUAL(0, poll(&wait, 1, 300));
+    retries(retire(60));
+    bench().host.pass(3);
+    retries(retire(57));
+    CPPUNIT_ASSERT_EQUAL(1, poll(&wait, 1, 10000));
+  }
+
+  void connections_live_until_they_end() {
+    ok(bench().full({named("svc1", {endpoint()})}));
+    Path path(bench().port("ns1/svc1"), listener_);
+    retries(retire(60));
+    bench().host.pass(30);
+    retries(retire(30));
+    CPPUNIT_ASSERT(path.works());
+    CPPUNIT_ASSERT_EQUAL(std::string("1 TCP connection and 0 UDP flows are still relayed"),
+                         std::string(bench().error.message));
+    CPPUNIT_ASSERT_EQUAL(1.0, bench().host.served().at(kDrainingTcp));
+    path.client.close();
+    path.server.close();
+    CPPUNIT_ASSERT(eventually([&] { return retire(29) == abi::Code::kOk; }));
+    CPPUNIT_ASSERT_EQUAL(0.0, bench().host.served().at(kDrainingTcp));
+    CPPUNIT_ASSERT_EQUAL(0.0, bench().host.served().at(kLostTcp));
+  }
+
+  void what_is_left_ends_when_time_is_up() {
+    const Server u('u', SOCK_DGRAM);
+    bench().settings.relay.udp_timeout = std::chrono::hours(1);
+    ServiceSpec udp = named("svc2", {u.endpoint()});
+    udp.protocol = abi::Protocol::kUdp;
+    ok(bench().full({named("svc1", {endpoint()}), udp}));
+    const Path path(bench().port("ns1/svc1"), listener_);
+    const Descriptor client = udp_client(bench().port("ns1/svc2"));
+    CPPUNIT_ASSERT_EQUAL('u', ask_again(client, SOCK_DGRAM, &u));
+    retries(retire(60));
+    bench().host.pass(60);
+    ok(retire(0));
+    CPPUNIT_ASSERT_EQUAL(ECONNRESET, path.ended());
+    CPPUNIT_ASSERT_EQUAL(1.0, bench().host.served().at(kLostTcp));
+    CPPUNIT_ASSERT_EQUAL(1.0, bench().host.served().at(kLostUdp));
+    CPPUNIT_ASSERT(bench().host.has_line(abi::Severity::kWarning,
+                                         "1 TCP connection and 1 UDP flow ended because the time to drain is over"));
+    CPPUNIT_ASSERT(bench().kernel.text().find("KUBE-") == std::string::npos);
+  }
+
+  void a_client_that_goes_on_sending_stays() {
+    const Server u('u', SOCK_DGRAM);
+    ServiceSpec udp = named("svc1", {u.endpoint()});
+    udp.protocol = abi::Protocol::kUdp;
+    ok(bench().full({udp}));
+    const std::uint16_t port = bench().port("ns1/svc1");
+    const Descriptor client = udp_client(port);
+    for (std::uint32_t second = 0; second < 10; ++second) {
+      CPPUNIT_ASSERT_EQUAL('u', ask_again(client, SOCK_DGRAM, &u));
+      retries(retire(60 - second));
+      bench().host.pass(1);
+    }
+    CPPUNIT_ASSERT(eventually([&] {
+      bench().host.pass(1);
+      return retire(40) == abi::Code::kOk;
+    }));
+    CPPUNIT_ASSERT(static_cast<bool>(test::bound(kV4, SOCK_DGRAM, test::loopback(kV4), port)));
+  }
+
+  // Its flow ends between two datagrams.
+  void a_client_that_sends_at_times_stays() {
+    const Server u('u', SOCK_DGRAM);
+    bench().settings.relay.udp_timeout = std::chrono::milliseconds(1);
+    ServiceSpec udp = named("svc1", {u.endpoint()});
+    udp.protocol = abi::Protocol::kUdp;
+    ok(bench().full({udp}));
+    const Descriptor client = udp_client(bench().port("ns1/svc1"));
+    retries(retire(60));
+    for (std::uint32_t i = 0; i < 5; ++i) {
+      CPPUNIT_ASSERT_EQUAL('u', ask_again(client, SOCK_DGRAM, &u));
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      bench().host.pass(2);
+      retries(retire(58 - 2 * i));
+    }
+    bench().host.pass(10);
+    ok(retire(30));
+  }
+
+  // The daemon removes a tracked flow that is quiet, and needs some seconds to see that it is.
+  void a_client_whose_flow_is_still_tracked_is_not_refused() {
+    const Server u('u', SOCK_DGRAM);
+    bench().settings.relay.udp_timeout = std::chrono::milliseconds(1);
+    ServiceSpec udp = named("svc1", {u.endpoint()});
+    udp.protocol = abi::Protocol::kUdp;
+    ok(bench().full({udp}));
+    const Descriptor client = udp_client(bench().port("ns1/svc1"));
+    CPPUNIT_ASSERT_EQUAL('u', ask_again(client, SOCK_DGRAM, &u));
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    retries(retire(60));
+    for (std::uint32_t second = 1; second < 10; ++second) {
+      bench().host.pass(1);
+      retries(retire(60 - second));
+    }
+    CPPUNIT_ASSERT_EQUAL('u', ask_again(client, SOCK_DGRAM, &u));
+  }
+
+  void the_other_family_goes_on() {
+    if (!test::has_ipv6()) return;
+    BackendBench six(abi::Family::kIpv6);
+    const Descriptor listener = test::bound(abi::Family::kIpv6, SOCK_STREAM, test::loopback(abi::Family::kIpv6), 0);
+    CPPUNIT_ASSERT_EQUAL(0, listen(listener.get(), 16));
+    ServiceSpec spec;
+    spec.cluster_ip = "fd00::41";
+    spec.endpoints = {{"::1", test::port_of(listener), false, test::Condition::kReady}};
+    test::NodeSpec node;
+    node.ip = "fd00::2";
+    node.detector = abi::LocalDetectorKind::kNone;
+    ok(six.full({spec}, node));
+    ok(bench().full({named("svc1", {endpoint()})}));
+    const Path path(bench().port("ns1/svc1"), listener_);
+    const std::uint16_t port = six.port("ns1/svc1");
+    ok(six.retire(six.backend(), 0));
+    CPPUNIT_ASSERT_EQUAL(ECONNREFUSED, test::connect_error(abi::Family::kIpv6, port));
+    CPPUNIT_ASSERT(path.works());
+    six.stop();
+    CPPUNIT_ASSERT(path.works());
+    CPPUNIT_ASSERT_EQUAL(0, test::connect_error(kV4, bench().port("ns1/svc1")));
+  }
+
+  void a_failure_is_made_good() {
+    const Server a('a', SOCK_STREAM);
+    ok(bench().full({named("svc1", {a.endpoint()})}));
+    const std::uint16_t port = bench().port("ns1/svc1");
+    bench().kernel.fail_next = 4;
+    retries(retire(60));
+    CPPUNIT_ASSERT_EQUAL('a', ask(port, SOCK_STREAM, &a));
+    CPPUNIT_ASSERT_EQUAL(port, bench().port("ns1/svc1"));
+    retries(retire(60));
+    CPPUNIT_ASSERT(bench().ports("ns1/svc1").empty());
+    bench().host.pass(3);
+    bench().kernel.fail_next = 4;
+    retries(retire(57));
+    CPPUNIT_ASSERT(eventually([&] { return retire(57) == abi::Code::kOk; }));
+    CPPUNIT_ASSERT(bench().kernel.text().find("KUBE-") == std::string::npos);
+  }
+
+  void leftovers_of_an_earlier_process_go() {
+    bench().host.descriptors = std::make_unique<test::FakeDescriptors>();
+    const std::string before = bench().kernel.text();
+    ok(bench().full({guarded()}));
+    bench().stop();
+    CPPUNIT_ASSERT(!bench().host.descriptors->all().empty());
+    ok(retire(30));
+    CPPUNIT_ASSERT_EQUAL(before, bench().kernel.text());
+    CPPUNIT_ASSERT(bench().host.descriptors->all().empty());
+    // What another process relays now is not touched.
+    ok(bench().full({guarded()}));
+    const std::string written = bench().kernel.text();
+    bench().stop();
+    ok(bench().retire(bench().backend(), 30, {"iptables/*"}));
+    CPPUNIT_ASSERT_EQUAL(written, bench().kernel.text());
+    CPPUNIT_ASSERT(!bench().host.descriptors->all().empty());
+  }
+
+  void ports_of_the_node_are_free_when_nobody_comes_any_more() {
+    ServiceSpec spec = named("svc1", {endpoint()});
+    spec.node_port = test::free_port(kV4);
+    ok(bench().full({spec}));
+    const Path path(bench().port("ns1/svc1"), listener_);
+    const auto is_free = [&] { return static_cast<bool>(test::bound(kV4, SOCK_STREAM, {}, spec.node_port)); };
+    retries(retire(60));
+    CPPUNIT_ASSERT(!is_free());
+    bench().host.pass(3);
+    retries(retire(57));
+    CPPUNIT_ASSERT(is_free());
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(RetirementTest);
+
+}  // namespace
+}  // namespace sluice::userspace

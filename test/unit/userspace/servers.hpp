@@ -1,0 +1,77 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Endpoints on the loopback, and clients of them.
+#pragma once
+
+#include <cppunit/TestAssert.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "test/unit/iptables/world.hpp"
+#include "test/unit/userspace/sockets.hpp"
+
+namespace sluice::test {
+
+// An endpoint that says its letter to everybody who connects or asks.
+class Server {
+ public:
+  Server(char letter, int type) : letter_(letter), type_(type) {
+    socket_ = bound(abi::Family::kIpv4, type, loopback(abi::Family::kIpv4), 0);
+    if (type == SOCK_STREAM) CPPUNIT_ASSERT_EQUAL(0, listen(socket_.get(), 16));
+  }
+  std::uint16_t port() const { return port_of(socket_); }
+  // One client, if one comes in time.
+  void serve_one() const {
+    pollfd wait{socket_.get(), POLLIN, 0};
+    if (poll(&wait, 1, 10000) != 1) return;
+    userspace::SocketAddress client;
+    socklen_t size = userspace::SocketAddress::capacity();
+    if (type_ == SOCK_STREAM) {
+      const userspace::Descriptor connection(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      CPPUNIT_ASSERT_EQUAL(ssize_t{1}, send(connection.get(), &letter_, 1, MSG_NOSIGNAL));
+      return;
+    }
+    char question = 0;
+    CPPUNIT_ASSERT(recvfrom(socket_.get(), &question, 1, 0, client.get(), &size) == 1);
+    CPPUNIT_ASSERT_EQUAL(ssize_t{1}, sendto(socket_.get(), &letter_, 1, 0, client.get(), size));
+  }
+  EndpointSpec endpoint(bool local = false) const { return {"127.0.0.1", port(), local, Condition::kReady}; }
+
+ private:
+  char letter_;
+  int type_;
+  userspace::Descriptor socket_;
+};
+
+// What a client hears, while `server` is there; '-' when it is closed.
+inline char ask_again(const userspace::Descriptor& client, int type, const Server* server) {
+  if (type == SOCK_DGRAM) CPPUNIT_ASSERT_EQUAL(ssize_t{1}, send(client.get(), "?", 1, 0));
+  if (server != nullptr) server->serve_one();
+  pollfd wait{client.get(), POLLIN, 0};
+  char answer = '-';
+  if (poll(&wait, 1, 10000) != 1 || recv(client.get(), &answer, 1, 0) != 1) return '-';
+  return answer;
+}
+
+// The same of a new client of the proxy port; '-' also when it is refused.
+inline char ask(std::uint16_t proxy_port, int type, const Server* server) {
+  const userspace::Descriptor client(::socket(AF_INET, type | SOCK_CLOEXEC, 0));
+  const userspace::SocketAddress to(abi::Family::kIpv4, loopback(abi::Family::kIpv4), proxy_port);
+  if (connect(client.get(), to.get(), to.size()) != 0) return '-';
+  return ask_again(client, type, server);
+}
+
+inline ServiceSpec named(const std::string& name, std::vector<EndpointSpec> endpoints = {}) {
+  ServiceSpec spec;
+  spec.name = name;
+  spec.cluster_ip = "172.30.0." + std::to_string(name.back());
+  spec.endpoints = std::move(endpoints);
+  return spec;
+}
+
+}  // namespace sluice::test
