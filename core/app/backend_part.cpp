@@ -23,18 +23,19 @@ bool BackendPart::concerned(const Settings& from, const Settings& to) const {
   return concerns(settings_diff(from, to), SettingsPart::backend) || backends_.wants_swap(to);
 }
 
-base::Status BackendPart::prepare(const Settings&, const Settings& to) {
+base::Status BackendPart::prepare(const Settings& from, const Settings& to) {
   swapped_.reset();
   if (auto status = callbacks_.check(to); !status.ok()) return status;
   if (backends_.wants_swap(to)) {
     set_coming(std::make_shared<const Settings>(to));
     auto result = backends_.swap(to, [&](const plugin::Plugin& plugin) {
-      if (plugin.has(abi::kFeatureServiceCidrs)) callbacks_.service_cidrs(true, to);
+      if (plugin.has(abi::kFeatureServiceCidrs)) callbacks_.service_cidrs(true, from);
     });
     const bool wanted = backends_.serving()->plugin().has(abi::kFeatureServiceCidrs);
-    if (!wanted) callbacks_.service_cidrs(false, to);
+    if (!wanted) callbacks_.service_cidrs(false, from);
     if (!result.status.ok()) {
       set_coming(nullptr);
+      for (const auto& remark : result.remarks) base::log_warning("swap", remark);
       return result.status.prefixed("swap from backend " + result.from + " to " + result.to + ", step " +
                                     std::string(step_name(result.failed_at.value_or(swap::Step::load))));
     }

@@ -23,7 +23,8 @@ namespace {
 // BEH 4: everything is compared with the kernel at the latest this long after the last time.
 constexpr std::chrono::hours kFullSyncInterval{1};
 // A backend may take 10 s for each of the two; at a start nobody else is served meanwhile.
-constexpr std::chrono::seconds kStartPatience{60};
+constexpr std::chrono::hours kStartPatience{24};  // the service manager has less
+constexpr std::chrono::seconds kAdoptPatience{60};
 constexpr std::chrono::seconds kClaimsPatience{15};
 
 constexpr abi::Family abi_family(base::Family family) {
@@ -311,10 +312,14 @@ void Backends::serve(std::shared_ptr<swap::BackendRun> run, const swap::Claims& 
   if (const auto status = record(*run, claims, ClaimState::serving); !status.ok()) {
     base::log_warning("app", status.message());
   }
-  const swap::RunId id = run->id();
-  for (const auto& of : run->families()) served(of->family)->serve(id);
-  const std::lock_guard lock(mutex_);
-  serving_ = std::move(run);
+  const auto now = run;
+  for (const auto& of : now->families()) served(of->family)->serve(now->id());
+  {
+    const std::lock_guard lock(mutex_);
+    serving_ = std::move(run);
+  }
+  // All is in the kernel already: if the first one never came so far, the start ends here.
+  for (const auto& of : now->families()) claimed(now->id(), of->family, claims[base::family_index(of->family)]);
 }
 
 // [thread of the retirement]
@@ -325,20 +330,21 @@ void Backends::ending(const swap::Retirement::Entry& entry) {
 // [thread of the retirement]
 void Backends::gone(const swap::Retirement::Entry& entry, bool clean) {
   const swap::BackendRun& run = *entry.run;
-  // Of one backend there may be two: a plugin whose file was exchanged twice.
+  // Of one backend there may be two that retire: a plugin whose file was exchanged twice.
   const auto retiring = retirement_.list();
   const bool last = std::none_of(retiring.begin(), retiring.end(), [&](const swap::Retirement::Entry& other) {
-    return other.run != entry.run && other.run->plugin().id() == run.plugin().id();
+    return other.run != entry.run && other.undo == entry.undo && other.run->plugin().id() == run.plugin().id();
   });
   std::vector<ClaimState> states;
   {
     const std::lock_guard lock(mutex_);
     const auto adopted = adopted_.find(run.id());
-    if (clean && last) {
-      states = adopted != adopted_.end() ? adopted->second
-                                         : std::vector{entry.undo ? ClaimState::arriving : ClaimState::retiring};
+    if (adopted != adopted_.end()) {
+      if (clean) states = adopted->second;
+      adopted_.erase(adopted);
+    } else if (clean && last) {
+      states = {entry.undo ? ClaimState::arriving : ClaimState::retiring};
     }
-    if (adopted != adopted_.end()) adopted_.erase(adopted);
   }
   left(run, states);
   base::log_info("swap", "backend " + run.plugin().id() + (entry.undo ? ": what it had written is removed" : " has retired"));
@@ -357,7 +363,13 @@ void Backends::find_absent(const Settings& settings, const std::vector<base::Fam
   StartupCleanup::Options options;
   options.drain = std::chrono::duration_cast<std::chrono::milliseconds>(settings.drain_timeout);
   options.removed = [this](const Absent& gone) {
+    const auto retiring = retirement_.list();
+    const bool again = std::any_of(retiring.begin(), retiring.end(), [&](const swap::Retirement::Entry& entry) {
+      return entry.run->plugin().id() == gone.backend;
+    });
     for (const ClaimState state : gone.states) {
+      // By now the entry is about one that drains here.
+      if (state == ClaimState::retiring && again) continue;
       if (const auto status = around_.state_dir.forget(gone.backend, gone.family, state); !status.ok()) {
         base::log_warning("app", status.message());
       }
@@ -422,8 +434,16 @@ void Backends::adopt(const std::string& backend, const std::vector<Absent>& foun
     states.insert(states.end(), absent.states.begin(), absent.states.end());
   }
   auto made = std::make_shared<swap::BackendRun>(std::move(run), callbacks(), &around_.metrics.of_plugins(), around_.clock);
-  for (const auto& status : made->start(kStartPatience)) {
-    if (!status.ok()) return failed(status);
+  for (const auto& status : made->start(kAdoptPatience)) {
+    if (status.ok()) continue;
+    failed(status);
+    // It cannot be let go of before it answers.
+    if (made->busy()) {
+      const std::lock_guard lock(mutex_);
+      adopted_[made->id()] = {};
+      retirement_.add({.run = made, .until = around_.clock.now()});
+    }
+    return;
   }
   base::log_info("swap", "backend " + backend + " served here before; what it left is retired, and its connections live on " +
                              "for " + std::to_string(drain.count()) + " s at most");
@@ -433,7 +453,7 @@ void Backends::adopt(const std::string& backend, const std::vector<Absent>& foun
     adopted_[made->id()] = states;
   }
   for (const auto& of : made->families()) served(of->family)->inherit(made->id());
-  retirement_.add(std::move(made), around_.clock.now() + drain, false);
+  retirement_.add({.run = std::move(made), .until = around_.clock.now() + drain});
 }
 
 void Backends::stop() {

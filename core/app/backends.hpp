@@ -56,6 +56,10 @@ class Backends {
   base::Result<std::array<base::Status, 2>> start(const Settings& settings);
   // From now on it is told, in these families, and writes to the kernel. The store is stopped after this.
   base::Status feed(snapshot::StoreThread& store, const std::vector<base::Family>& families);
+  // [any thread] A swap that goes on gives up soon.
+  void cancel_swap() {
+    if (swapper_) swapper_->stop();
+  }
   // Against the flow; kernel state stays. Before the store is stopped.
   void stop();
 

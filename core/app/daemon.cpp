@@ -385,7 +385,8 @@ Supervised Daemon::supervised() {
   if (source.kind == SourceKind::replay) out.source = "the recording ";
   out.source += source.detail;
   out.store = store_->status();
-  for (const auto& of : backends_.serving()->families()) {
+  const auto serving = backends_.serving();
+  for (const auto& of : serving->families()) {
     out.families.push_back({of->family, of->loop->status(), std::string(of->loop->overdue())});
   }
   return out;
@@ -471,7 +472,8 @@ std::vector<ServiceView> Daemon::service_views() {
 void Daemon::stop() {
   // Against the flow, from the outside in; nothing is called that has stopped.
   file_watch_.stop();
-  reloader_.stop();  // a swap that has begun ends first
+  backends_.cancel_swap();
+  reloader_.stop();  // what it has begun ends first
   if (control_) control_->stop();
   service_health_.stop();  // before the backends it asks about; what they still tell it has no effect
   observe_.stop();         // likewise

@@ -26,6 +26,7 @@ StoreThread::StoreThread(std::string node_name, std::vector<base::Family> famili
 StoreThread::~StoreThread() { stop(); }
 
 void StoreThread::start() {
+  started_ = true;
   thread_ = std::thread([this] { run(); });
 }
 
@@ -71,6 +72,8 @@ void StoreThread::close_feed(FeedId feed) {
 void StoreThread::set_options(store::StoreOptions options) { queue_.put(SetOptions{options}); }
 
 std::shared_ptr<const Transaction> StoreThread::take(FeedId feed, bool full) {
+  // Nobody would answer; and who asks may have to end before anybody does.
+  if (!started_) return nullptr;
   Take message{feed, full, {}};
   auto reply = message.reply.get_future();
   if (!queue_.put(std::move(message))) return nullptr;

@@ -65,6 +65,7 @@ class StoreThread final : public model::EventSink {
   ~StoreThread() override;  // stops
 
   void start();
+  bool started() const { return started_; }  // any thread
   void stop();
 
   // [any thread] Blocks while thousands of events wait.
@@ -80,7 +81,8 @@ class StoreThread final : public model::EventSink {
   // [any thread but the store's, also before start()] Afterwards its `on_pending` is not called, and a take gives null.
   // Waits for an `on_pending` under way, which must not need what the caller holds.
   void close_feed(FeedId feed);
-  // [any thread but the store's] Null when stopping, when not everything is listed yet, or there is no such feed.
+  // [any thread but the store's] Null before start(), when stopping, when not everything is listed yet, or there is no such
+  // feed.
   std::shared_ptr<const Transaction> take(FeedId feed, bool full);
   // [any thread] From now on; the Services it matters for are resolved again. As to ServiceCIDRs, nothing waits for
   // them once something has been taken.
@@ -169,6 +171,7 @@ class StoreThread final : public model::EventSink {
   const base::Clock::Duration service_cidr_patience_;
   base::Clock::Time wait_until_ = base::Clock::Time::max();  // for ServiceCIDRs
   bool patience_over_ = false;  // also once something has been taken
+  std::atomic<bool> started_{false};
   std::atomic<FeedId> last_feed_{0};
   std::mutex announcements_mutex_;
   std::unordered_map<FeedId, std::shared_ptr<Announcement>> announcements_;  // under announcements_mutex_

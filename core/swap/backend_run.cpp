@@ -106,26 +106,28 @@ std::array<base::Status, 2> BackendRun::start(Limit at_most) {
   std::array<base::Status, 2> out;
   std::array<bool, 2> late{};
   const auto until = std::chrono::steady_clock::now() + at_most;
-  std::vector<std::pair<base::Family, std::future<base::Status>>> probes;
   for (const base::Family family : settings_.families) {
     auto made = std::make_unique<PerFamily>();
     made->family = family;
     made->loop = std::make_unique<sync::SyncLoop>(settings_.loop, clock_, loop_callbacks(*made));
-    probes.emplace_back(family, made->loop->start([this, family](plugin::HostCallbacks callbacks) {
+    made->probe = made->loop->start([this, family](plugin::HostCallbacks callbacks) {
       callbacks.relays = [this, family](plugin::RelayedPort port) {
         if (callbacks_.relays) callbacks_.relays(settings_.id, family, std::move(port));
       };
       if (callbacks_.descriptors) callbacks.descriptors = callbacks_.descriptors(settings_.plugin->id(), family);
       return plugin::BackendHandle::create(settings_.plugin, settings_.backend[base::family_index(family)],
                                            std::move(callbacks), metrics_, clock_);
-    }));
+    });
     families_.push_back(std::move(made));
   }
-  for (auto& [family, probe] : probes) {
-    const std::size_t index = base::family_index(family);
-    late[index] = probe.wait_until(until) == std::future_status::timeout;
-    out[index] = late[index] ? no_answer(*this, family, "probe")
-                             : value_of(probe).value_or(base::unavailable("the backend was not started"));
+  for (const auto& of : families_) {
+    const std::size_t index = base::family_index(of->family);
+    late[index] = of->probe.wait_until(until) == std::future_status::timeout;
+    try {
+      out[index] = late[index] ? no_answer(*this, of->family, "probe") : of->probe.get();
+    } catch (const std::future_error&) {  // the loop has ended
+      out[index] = base::unavailable("the backend was not started");
+    }
   }
   std::erase_if(families_, [&](const auto& of) {
     const std::size_t index = base::family_index(of->family);
@@ -140,7 +142,7 @@ void BackendRun::feed(snapshot::StoreThread& store, snapshot::FactsOf facts) {
     sync::SyncLoop* const loop = of->loop.get();
     of->feed = store.open_feed(of->family, [loop] { loop->request(); }, facts);
     // What is there already may have been told before take() knew the feed.
-    loop->request();
+    if (store.started()) loop->request();
   }
 }
 
@@ -169,8 +171,10 @@ std::vector<std::pair<const BackendRun::PerFamily*, std::optional<T>>> BackendRu
   const auto until = std::chrono::steady_clock::now() + at_most;
   std::vector<std::pair<const PerFamily*, std::optional<T>>> out;
   for (auto& [of, future] : asked) {
-    while (future.wait_for(kSlice) == std::future_status::timeout && std::chrono::steady_clock::now() < until) {
-      if (meanwhile) meanwhile();
+    bool go_on = true;
+    while (go_on && future.wait_for(kSlice) == std::future_status::timeout &&
+           std::chrono::steady_clock::now() < until) {
+      if (meanwhile) go_on = meanwhile();
     }
     if (meanwhile) meanwhile();
     const bool there = future.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
@@ -273,7 +277,13 @@ void BackendRun::set_intervals(const sync::SyncLoop::Options& options) {
 }
 
 bool BackendRun::busy() const {
-  return std::any_of(families_.begin(), families_.end(), [](const auto& of) { return !of->loop->in_progress().empty(); });
+  return std::any_of(families_.begin(), families_.end(), [](const auto& of) {
+    return of->probe.wait_for(std::chrono::seconds(0)) != std::future_status::ready || !of->loop->in_progress().empty();
+  });
+}
+
+bool BackendRun::synced() const {
+  return std::all_of(families_.begin(), families_.end(), [](const auto& of) { return of->loop->status().synced; });
 }
 
 base::Clock::Duration BackendRun::pending_for() const {

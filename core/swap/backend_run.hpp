@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -39,7 +40,7 @@ using BoundClients = std::array<std::vector<plugin::BoundClient>, 2>;
 
 class BackendRun {
  public:
-  using Meanwhile = std::function<void()>;
+  using Meanwhile = std::function<bool()>;  // whether to go on waiting
   using Limit = std::chrono::milliseconds;
 
   struct Settings {
@@ -87,6 +88,7 @@ class BackendRun {
     base::Family family = base::Family::ipv4;
     std::unique_ptr<sync::SyncLoop> loop;
     std::atomic<snapshot::FeedId> feed{0};
+    std::shared_future<base::Status> probe{};
   };
   // The same from start() on, until the run ends.
   const std::vector<std::unique_ptr<PerFamily>>& families() const { return families_; }
@@ -110,6 +112,8 @@ class BackendRun {
 
   // Whether a call is in progress that hold(), claims() and so on would wait for.
   bool busy() const;
+  // Everything that was taken is in the kernel, in all families.
+  bool synced() const;
   // How long the oldest change waits for the kernel.
   base::Clock::Duration pending_for() const;
 

@@ -35,10 +35,15 @@ void Retirement::set_successor(Claims claims) {
   successor_ = std::move(claims);
 }
 
-void Retirement::add(std::shared_ptr<BackendRun> run, base::Clock::Time until, bool undo, std::string error) {
+Claims Retirement::successor() const {
+  const std::lock_guard lock(mutex_);
+  return successor_;
+}
+
+void Retirement::add(Entry entry) {
   {
     const std::lock_guard lock(mutex_);
-    entries_.push_back({std::move(run), until, undo, std::move(error)});
+    entries_.push_back(std::move(entry));
     news_ = true;
   }
   wake_.notify_all();
@@ -93,19 +98,16 @@ void Retirement::unload(std::shared_ptr<BackendRun> run) {
 
 // Whether there is nothing more to ask.
 bool Retirement::ask(Entry& entry) {
-  // Somebody who hung does not get a second question before he has answered the first.
-  if (entry.run->busy()) return false;
   const auto left = std::chrono::ceil<std::chrono::seconds>(entry.until - clock_.now());
   const auto drain = std::max(left, std::chrono::seconds(0));
   if (!entry.ending && !entry.undo && entry.until - clock_.now() <= options_.last_moments) {
     entry.ending = true;
     if (callbacks_.ending) callbacks_.ending(entry);
   }
-  Claims successor;
-  {
-    const std::lock_guard lock(mutex_);
-    successor = successor_;
-  }
+  // Somebody who hung does not get a second question before he has answered the first.
+  if (entry.run->busy()) return false;
+  if (entry.after != nullptr && !entry.after->synced()) return false;
+  const Claims successor = this->successor();
   plugin::Outcome outcome;
   if (const auto fault = fault_point(Step::drain); fault.ok()) {
     outcome = entry.run->retire(successor, drain, options_.call);

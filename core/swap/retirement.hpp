@@ -33,7 +33,9 @@ class Retirement {
     std::shared_ptr<BackendRun> run;
     base::Clock::Time until;  // when connections end
     bool undo = false;        // it has never served: what it wrote is taken back
-    std::string error;        // of the last time, or empty
+    // Not asked before everything that this one wants to write is in the kernel; null: asked at once.
+    std::shared_ptr<BackendRun> after{};
+    std::string error{};      // of the last time, or empty
     bool ending = false;      // it was said that its time is nearly over
   };
   struct Callbacks {
@@ -52,8 +54,9 @@ class Retirement {
 
   // [any thread] What who serves owns, and nobody may remove.
   void set_successor(Claims claims);
+  Claims successor() const;  // any thread
   // [any thread] From now on it is asked. REQUIRES: held, and without feeds.
-  void add(std::shared_ptr<BackendRun> run, base::Clock::Time until, bool undo, std::string error = {});
+  void add(Entry entry);
   // [any thread] As long as the lock is held nobody is asked; waits for the call in progress.
   std::unique_lock<std::mutex> pause() { return std::unique_lock(asking_); }
   // [any thread] For status.

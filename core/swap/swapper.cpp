@@ -12,8 +12,9 @@
 namespace sluice::swap {
 namespace {
 
-// How often what is taken back may ask for another moment before that is left to the background.
-constexpr int kUndoTries = 10;
+constexpr std::chrono::seconds kLeastDrain{1};
+// How often who served tries to write again what a newcomer has replaced, before that is left to its own retries.
+constexpr int kRestoreTries = 3;
 
 }  // namespace
 
@@ -29,7 +30,13 @@ class Swapper::Attempt {
 
   SwapResult run() {
     const auto pause = swapper_.retirement_.pause();
-    if (auto status = bring_in(); !status.ok()) {
+    base::Status status;
+    try {
+      status = bring_in();
+    } catch (const std::exception& e) {  // no thread, no memory
+      status = {base::StatusCode::internal, e.what()};
+    }
+    if (!status.ok()) {
       result_.failed_at = step_;
       result_.status = std::move(status);
       take_back();
@@ -47,6 +54,7 @@ class Swapper::Attempt {
   base::Status enter(Step step) {
     step_ = step;
     swapper_.enter(step);
+    if (swapper_.stopping_) return base::unavailable("the daemon is ending");
     return fault_point(step);
   }
 
@@ -83,9 +91,9 @@ class Swapper::Attempt {
 
   base::Status claim() {
     if (auto status = enter(Step::claim); !status.ok()) return status;
+    // One that hangs can be replaced all the same: what it owned when it began to serve is known.
     auto now = old_->claims(limits_.call);
-    if (!now) return now.status();
-    old_claims_ = std::move(*now);
+    old_claims_ = now ? std::move(*now) : swapper_.retirement_.successor();
     auto wanted = newcomer_->claims(limits_.call);
     if (!wanted) return wanted.status();
     claims_ = std::move(*wanted);
@@ -131,7 +139,8 @@ class Swapper::Attempt {
 
   void retire() {
     const auto fault = enter(Step::retire);
-    const auto drain = std::chrono::duration_cast<std::chrono::seconds>(request_.drain);
+    // A moment at the least: what is on its way to the one that served arrives, and flows can be moved.
+    const auto drain = std::max(std::chrono::duration_cast<std::chrono::seconds>(request_.drain), kLeastDrain);
     around_.retiring(*old_, old_claims_, std::chrono::system_clock::now() + drain);
     if (!held_) {
       if (const auto status = old_->hold(limits_.retire, watch()); !status.ok()) result_.remarks.push_back(status.message());
@@ -150,7 +159,7 @@ class Swapper::Attempt {
       base::log_warning("swap", error + "; it is asked again");
       result_.remarks.push_back(error + "; it is asked again");
     }
-    swapper_.retirement_.add(old_, swapper_.clock_.now() + drain, false, std::move(error));
+    swapper_.retirement_.add({.run = old_, .until = swapper_.clock_.now() + drain, .error = std::move(error)});
   }
 
   // Against the order in which it came about. Where both own the same things, the content of who served has to be
@@ -158,44 +167,56 @@ class Swapper::Attempt {
   void take_back() {
     if (newcomer_ == nullptr) return;
     newcomer_->close_feeds();
-    if (held_) {
-      if (wrote_) {
-        if (const auto status = old_->apply_full(limits_.apply, watch()); !status.ok()) {
-          base::log_error("swap", status.message() + "; it is tried again");
-        }
-      }
-      old_->resume();
+    if (swapper_.stopping_) {
+      // The next process finds in the ledger what arrived, and takes it away.
+      swapper_.retirement_.add({.run = newcomer_, .until = swapper_.clock_.now(), .undo = true});
+      return;
     }
+    const bool restored = !held_ || !wrote_ || restore();
+    if (held_) old_->resume();
     if (!wrote_ && !newcomer_->busy()) {
       newcomer_->stop();
       if (recorded_) around_.undone(*newcomer_);
       return;
     }
-    plugin::Outcome outcome;
-    outcome.code = abi::Code::kRetry;
-    if (!newcomer_->busy()) outcome = undo();
-    if (outcome.ok()) {
-      newcomer_->stop();
-      around_.undone(*newcomer_);
-      return;
+    // What it took meanwhile lives on there, as with one that has served; but of two builds of one backend the other one
+    // has all that is needed.
+    const bool same = newcomer_->plugin().id() == old_->plugin().id();
+    const auto drain = same ? std::chrono::seconds(0) : std::chrono::duration_cast<std::chrono::seconds>(request_.drain);
+    Retirement::Entry entry{.run = newcomer_, .until = swapper_.clock_.now() + drain, .undo = true};
+    if (!restored) entry.after = old_;
+    if (restored && !newcomer_->busy()) {
+      const plugin::Outcome outcome = newcomer_->retire(old_claims_, drain, limits_.retire);
+      if (outcome.ok()) {
+        newcomer_->stop();
+        around_.undone(*newcomer_);
+        return;
+      }
+      if (outcome.code != abi::Code::kRetry) entry.error = outcome.status(request_.to, "retire").message();
     }
-    result_.remarks.push_back("what backend " + request_.to + " has written is not yet removed; this goes on");
-    swapper_.retirement_.add(newcomer_, swapper_.clock_.now(), true,
-                             outcome.code == abi::Code::kRetry ? std::string() : outcome.message);
+    if (!restored || !entry.error.empty() || newcomer_->busy()) {
+      result_.remarks.push_back("what backend " + request_.to + " has written is not yet removed; this goes on" +
+                                (entry.error.empty() ? "" : ": " + entry.error));
+    }
+    swapper_.retirement_.add(std::move(entry));
   }
 
-  plugin::Outcome undo() {
-    plugin::Outcome outcome;
-    for (int i = 0; i < kUndoTries; ++i) {
-      outcome = newcomer_->retire(old_claims_, std::chrono::seconds(0), limits_.retire);
-      if (outcome.code != abi::Code::kRetry) break;
+  bool restore() {
+    base::Status status;
+    for (int i = 0; i < kRestoreTries; ++i) {
+      status = old_->apply_full(limits_.apply, watch());
+      if (status.ok()) return true;
     }
-    return outcome;
+    base::log_error("swap", status.message() + "; it is tried again");
+    return false;
   }
 
   // Until the newcomer serves, a change has arrived when the one that serves has it.
   BackendRun::Meanwhile watch() {
-    return [this] { longest_wait_ = std::max(longest_wait_, old_->pending_for()); };
+    return [this] {
+      longest_wait_ = std::max(longest_wait_, old_->pending_for());
+      return !swapper_.stopping_;
+    };
   }
 
   Swapper& swapper_;

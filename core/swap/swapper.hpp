@@ -6,6 +6,7 @@
 // retires. A failure on the way removes the newcomer, and who served goes on.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -83,6 +84,8 @@ class Swapper {
   SwapResult swap(const SwapRequest& request);
 
   SwapProgress progress() const;  // any thread
+  // [any thread] The process ends: a swap that goes on gives up soon, and what has arrived of it is left for the next one.
+  void stop() { stopping_ = true; }
 
  private:
   class Attempt;
@@ -92,6 +95,7 @@ class Swapper {
   const Surroundings around_;
   Retirement& retirement_;
   const base::Clock& clock_;
+  std::atomic<bool> stopping_{false};
   mutable std::mutex mutex_;
   SwapProgress progress_;  // under mutex_
 };

@@ -109,12 +109,15 @@ LoopStatus SyncLoop::status() const {
   return out;
 }
 
+// Under the lock the backend is not let go of.
 std::string_view SyncLoop::overdue() const {
+  const std::lock_guard lock(mutex_);
   const plugin::BackendHandle* backend = observed_.load();
   return backend == nullptr ? std::string_view() : backend->overdue();
 }
 
 std::string_view SyncLoop::in_progress() const {
+  const std::lock_guard lock(mutex_);
   const plugin::BackendHandle* backend = observed_.load();
   return backend == nullptr ? std::string_view() : backend->in_progress();
 }
@@ -124,7 +127,10 @@ void SyncLoop::run(MakeBackend make, std::promise<base::Status> ready) {
   const bool usable = prepared.ok();
   ready.set_value(std::move(prepared));
   if (usable) serve();
-  observed_ = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    observed_ = nullptr;
+  }
   backend_.reset();
   // Whoever still waits for an answer learns that none will come.
   queue_.close();

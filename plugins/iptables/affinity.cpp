@@ -4,7 +4,11 @@
 #include "plugins/iptables/affinity.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
+#include <functional>
+#include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include "plugins/iptables/names.hpp"
@@ -18,6 +22,13 @@ namespace {
 std::string key_of(const abi::ServicePortKey& key) {
   return hash_input(sdk::service_port_name(key), sdk::protocol_name(key.protocol));
 }
+
+struct AddressHash {
+  std::size_t operator()(const abi::Address& address) const noexcept {
+    return std::hash<std::string_view>()(
+        std::string_view(reinterpret_cast<const char*>(address.bytes), sizeof(address.bytes)));
+  }
+};
 
 std::string list_name(const netfilter::ShortHash& hash) { return name(ChainId{ChainKind::kEndpoint, hash}); }
 
@@ -79,43 +90,68 @@ void AffinityBook::export_clients(abi::AffinitySink& sink) {
 
 void AffinityBook::keep(const abi::ArrayView& clients) {
   for (const auto& client : sdk::range<abi::AffinityClient>(clients)) {
-    kept_.push_back({key_of(client.key), client.client, client.endpoint, client.endpoint_port});
+    kept_[key_of(client.key)].push_back(
+        {client.client, client.endpoint, client.endpoint_port, client.remaining_seconds});
+  }
+}
+
+// There may be hundreds of thousands, and nobody is let in meanwhile.
+void AffinityBook::bind(const Port& port, const std::vector<Kept>& clients, std::size_t capacity, LeftOut& left_out) {
+  struct Target {
+    const Endpoint* endpoint;
+    std::size_t bound;
+    std::vector<const Kept*> coming;
+  };
+  std::vector<Target> targets;
+  for (const Endpoint& endpoint : port.endpoints) targets.push_back({&endpoint, 0, {}});
+  const auto place = [](const Target& one) { return std::pair(one.endpoint->address, one.endpoint->port); };
+  std::sort(targets.begin(), targets.end(), [&](const Target& a, const Target& b) { return place(a) < place(b); });
+  const auto find = [&](const abi::Address& address, std::uint16_t number) {
+    const std::pair wanted(address, number);
+    const auto found = std::lower_bound(targets.begin(), targets.end(), wanted,
+                                        [&](const Target& one, const auto& key) { return place(one) < key; });
+    return found != targets.end() && place(*found) == wanted ? &*found : nullptr;
+  };
+  std::unordered_set<abi::Address, AddressHash> known;
+  for (const Bound& one : bound(port)) {
+    known.insert(one.client);
+    ++find(one.endpoint->address, one.endpoint->port)->bound;
+  }
+  for (const Kept& one : clients) {
+    Target* const target = find(one.endpoint, one.endpoint_port);
+    if (target != nullptr && known.insert(one.client).second) target->coming.push_back(&one);
+  }
+  for (Target& target : targets) {
+    if (target.coming.empty()) continue;
+    std::stable_sort(target.coming.begin(), target.coming.end(),
+                     [](const Kept* a, const Kept* b) { return a->remaining < b->remaining; });
+    const std::size_t room = capacity - std::min(capacity, target.bound);
+    const std::size_t over = target.coming.size() - std::min(target.coming.size(), room);
+    std::vector<abi::Address> chosen;
+    for (std::size_t at = over; at < target.coming.size(); ++at) chosen.push_back(target.coming[at]->client);
+    const RecentLists::Added added = lists_.add(list_name(target.endpoint->hash), chosen, family_);
+    if (added.error == ENOENT) continue;  // an endpoint that takes no connections has no list
+    left_out.no_room += over;
+    left_out.failed += added.failed;
+    if (added.failed != 0) left_out.error = added.error;
   }
 }
 
 std::string AffinityBook::bind() {
-  std::vector<Kept> kept = std::exchange(kept_, {});
-  std::stable_sort(kept.begin(), kept.end(), [](const Kept& a, const Kept& b) { return a.port < b.port; });
-  std::size_t failed = 0;
-  int why = 0;
-  const Port* port = nullptr;
-  std::vector<Bound> there;
-  std::string known;
-  for (const Kept& one : kept) {
-    if (port == nullptr || one.port != known) {
-      known = one.port;
-      const auto found = ports_.find(known);
-      port = found == ports_.end() ? nullptr : &found->second;
-      if (port != nullptr) there = bound(*port);
-    }
-    if (port == nullptr) continue;
-    const auto place = std::lower_bound(there.begin(), there.end(), one.client,
-                                        [](const Bound& a, const abi::Address& client) { return a.client < client; });
-    if (place != there.end() && place->client == one.client) continue;
-    const auto endpoint = std::find_if(port->endpoints.begin(), port->endpoints.end(), [&](const Endpoint& each) {
-      return each.port == one.endpoint_port && each.address == one.endpoint;
-    });
-    if (endpoint == port->endpoints.end()) continue;
-    const int error = lists_.add(list_name(endpoint->hash), one.client, family_);
-    if (error == 0) {
-      there.insert(place, {one.client, &*endpoint, port->seconds});
-    } else if (error != ENOENT) {  // an endpoint that takes no connections has no list
-      ++failed;
-      why = error;
-    }
+  const std::map<std::string, std::vector<Kept>> kept = std::exchange(kept_, {});
+  if (kept.empty()) return {};
+  const std::size_t capacity = lists_.capacity();
+  LeftOut left_out;
+  for (const auto& [key, clients] : kept) {
+    const auto port = ports_.find(key);
+    if (port != ports_.end()) bind(port->second, clients, capacity, left_out);
   }
-  if (failed == 0) return {};
-  return std::to_string(failed) + " clients with session affinity were not taken over: " + std::strerror(why);
+  const std::size_t count = left_out.no_room + left_out.failed;
+  if (count == 0) return {};
+  std::string problem = std::to_string(count) + " clients with session affinity were not taken over: ";
+  if (left_out.failed != 0) return problem + std::strerror(left_out.error);
+  return problem + "for each endpoint the kernel remembers " + std::to_string(capacity) +
+         " (parameter ip_list_tot of the module xt_recent)";
 }
 
 }  // namespace sluice::iptables

@@ -30,8 +30,8 @@ class AffinityBook {
   void export_clients(abi::AffinitySink& sink);
   // Keeps copies until bind().
   void keep(const abi::ArrayView& clients);
-  // Binds those that are kept, where nobody is bound. To be called when the rules that name the lists are there. Empty, or
-  // why some could not be written.
+  // Binds those that are kept, where nobody is bound; of more than a list remembers, those that stay bound longest. To be
+  // called when the rules that name the lists are there. Empty, or why some are left out.
   std::string bind();
 
  private:
@@ -49,10 +49,15 @@ class AffinityBook {
     std::vector<Endpoint> endpoints;  // in the order of the rules: the first that knows a client has it
   };
   struct Kept {
-    std::string port;
     abi::Address client{};
     abi::Address endpoint{};
     std::uint16_t endpoint_port = 0;
+    std::uint32_t remaining = 0;
+  };
+  struct LeftOut {
+    std::size_t no_room = 0;
+    std::size_t failed = 0;
+    int error = 0;
   };
   struct Bound {
     abi::Address client{};
@@ -62,11 +67,12 @@ class AffinityBook {
 
   // By client, each once.
   std::vector<Bound> bound(const Port& port);
+  void bind(const Port& port, const std::vector<Kept>& clients, std::size_t capacity, LeftOut& left_out);
 
   RecentLists& lists_;
   abi::Family family_;
   std::map<std::string, Port> ports_;  // by hash_input()
-  std::vector<Kept> kept_;
+  std::map<std::string, std::vector<Kept>> kept_;  // as ports_
 };
 
 }  // namespace sluice::iptables

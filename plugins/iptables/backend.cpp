@@ -115,7 +115,7 @@ void IptablesBackend::write(const abi::Transaction& transaction, const abi::Node
                        [&](const std::string& name, const sdk::Failure& why) { leave_out(name, why.what(), result); },
                        log()};
   if (full) {
-    write_full(context, transaction, node, facts);
+    write_full(context, transaction, node, facts, result);
     next_look_ = 0;
   } else {
     apply_delta(session_, context, transaction, plan_tail(family(), node), state_);
@@ -124,8 +124,9 @@ void IptablesBackend::write(const abi::Transaction& transaction, const abi::Node
 }
 
 void IptablesBackend::write_full(ApplyContext& context, const abi::Transaction& transaction, const abi::NodeFacts& node,
-                                 const Facts& facts) {
+                                 const Facts& facts, abi::ApplyResult& result) {
   for (;;) {
+    result.failed_services = 0;
     try {
       write_full_once(context, transaction, node);
       return;
@@ -258,11 +259,7 @@ abi::Code IptablesBackend::do_claims(abi::StringSink& sink, abi::Error*) {
   return abi::Code::kOk;
 }
 
-KeepChain IptablesBackend::kept_for(const abi::Handover& handover) const {
-  std::vector<std::string> claims;
-  for (const abi::StringView& claimed : sdk::range<abi::StringView>(handover.claims)) {
-    claims.emplace_back(sdk::text(claimed));
-  }
+KeepChain IptablesBackend::kept_for(std::vector<std::string> claims) const {
   return [this, claims = std::move(claims)](Table table, std::string_view chain) {
     const std::string artifact = claim(table, chain);
     return std::any_of(claims.begin(), claims.end(),
@@ -274,11 +271,14 @@ KeepChain IptablesBackend::kept_for(const abi::Handover& handover) const {
 abi::Code IptablesBackend::do_retire(const abi::Handover& handover, abi::Error* error) {
   valid_ = false;
   const std::vector<std::string> ours = claimed();
+  std::vector<std::string> claims;
+  for (const auto& one : sdk::range<abi::StringView>(handover.claims)) claims.emplace_back(sdk::text(one));
+  std::sort(claims.begin(), claims.end());
+  // Another successor keeps other chains, and may have written in them since they were looked at.
+  if (claims != removal_claims_) removal_.reset();
   const auto is_kept = [&](const std::string& artifact) {
-    const auto claims = sdk::range<abi::StringView>(handover.claims);
-    return std::any_of(claims.begin(), claims.end(), [&](const abi::StringView& claimed) {
-      return netfilter::claim_covers(sdk::text(claimed), artifact);
-    });
+    return std::any_of(claims.begin(), claims.end(),
+                       [&](const std::string& one) { return netfilter::claim_covers(one, artifact); });
   };
   // Of the same kind: nothing has to be looked for.
   if (std::all_of(ours.begin(), ours.end(), is_kept)) return abi::Code::kOk;
@@ -288,8 +288,9 @@ abi::Code IptablesBackend::do_retire(const abi::Handover& handover, abi::Error* 
       return sdk::fail(error, abi::Code::kRetry, {}, "packets on their way are given time");
     }
     if (!removal_) {
-      removal_ = std::make_unique<Removal>(session_, kept_for(handover));
-      if (removal_->close_way_in() && step == netfilter::Retirement::Step::kClose) {
+      removal_ = std::make_unique<Removal>(session_, kept_for(claims));
+      removal_claims_ = claims;
+      if (removal_->close_way_in() && handover.drain_seconds != 0) {
         retirement_.closed(host().now());
         return sdk::fail(error, abi::Code::kRetry, {}, "packets on their way are given time");
       }

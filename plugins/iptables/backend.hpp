@@ -69,7 +69,7 @@ class IptablesBackend final : public sdk::BackendBase {
   void write(const abi::Transaction& transaction, const abi::NodeFacts& node, const Facts& facts,
              netfilter::Submitter& submitter, abi::ApplyResult& result);
   void write_full(ApplyContext& context, const abi::Transaction& transaction, const abi::NodeFacts& node,
-                  const Facts& facts);
+                  const Facts& facts, abi::ApplyResult& result);
   void write_full_once(const ApplyContext& context, const abi::Transaction& transaction, const abi::NodeFacts& node);
   PlanChoices choices(const abi::Transaction& transaction, const Facts& facts) const;
   void note_refused(const abi::Transaction& transaction, const netfilter::Submitter& submitter);
@@ -80,7 +80,7 @@ class IptablesBackend final : public sdk::BackendBase {
   bool has_canary();
   std::string claim(Table table, std::string_view chain) const;
   std::vector<std::string> claimed() const;
-  KeepChain kept_for(const abi::Handover& handover) const;
+  KeepChain kept_for(std::vector<std::string> claims) const;
   bool go_on(std::uint32_t drain_seconds);
   void bind_clients();
 
@@ -108,6 +108,7 @@ class IptablesBackend final : public sdk::BackendBase {
   bool predecessor_serves_;
   netfilter::Retirement retirement_;
   std::unique_ptr<Removal> removal_;  // under way since the last retire()
+  std::vector<std::string> removal_claims_;  // what it keeps
 
   bool said_tools_ = false;
   bool warned_of_sysctl_ = false;

@@ -110,6 +110,10 @@ class FullSync {
     pending.name = sdk::service_port_name(port.key);
     pending.key = hash_input(pending.name, sdk::protocol_name(port.key.protocol));
     pending.before = before_.take(pending.key);
+    if (context_.submitter.is_refused(pending.name)) {  // found before everything began again
+      keep_before(pending);
+      return;
+    }
     if (context_.skipped.contains(pending.name)) {
       keep_before(pending);
       context_.on_left_out(pending.name, {abi::Code::kKernel, {}, "its rules are refused; they are tried again later"});
@@ -180,35 +184,55 @@ class FullSync {
     context_.before_way_in();
     netfilter::RestoreInput behind;
     for (const SharedChain chain : kSharedChains) {
-      if (present_.differs(chain)) rewrite(chain, chain == SharedChain::kFilterFirewall ? behind : last_);
+      if (!present_.differs(chain)) continue;
+      netfilter::RestoreInput& input = chain == SharedChain::kFilterFirewall ? behind : last_;
+      input.set_owner({});
+      input.declare(table(chain), name(chain));
+      append_all(chain, name(chain), input);
     }
     last_.set_owner({});
     behind.set_owner({});
     write_jumps(last_, behind);
-    for (netfilter::RestoreInput* input : {&last_, &behind}) context_.submitter.send(std::exchange(*input, {}));
-    for (const auto& [key, name] : in_order_) {
-      if (context_.submitter.is_refused(name)) state_.take(key);
+    for (const netfilter::RestoreInput* input : {&last_, &behind}) {
+      if (const auto refusal = session_.try_send(*input)) find_refused(*refusal);
     }
     remove_chains();
     session_.send(std::exchange(input_, {}));
     write_mangle_canary();
   }
 
-  // With the rules of all service ports, in their order.
-  void rewrite(SharedChain chain, netfilter::RestoreInput& input) {
-    input.set_owner({});
-    input.declare(table(chain), name(chain));
+  // Not in the chains where they belong: these are the other backend's until they are ours as a whole, and left out of them
+  // can only be who is known. The rules are tried in chains that nothing leads to.
+  [[noreturn]] void find_refused(const netfilter::Refusal& refusal) {
+    const std::string trial = name(ChainId{ChainKind::kCluster, netfilter::base32_hash("trial of rules")});
+    netfilter::RestoreInput input;
+    netfilter::RestoreInput removal;
+    for (const Table table : {Table::kFilter, Table::kNat}) {
+      for (netfilter::RestoreInput* const each : {&input, &removal}) each->declare(table, trial);
+      removal.remove_chain(table, trial);
+    }
+    for (const SharedChain chain : kSharedChains) append_all(chain, trial, input);
+    try {
+      context_.submitter.search(input, refusal);
+    } catch (const sdk::Failure&) {
+      session_.send(removal);
+      throw;
+    }
+  }
+
+  // Rules of all service ports, in their order.
+  void append_all(SharedChain chain, std::string_view to, netfilter::RestoreInput& input) {
     for (const auto& [key, owner] : in_order_) {
       const KnownService* const service = state_.find(key);
       if (service == nullptr) continue;
       input.set_owner(owner);
       for (const KnownRule& known : service->shared) {
-        if (known.chain == chain) input.append(table(chain), name(chain), known.rule.text);
+        if (known.chain == chain) input.append(table(chain), to, known.rule.text);
       }
     }
     input.set_owner({});
     if (chain != SharedChain::kNatServices) return;
-    for (const netfilter::Rule& rule : state_.tail) input.append(Table::kNat, name(chain), rule.text);
+    for (const netfilter::Rule& rule : state_.tail) input.append(Table::kNat, to, rule.text);
   }
 
   void keep_before(Pending& pending) {

@@ -18,6 +18,8 @@ namespace {
 
 // The namespace of a process is that of its first thread; ours counts.
 constexpr char kFolder[] = "/proc/thread-self/net/xt_recent/";
+constexpr char kCapacity[] = "/sys/module/xt_recent/parameters/ip_list_tot";
+constexpr std::size_t kUsualCapacity = 100;
 constexpr unsigned long kBillion = 1'000'000'000;
 
 // The kernel counts from five minutes before its counter of 32 bits overflows (INITIAL_JIFFIES), with each tick; a tick is
@@ -69,14 +71,24 @@ std::optional<std::vector<RecentClient>> KernelRecentLists::read(const std::stri
   return clients;
 }
 
-int KernelRecentLists::add(const std::string& list, const abi::Address& client, abi::Family family) {
+std::size_t KernelRecentLists::capacity() {
+  std::size_t entries = 0;
+  return std::ifstream(kCapacity) >> entries ? entries : kUsualCapacity;
+}
+
+RecentLists::Added KernelRecentLists::add(const std::string& list, const std::vector<abi::Address>& clients,
+                                          abi::Family family) {
   const int file = ::open((kFolder + list).c_str(), O_WRONLY | O_CLOEXEC);
-  if (file < 0) return errno;
-  const std::string line = "+" + sdk::to_string(client, family) + "\n";
-  const ssize_t written = ::write(file, line.data(), line.size());
-  const int error = written < 0 ? errno : 0;
+  if (file < 0) return {clients.size(), errno};
+  Added added;
+  for (const abi::Address& client : clients) {
+    const std::string line = "+" + sdk::to_string(client, family) + "\n";
+    if (::write(file, line.data(), line.size()) >= 0) continue;
+    ++added.failed;
+    added.error = errno;
+  }
   ::close(file);
-  return error;
+  return added;
 }
 
 }  // namespace sluice::iptables

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,8 +29,14 @@ class RecentLists {
   virtual bool available() = 0;
   // Clients of one family. Empty when there is no such list.
   virtual std::optional<std::vector<RecentClient>> read(const std::string& list, abi::Family family) = 0;
-  // As if a packet had come just now; a list remembers no other time. 0, or the errno of the failure.
-  virtual int add(const std::string& list, const abi::Address& client, abi::Family family) = 0;
+  // How many clients a list remembers; for one more it forgets the one that was added or seen first.
+  virtual std::size_t capacity() = 0;
+  struct Added {
+    std::size_t failed = 0;
+    int error = 0;  // errno of the last that failed
+  };
+  // In this order, as if a packet of each had come just now; a list remembers no other time.
+  virtual Added add(const std::string& list, const std::vector<abi::Address>& clients, abi::Family family) = 0;
 };
 
 // Those of the network namespace of the calling thread.
@@ -37,7 +44,8 @@ class KernelRecentLists final : public RecentLists {
  public:
   bool available() override;
   std::optional<std::vector<RecentClient>> read(const std::string& list, abi::Family family) override;
-  int add(const std::string& list, const abi::Address& client, abi::Family family) override;
+  std::size_t capacity() override;
+  Added add(const std::string& list, const std::vector<abi::Address>& clients, abi::Family family) override;
 };
 
 // The kernel's clock of these lists.

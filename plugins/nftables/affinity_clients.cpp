@@ -60,8 +60,8 @@ void KeptClients::keep(const abi::ArrayView& clients) {
   }
 }
 
-std::vector<RememberedClient> KeptClients::take(const Model& model, std::size_t most) {
-  std::vector<RememberedClient> taken;
+std::vector<RememberedClient> KeptClients::find(const Model& model, std::size_t most) const {
+  std::vector<RememberedClient> found;
   model.each_sticky([&](const Model::Sticky& port) {
     const auto kept = kept_.find({port.name, port.protocol});
     if (kept == kept_.end()) return;
@@ -72,13 +72,12 @@ std::vector<RememberedClient> KeptClients::take(const Model& model, std::size_t 
       };
       const auto entry = std::lower_bound(port.endpoints.begin(), port.endpoints.end(), client.endpoint, before);
       if (entry == port.endpoints.end() || entry->endpoint != client.endpoint) continue;
-      if (taken.size() == most || !known.insert(client.client).second) continue;
+      if (found.size() == most || !known.insert(client.client).second) continue;
       const std::uint32_t remaining = std::clamp(client.remaining, std::uint32_t{1}, port.seconds);
-      taken.push_back({port.id, client.client, port.id | entry->number, port.seconds, remaining});
+      found.push_back({port.id, client.client, port.id | entry->number, port.seconds, remaining});
     }
   });
-  kept_.clear();
-  return taken;
+  return found;
 }
 
 }  // namespace sluice::nftables

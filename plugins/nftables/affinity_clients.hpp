@@ -24,8 +24,9 @@ class KeptClients {
   void keep(const abi::ArrayView& clients);
   bool empty() const noexcept { return kept_.empty(); }
   // With the ids and tokens they have now, each once, `most` at the most; those of service ports and endpoints that are not
-  // there are passed over. Keeps none.
-  std::vector<RememberedClient> take(const Model& model, std::size_t most);
+  // there are passed over.
+  std::vector<RememberedClient> find(const Model& model, std::size_t most) const;
+  void forget() noexcept { kept_.clear(); }
 
  private:
   struct Client {

@@ -6,13 +6,16 @@
 #include <linux/netfilter.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <optional>
 #include <random>
 #include <utility>
 
+#include "plugins/common/netlink/error.hpp"
 #include "plugins/nftables/claims.hpp"
 #include "plugins/nftables/inspection.hpp"
 #include "plugins/nftables/probe.hpp"
+#include "plugins/nftables/refusal_text.hpp"
 #include "sluice/sdk/sdk.hpp"
 
 namespace sluice::nftables {
@@ -145,8 +148,9 @@ void NftablesBackend::write_full(const abi::Transaction& transaction, Problems& 
   model_.take_gained();
   // Of a table that is new all numbers are known before it is written, and with it goes who is bound.
   Writer::Opening opening{predecessor_serves_, {}};
-  if (!kept_clients_.empty()) opening.clients = kept_clients_.take(model_, settings_.affinity_clients);
+  if (!kept_clients_.empty()) opening.clients = kept_clients_.find(model_, settings_.affinity_clients);
   note_refused(writer_.write_all(facts_.table, model_, urgency_, seen, &opening), problems);
+  kept_clients_.forget();
   remember(opening.clients);
   // Repairing must not be all we do; the first damage is repaired at once.
   if (damaged) others_.rest_after(host().now() - begin);
@@ -260,7 +264,8 @@ abi::Code NftablesBackend::do_retire(const abi::Handover& handover, abi::Error* 
 }
 
 // What filters goes with what translates, in one transaction: a packet that passed the first is met by what our successor
-// has instead. What masquerades stays. False: the table is not as we make it.
+// has instead. What masquerades stays. False: the table is not as we make it. Throws sdk::Failure when it is refused for
+// another reason: nothing has changed then.
 bool NftablesBackend::close_way_in() {
   early_.forget();
   LayoutFacts facts;
@@ -269,7 +274,14 @@ bool NftablesBackend::close_way_in() {
   for (ChainSpec& spec : fixed_chains(facts)) {
     if (spec.is_base && spec.hook.hook != NF_INET_POST_ROUTING) batch.remove_chains.push_back(std::move(spec.name));
   }
-  return table_.kernel->commit(batch).empty();
+  const std::vector<Refusal> refusals = table_.kernel->commit(batch);
+  const auto failed = std::find_if(refusals.begin(), refusals.end(), [](const Refusal& one) { return one.error != ENOENT; });
+  if (failed != refusals.end()) {
+    metrics_.cleanup_failed();
+    throw sdk::Failure(netlink::code_of(failed->error), std::string("table ") + kTableName, refusal_text(*failed),
+                       failed->error);
+  }
+  return refusals.empty();
 }
 
 abi::Code NftablesBackend::do_cleanup(abi::Error*) {
@@ -297,10 +309,11 @@ const void* NftablesBackend::do_extension(std::string_view id) {
   return id == abi::kInspection ? inspection : nullptr;
 }
 
+// What serves does not depend on it.
 void NftablesBackend::remember(const std::vector<RememberedClient>& clients) {
-  const std::size_t left_out = writer_.remember(clients);
-  if (left_out == 0) return;
-  log().warning(std::to_string(left_out) + " clients with session affinity were not taken over: there is no room for them");
+  const Writer::Forgotten forgotten = writer_.remember(clients);
+  if (forgotten.count == 0) return;
+  log().warning(std::to_string(forgotten.count) + " clients with session affinity were not taken over: " + forgotten.why);
 }
 
 abi::Code NftablesBackend::BoundClients::export_clients(abi::AffinitySink* sink, abi::Error* error) noexcept {
@@ -315,7 +328,9 @@ abi::Code NftablesBackend::BoundClients::import_clients(abi::ArrayView clients, 
   return sdk::guarded(error, [&] {
     backend_.kept_clients_.keep(clients);
     if (!backend_.valid_) return abi::Code::kOk;
-    backend_.remember(backend_.kept_clients_.take(backend_.model_, backend_.settings_.affinity_clients));
+    const auto found = backend_.kept_clients_.find(backend_.model_, backend_.settings_.affinity_clients);
+    backend_.kept_clients_.forget();
+    backend_.remember(found);
     return abi::Code::kOk;
   });
 }

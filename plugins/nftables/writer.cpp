@@ -85,19 +85,33 @@ void Writer::leave_out(const std::vector<Refusal>& refusals, const Batch& batch,
   }
 }
 
-Writer::Sent Writer::send(Batch batch, Model& model, Refused& refused) {
+Writer::Sent Writer::send(Batch& batch, Model& model, Refused& refused) {
+  Sent sent = Sent::kDone;
   for (int tries = 0; !batch.empty(); ++tries) {
-    const std::vector<Refusal> refusals = commit(batch);
-    if (refusals.empty()) return tries == 0 ? Sent::kDone : Sent::kLeftOut;
+    std::vector<Refusal> refusals;
+    try {
+      refusals = commit(batch);
+    } catch (const sdk::Failure&) {
+      if (batch.clients.empty()) throw;
+      batch.clients.clear();
+      continue;
+    }
+    if (refusals.empty()) return sent;
     last_ = refusals;
+    // They may be the reason, and are none not to serve.
+    if (!batch.clients.empty() && std::any_of(refusals.begin(), refusals.end(), is_nobodys)) {
+      batch.clients.clear();
+      continue;
+    }
     if (std::any_of(refusals.begin(), refusals.end(), tells_of_others)) return Sent::kInterfered;
     if (const auto one = std::find_if(refusals.begin(), refusals.end(), passes); one != refusals.end()) fail({*one});
     if (tries == kTries || std::any_of(refusals.begin(), refusals.end(), is_nobodys)) fail(refusals);
     leave_out(refusals, batch, model, refused);
     std::erase_if(batch.elements,
                   [&](const ElementWrite& one) { return one.owner != 0 && refused.contains(batch.owners[one.owner]); });
+    sent = Sent::kLeftOut;
   }
-  return Sent::kLeftOut;
+  return sent;
 }
 
 bool Writer::write_once(const TableFacts& facts, Model& model, const Urgency& urgency, Listing& seen, Opening& opening,
@@ -110,7 +124,9 @@ bool Writer::write_once(const TableFacts& facts, Model& model, const Urgency& ur
   Batch batch;
   const auto flush = [&] {
     if (batch.empty()) return true;
-    const Sent sent = send(std::exchange(batch, Batch()), model, refused);
+    const Sent sent = send(batch, model, refused);
+    if (sent != Sent::kInterfered && !batch.clients.empty()) opening.clients.clear();
+    batch = Batch();
     if (sent != Sent::kDone) done = false;
     return sent != Sent::kInterfered;
   };
@@ -133,7 +149,6 @@ bool Writer::write_once(const TableFacts& facts, Model& model, const Urgency& ur
   if (opening.last) difference.add_base_chains(batch);
   if (is_new) batch.clients = opening.clients;
   if (!flush()) return false;
-  if (is_new) opening.clients.clear();
   leftovers_ = {now_(), difference.unknown_dispatch(), difference.unknown_chains(), {}};
   return done;
 }
@@ -151,33 +166,47 @@ Writer::Refused Writer::write_all(const TableFacts& facts, Model& model, const U
   return refused;
 }
 
-std::size_t Writer::remember(const std::vector<RememberedClient>& clients) {
-  if (clients.empty()) return 0;
+Writer::Forgotten Writer::remember(const std::vector<RememberedClient>& clients) {
+  Forgotten forgotten;
+  if (clients.empty()) return forgotten;
   const auto place = [](const RememberedClient& one) { return std::pair(one.id, one.client); };
   std::set<std::pair<std::uint32_t, abi::Address>> known;
-  for (const RememberedClient& one : kernel_.clients()) known.insert(place(one));
-  std::vector<RememberedClient> lacking;
-  for (const RememberedClient& one : clients) {
-    if (known.insert(place(one)).second) lacking.push_back(one);
-  }
-  std::size_t left_out = 0;
-  for (std::size_t from = 0; from < lacking.size(); from += kClientsAtOnce) {
-    Batch batch;
-    const std::size_t to = std::min(lacking.size(), from + kClientsAtOnce);
-    batch.clients.assign(lacking.begin() + static_cast<std::ptrdiff_t>(from),
-                         lacking.begin() + static_cast<std::ptrdiff_t>(to));
-    if (commit(batch).empty()) continue;
-    // One of them has come by itself meanwhile, or the map is full.
-    for (std::size_t at = from; at < to; ++at) {
-      Batch alone;
-      alone.clients = {lacking[at]};
-      const std::vector<Refusal> refusals = commit(alone);
-      if (refusals.empty()) continue;
-      if (refusals.front().error == ENFILE) return left_out + lacking.size() - at;
-      if (refusals.front().error != EEXIST) ++left_out;
+  std::vector<RememberedClient> lacking = clients;
+  std::size_t done = 0;
+  try {
+    for (const RememberedClient& one : kernel_.clients()) known.insert(place(one));
+    std::erase_if(lacking, [&](const RememberedClient& one) { return !known.insert(place(one)).second; });
+    while (done < lacking.size() && remember_some(lacking, done, forgotten)) {
     }
+  } catch (const sdk::Failure& failure) {
+    forgotten.why = failure.what();
   }
-  return left_out;
+  forgotten.count += lacking.size() - done;
+  return forgotten;
+}
+
+bool Writer::remember_some(const std::vector<RememberedClient>& clients, std::size_t& done, Forgotten& forgotten) {
+  const auto at = [&](std::size_t place) { return clients.begin() + static_cast<std::ptrdiff_t>(place); };
+  const std::size_t end = std::min(clients.size(), done + kClientsAtOnce);
+  Batch batch;
+  batch.clients.assign(at(done), at(end));
+  if (commit(batch).empty()) {
+    done = end;
+    return true;
+  }
+  // One of them has come by itself meanwhile, or the map is full.
+  std::size_t left_out = 0;
+  const std::size_t all = end - done;
+  for (; done < end; ++done) {
+    batch.clients.assign(at(done), at(done + 1));
+    const std::vector<Refusal> refusals = commit(batch);
+    if (refusals.empty() || refusals.front().error == EEXIST) continue;
+    forgotten.why = refusal_text(refusals.front());
+    if (refusals.front().error == ENFILE) return false;
+    ++left_out;
+    ++forgotten.count;
+  }
+  return left_out != all;  // else it is not about single ones
 }
 
 Writer::Refused Writer::write_changes(const TableFacts& before, const TableFacts& facts, Model& model,

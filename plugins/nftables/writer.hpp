@@ -37,7 +37,7 @@ class Writer {
   // How the table comes to be where another backend serves until now.
   struct Opening {
     bool last = false;  // packets come in when everything else is there
-    std::vector<RememberedClient> clients;  // written then; taken out of here when they were
+    std::vector<RememberedClient> clients;  // written then; taken out of here when they were, all of them
   };
 
   // Compares `seen` with what is wanted and writes the difference, at borders of service ports; what nobody wants goes
@@ -47,9 +47,13 @@ class Writer {
   Refused write_all(const TableFacts& facts, Model& model, const Urgency& urgency, Listing& seen,
                     Opening* opening = nullptr);
 
-  // Those the kernel does not know by now, of the same service port; how many could not be added. What is refused is
-  // left out. Throws sdk::Failure.
-  std::size_t remember(const std::vector<RememberedClient>& clients);
+  struct Forgotten {
+    std::size_t count = 0;
+    std::string why;  // of the last one
+  };
+  // Adds those the kernel does not know by now, of the same service port. Those it does not take, for whatever reason, are
+  // left out.
+  Forgotten remember(const std::vector<RememberedClient>& clients);
 
   // What has changed in the model, in one transaction, or two when it takes new chains: these are there first, and stay when the
   // second one fails. `facts` differ from `before` in addresses of node ports at the
@@ -80,9 +84,12 @@ class Writer {
   };
 
   std::vector<Refusal> commit(const Batch& batch);
+  // From number `done` on. False: it is of no use to try the rest.
+  bool remember_some(const std::vector<RememberedClient>& clients, std::size_t& done, Forgotten& forgotten);
   void empty_leftovers();
   bool take_leftover(const std::string& chain);
-  Sent send(Batch batch, Model& model, Refused& refused);
+  // Takes out of `batch` what it leaves out.
+  Sent send(Batch& batch, Model& model, Refused& refused);
   // False: compare once more.
   bool write_once(const TableFacts& facts, Model& model, const Urgency& urgency, Listing& seen, Opening& opening,
                   Refused& refused);

@@ -14,6 +14,7 @@ from lib import data_plane, foreign, kubeconfigs, observed, pace, swapping, traf
 from lib import mutilated as mutilate
 from lib.addresses import CLUSTER_CIDR, E1, E2, NODE, NODE_SECOND, V4, V6
 from lib.cases import EXT, IN_KERNEL, POD, REJECTED, UNTOUCHED, kept, masqueraded, own_daemon
+from lib.daemon import DaemonError
 from lib.objects import ready
 
 LONG = os.environ.get("SLUICE_LONG", "0") != "0"
@@ -317,8 +318,8 @@ def certificates(t):
         reloads, since = ground.daemon.status()["reload"]["count"], source.requests()[1]
         source.rotate_client()
         publish(number)
-        if number == 2:  # at once, and not when the watches have noticed by themselves
-            source.cut()
+        # The others follow the first that is opened anew, or all are.
+        source.admin("cut", {"how": "abrupt", "resource": "services" if number == 1 else ""})
         expect_watched(t, source, since, lambda one, before=before: one["certificate"] and one["certificate"]["serial"] not in before)
         t.wait_until(lambda reloads=reloads: ground.daemon.status()["reload"]["count"] > reloads, "the exchange is noticed")
         last = ground.daemon.status()["reload"]["last"]
@@ -356,24 +357,23 @@ def mutilated(t):
     outcomes = {0: 0, 1: 0}
     for number in range(MUTATIONS):
         ways, text = mutilate.mutated(chance, texts)
-        with open(daemon.path + ".new", "wb") as file:
-            file.write(text)
-        os.rename(daemon.path + ".new", daemon.path)
         what = f"file {number} of seed {SEED} ({', '.join(ways)})"
-        done = daemon.reload()
-        if daemon.daemon.wait_ended(0) is not None or done.returncode not in outcomes:
+        try:
+            done = load(daemon, text)
+            outcomes[done.returncode] += 1
+            if done.returncode == 0:
+                daemon.write()
+                daemon.require_reload(f"{what} undone")
+                wrong = not_restored(t, daemon, original)
+                before = data_plane.exact(t, daemon.daemon)
+            else:
+                wrong = data_plane.difference(before, data_plane.exact(t, daemon.daemon))
+        except (OSError, KeyError, DaemonError) as error:
             keep_file(t, text, number)
-            daemon.daemon.check_alive()
-            t.require(False, f"{what}: sluicectl reload: exit {done.returncode}: {done.stderr[-300:]}")
+            ended = daemon.daemon.wait_ended(10)
+            t.require(False, f"{what}: {type(error).__name__}: {error}" if ended is None else
+                      f"{what}: the daemon ended with status {ended}: {daemon.daemon.log_tail(3)}")
             return
-        outcomes[done.returncode] += 1
-        if done.returncode == 0:
-            daemon.write()
-            daemon.require_reload(f"{what} undone")
-            wrong = not_restored(t, daemon, original)
-            before = data_plane.exact(t, daemon.daemon)
-        else:
-            wrong = data_plane.difference(before, data_plane.exact(t, daemon.daemon))
         if wrong:
             keep_file(t, text, number)
             t.require(False, f"{what}: exit {done.returncode}, and then: {wrong}; it said: {(done.stdout + done.stderr)[-300:]}")
@@ -388,6 +388,14 @@ def mutilated(t):
     ground.end("mutilated files")
 
 
+def load(daemon, text):
+    """That file, and `sluicectl reload`, ended."""
+    with open(daemon.path + ".new", "wb") as file:
+        file.write(text)
+    os.rename(daemon.path + ".new", daemon.path)
+    return daemon.reload()
+
+
 def complete(t, daemon):
     """The same configuration with every field of it."""
     path = os.path.join(daemon.directory, "complete.yaml")
@@ -395,10 +403,8 @@ def complete(t, daemon):
     t.require(done.returncode == 0, f"--write-config-to: exit {done.returncode}: {done.stderr[-300:]}")
     with open(path, "rb") as file:
         text = file.read()
-    shutil.copy(path, daemon.path + ".new")
-    os.rename(daemon.path + ".new", daemon.path)
-    said = daemon.require_reload("the complete file").stdout
-    t.require("nothing has changed" in said, f"the complete file is another configuration: {said}")
+    done = load(daemon, text)
+    t.require("nothing has changed" in done.stdout, f"the complete file is another configuration: {done.stdout}{done.stderr}")
     return text
 
 

@@ -50,6 +50,7 @@ class Stream {
       once(document, sluice_seen_, kSluiceKind);
       read_sluice_document(document, draft_);
     } else {
+      draft_.whole = false;
       document.error("is kind '" + kind + "' of apiVersion '" + api + "'; " + kinds_allowed());
     }
   }
@@ -77,6 +78,7 @@ class Stream {
 
 void read_config_text(const std::string& text, const std::string& name, const ConfigFileOptions& options, Draft& draft,
                       Problems& problems) {
+  draft.whole = false;
   const auto not_yaml = [&](int line, const std::string& why) {
     problems.error(line > 0 ? name + ":" + std::to_string(line) : name, "is not valid YAML: " + why);
   };
@@ -88,6 +90,7 @@ void read_config_text(const std::string& text, const std::string& name, const Co
   } catch (const YAML::Exception& e) {
     return not_yaml(e.mark.line + 1, e.msg);  // the mark of an error without a place has line -1
   }
+  draft.whole = true;
   Stream stream(options, draft);
   bool any = false;
   for (const YAML::Node& document : documents) {
@@ -98,16 +101,20 @@ void read_config_text(const std::string& text, const std::string& name, const Co
     if (!has_sane_shape(document, 0, nodes)) {
       node.error("is nested too deeply or too large; allowed: " + std::to_string(kDepthLimit) + " levels and " +
                  std::to_string(kNodeLimit) + " values, aliases counted each time");
+      draft.whole = false;
       return;
     }
     stream.read(node);
   }
-  if (!any) problems.error(name, "is empty; " + kinds_allowed());
+  if (any) return;
+  draft.whole = false;
+  problems.error(name, "is empty; " + kinds_allowed());
 }
 
 void read_config_file(const std::string& path, const ConfigFileOptions& options, Draft& draft, Problems& problems) {
   const base::Result<std::string> text = base::read_file(path, kFileLimit);
   if (!text) {
+    draft.whole = false;
     problems.error("--config", text.status().message());
     return;
   }

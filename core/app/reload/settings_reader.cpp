@@ -19,6 +19,8 @@ std::string default_node_name(const Draft& draft, const ReaderSurroundings& surr
 
 Settings validated(const Draft& draft, const ReaderSurroundings& surroundings, const Settings* in_force,
                    Problems& problems) {
+  // What is missing may stand where nobody could read it: one error, and not those that follow from it.
+  if (!draft.whole) return {};
   const auto choose = [&](const PluginSettings& plugins) -> base::Result<BackendChoice> {
     const bool chosen_before = in_force != nullptr && !in_force->backend_reason.empty();
     if (chosen_before && in_force->plugins == plugins) return BackendChoice{in_force->backend, in_force->backend_reason};

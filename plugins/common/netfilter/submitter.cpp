@@ -45,6 +45,13 @@ bool Submitter::send(const RestoreInput& input, const Explain& explain) {
   return clean;
 }
 
+void Submitter::search(const RestoreInput& trial, const Refusal& why) {
+  const std::size_t known = refused_.size();
+  send(trial);
+  starts_over_ = refused_.size() != known;
+  throw sdk::Failure(why.why.code(), {}, sentence(why));
+}
+
 void Submitter::begin_search(const Refusal& refusal, const Explain& explain) {
   if (attempts_++ == 0) begin_ = now_();
   if (explain) explain(refusal);

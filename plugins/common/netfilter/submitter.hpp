@@ -50,8 +50,11 @@ class Submitter {
   // Service ports by printed name, and why.
   const std::map<std::string, std::string>& refused() const noexcept { return refused_; }
   bool met_refusal() const noexcept { return attempts_ != 0; }
-  // send() has failed because a restore of several COMMITs did not say how far it came.
-  // Who looks at the kernel and begins again gets each of them by itself. True once.
+  // Finds who is refused in `trial`, which is harmless in itself; for an input that is to be taken as a whole and was not.
+  // Throws sdk::Failure: starts_over() where somebody was found, else `why`.
+  [[noreturn]] void search(const RestoreInput& trial, const Refusal& why);
+  // send() has failed because a restore of several COMMITs did not say how far it came, and who looks at the kernel and begins
+  // again gets each of them by itself; or search() has, and who begins again leaves out who is refused by now. True once.
   bool starts_over() noexcept { return std::exchange(starts_over_, false); }
 
  private:

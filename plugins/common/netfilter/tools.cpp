@@ -4,6 +4,7 @@
 #include "plugins/common/netfilter/tools.hpp"
 
 #include <charconv>
+#include <chrono>
 #include <fstream>
 #include <iterator>
 #include <system_error>
@@ -32,6 +33,27 @@ std::optional<VersionLine> version_of(const std::string& program, const Surround
   }
 }
 
+// Who asks is about to serve, and somebody waits for it.
+constexpr std::chrono::seconds kLimit(3);
+
+// Of the one for nf_tables, whose save reads all tables whatever it is asked for, and begins anew when a rule has changed
+// meanwhile: with many Services that does not end.
+bool has_chain(const Tools& tools, const char* table, const char* chain, const Surroundings& node) {
+  process::Command command;
+  command.arguments = {tools.program, "-t", table, "-S", chain};
+  command.limit = kLimit;
+  command.on_output = [](std::string_view) {};
+  try {
+    return node.run(command).ok();
+  } catch (const std::system_error&) {
+    return false;  // cannot be asked: as good as empty
+  }
+}
+
+bool has_hint(const Tools& nft, const Surroundings& node) {
+  return has_chain(nft, "mangle", "KUBE-IPTABLES-HINT", node) || has_chain(nft, "mangle", "KUBE-KUBELET-CANARY", node);
+}
+
 // What a variant has in the kernel, as far as it matters for the choice. Counts lines as
 // they come: the rules of a big cluster are no text to keep.
 class Content {
@@ -40,15 +62,18 @@ class Content {
     process::Command command;
     command.arguments = {save};
     if (table != nullptr) command.arguments.insert(command.arguments.end(), {"-t", table});
+    command.limit = kLimit;
     command.on_output = [this](std::string_view piece) { feed(piece); };
     try {
-      node.run(command);
+      busy_ = node.run(command).timed_out;
     } catch (const std::system_error&) {
       return;  // cannot be asked: as good as empty
     }
     line();
   }
 
+  // There is so much of it, or it changes so often, that it cannot be read in time.
+  bool is_busy() const noexcept { return busy_; }
   std::size_t rules() const noexcept { return rules_; }
   bool has_hint() const noexcept { return hint_; }
   bool has_services() const noexcept { return services_; }
@@ -73,6 +98,7 @@ class Content {
   }
 
   std::string line_;
+  bool busy_ = false;
   std::size_t rules_ = 0;
   bool hint_ = false;
   bool services_ = false;
@@ -118,7 +144,8 @@ class Choice {
     Tools tools;
     tools.restore = node_.find_program(name + "-restore");
     tools.save = node_.find_program(name + "-save");
-    const auto version = version_of(node_.find_program(name), node_);
+    tools.program = node_.find_program(name);
+    const auto version = version_of(tools.program, node_);
     if (tools.restore.empty() || tools.save.empty() || !version) return std::nullopt;
     tools.variant = version->variant;
     tools.version = version->version;
@@ -128,14 +155,16 @@ class Choice {
   bool legacy_is_live() const { return legacy_ && !legacy_tables_.empty(); }
 
   Tools choose() const {
-    if (nft_ && Content(nft_->save, "mangle", node_).has_hint()) return because(*nft_, "kubelet's hint is there");
+    if (nft_ && has_hint(*nft_, node_)) return because(*nft_, "kubelet's hint is there");
     if (legacy_is_live() && legacy_tables_.find("mangle") != std::string::npos &&
         Content(legacy_->save, "mangle", node_).has_hint()) {
       return because(*legacy_, "kubelet's hint is there");
     }
     const bool legacy_is_usual = common_ && common_->variant == Variant::kLegacy;
     if (nft_ && legacy_ && (legacy_is_live() || legacy_is_usual)) {
-      const std::size_t in_nft = Content(nft_->save, nullptr, node_).rules();
+      const Content nft(nft_->save, nullptr, node_);
+      if (nft.is_busy()) return because(*nft_, "there are too many rules in nf_tables to count them");
+      const std::size_t in_nft = nft.rules();
       const std::size_t in_legacy = legacy_is_live() ? Content(legacy_->save, nullptr, node_).rules() : 0;
       const std::string counts = std::to_string(in_nft) + " rules in nf_tables, " + std::to_string(in_legacy) +
                                  " in the legacy tables";
@@ -161,7 +190,10 @@ class Choice {
   void warn(Tools& tools) const {
     const bool nft = tools.variant == Variant::kNft;
     const std::optional<Tools>& other = nft ? legacy_ : nft_;
-    if (!other || (nft && !legacy_is_live()) || !Content(other->save, "nat", node_).has_services()) return;
+    if (!other || (nft && !legacy_is_live())) return;
+    const bool services = nft ? Content(other->save, "nat", node_).has_services()
+                              : has_chain(*other, "nat", "KUBE-SERVICES", node_);
+    if (!services) return;
     const std::string chosen = nft ? "nf_tables" : "the legacy tables";
     const std::string rest = nft ? "the legacy tables" : "nf_tables";
     tools.warning = "chains of a service proxy are in " + rest + " too, while rules are written to " + chosen +

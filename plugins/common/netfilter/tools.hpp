@@ -38,6 +38,7 @@ enum class RestoreWait {
 struct Tools {
   std::string restore;  // absolute paths
   std::string save;
+  std::string program;
   Variant variant = Variant::kNft;
   Version version;
   RestoreWait wait = RestoreWait::kSeconds;

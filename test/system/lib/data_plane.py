@@ -10,23 +10,27 @@ import re
 from . import addresses as a
 from . import artifacts, foreign, observed
 
-KERNEL = ("net/netfilter/nf_conntrack_max", "net/netfilter/nf_conntrack_tcp_timeout_established",
-          "net/netfilter/nf_conntrack_tcp_timeout_close_wait", "net/netfilter/nf_conntrack_tcp_be_liberal",
-          "net/netfilter/nf_conntrack_udp_timeout", "net/netfilter/nf_conntrack_udp_timeout_stream", "net/ipv4/conf/all/route_localnet")
+SET_BY_DEFAULT = ("net/netfilter/nf_conntrack_tcp_timeout_established", "net/netfilter/nf_conntrack_tcp_timeout_close_wait",
+                  "net/ipv4/conf/all/route_localnet")
+# Who says nothing of these leaves them as they are, whoever set them before.
+LEFT_AS_THEY_ARE = ("net/netfilter/nf_conntrack_max", "net/netfilter/nf_conntrack_tcp_be_liberal",
+                    "net/netfilter/nf_conntrack_udp_timeout", "net/netfilter/nf_conntrack_udp_timeout_stream")
 # A set's elements come in the order of the kernel's hash.
 ELEMENTS = re.compile(r"elements = \{([^}]*)\}")
 
 
 def exact(t, daemon):
     """Name → lines, down to the handles of rules: a rule that is written again is another one."""
-    return {**meaning(t, daemon), "handles": foreign.ruleset(t.topology).splitlines()}
+    # Raised, the score may need a capability to be lowered.
+    with open(f"/proc/{daemon.pid}/oom_score_adj", encoding="ascii") as file:
+        score = file.read().strip()
+    return {**meaning(t, daemon), "handles": foreign.ruleset(t.topology).splitlines(), "OOM score": [score],
+            "other settings of the kernel": _kernel(t, LEFT_AS_THEY_ARE)}
 
 
 def meaning(t, daemon):
-    """The same without what is new each time that the same is written."""
+    """The same without what is new each time that the same is written, or cannot be taken back."""
     run = t.topology.run
-    with open(f"/proc/{daemon.pid}/oom_score_adj", encoding="ascii") as file:
-        score = file.read().strip()
     # Its address is in the configuration; where nobody answers, there it is not.
     in_force = observed.ask(t, observed.url("127.0.0.1", observed.METRICS_PORT, "/configz"))
     return {
@@ -34,8 +38,7 @@ def meaning(t, daemon):
         "tables": _tables(run("node", "nft", "--stateless", "list", "ruleset").stdout),
         "sets": sorted(run("node", "ipset", "save").stdout.splitlines()),
         "ports that are listened on": sorted(artifacts.listening_ports(daemon.pid)),
-        "settings of the kernel": run("node", "sh", "-c", f"cd /proc/sys; grep -H . {' '.join(KERNEL)}").stdout.splitlines(),
-        "OOM score": [score],
+        "settings of the kernel": _kernel(t, SET_BY_DEFAULT),
         "configuration": json.dumps(in_force.json(), indent=1).splitlines() if in_force.status == 200 else [str(in_force.status)],
         "backend": [(daemon.status() or {}).get("plugin", {}).get("id")],
     }
@@ -45,6 +48,10 @@ def difference(before, after):
     """What differs, in a line; empty when nothing does."""
     return "; ".join(f"{name}: {foreign.difference(_text(before[name]), _text(after[name]))[:300]}"
                      for name in before if before[name] != after[name])
+
+
+def _kernel(t, names):
+    return t.topology.run("node", "sh", "-c", f"cd /proc/sys; grep -H . {' '.join(names)}").stdout.splitlines()
 
 
 def _text(lines):

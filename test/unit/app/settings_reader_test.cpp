@@ -8,6 +8,7 @@
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
 
+#include <filesystem>
 #include <memory>
 
 #include "core/app/config/flags.hpp"
@@ -25,6 +26,7 @@ class SettingsReaderTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(what_the_file_says_now_counts);
   CPPUNIT_TEST(flags_stay_those_of_the_process);
   CPPUNIT_TEST(a_half_written_file_is_an_error);
+  CPPUNIT_TEST(nothing_is_said_of_what_was_not_read);
   CPPUNIT_TEST(auto_keeps_its_choice);
   CPPUNIT_TEST(auto_chooses_again_among_other_plugins_or_after_another_mode);
   CPPUNIT_TEST(the_node_keeps_its_name);
@@ -114,6 +116,33 @@ class SettingsReaderTest : public CppUnit::TestFixture {
     Problems empty;
     read_settings(arguments(), surroundings_, first, empty);
     CPPUNIT_ASSERT(empty.has_errors());
+  }
+
+  // What stands in the part that nobody could read is not missing.
+  void nothing_is_said_of_what_was_not_read() {
+    write("mode: ipvs\n");
+    const Settings first = start(arguments());
+    surroundings_.installed_backends = [](const PluginSettings& plugins) {
+      return plugins.folders == std::vector<std::string>{"/mine"} ? std::vector<std::string>{"iptables"}
+                                                                  : std::vector<std::string>();
+    };
+    const std::string mine = "---\napiVersion: sluice.dev/v1alpha1\nkind: SluiceConfiguration\npluginDirs: [/mine]\n";
+    for (const std::string& text : {"mode: [\n" + mine, "---\n" + mine.substr(0, mine.size() - 1) + " x\n",
+                                    "---\n" + std::string(mine).replace(mine.find("sluice.dev"), 6, "siuice"),
+                                    "a: " + std::string(70, '[') + std::string(70, ']') + "\n" + mine}) {
+      write(text);
+      Problems problems;
+      read_settings(arguments(), surroundings_, first, problems);
+      CPPUNIT_ASSERT_EQUAL_MESSAGE(text, std::size_t{1}, problems.errors());
+    }
+    std::filesystem::remove(folder_->path("c"));
+    Problems away;
+    read_settings(arguments(), surroundings_, first, away);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, away.errors());
+    write("clusterCIDR: nonsense\n" + mine);
+    Problems read;
+    read_settings(arguments(), surroundings_, first, read);
+    CPPUNIT_ASSERT(read.all().at(0).where.ends_with("clusterCIDR"));
   }
 
   void auto_keeps_its_choice() {

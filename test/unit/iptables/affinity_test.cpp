@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,8 @@ class IptablesAffinityTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(passes_over_what_is_not_there);
   CPPUNIT_TEST(a_second_list_binds_only_who_is_not_bound);
   CPPUNIT_TEST(says_when_it_cannot_bind);
+  CPPUNIT_TEST(of_more_than_a_list_remembers_the_newest);
+  CPPUNIT_TEST(hundreds_of_thousands_are_no_burden);
   CPPUNIT_TEST_SUITE_END();
 
   static void ok(abi::Code code) { CPPUNIT_ASSERT_EQUAL(std::int32_t{0}, static_cast<std::int32_t>(code)); }
@@ -69,6 +72,7 @@ class IptablesAffinityTest : public CppUnit::TestFixture {
     ServiceSpec service;
     std::string client;
     std::string endpoint;
+    std::uint32_t remaining = 50;
   };
   static abi::Code import(Bench& bench, const std::vector<Client>& clients) {
     World world;
@@ -79,7 +83,7 @@ class IptablesAffinityTest : public CppUnit::TestFixture {
       client.client = ip(one.client);
       client.endpoint = ip(one.endpoint);
       client.endpoint_port = 80;
-      client.remaining_seconds = 50;
+      client.remaining_seconds = one.remaining;
       given.push_back(client);
     }
     return bench.affinity().import_clients(sdk::array(given.data(), given.size()), &bench.error);
@@ -160,7 +164,7 @@ class IptablesAffinityTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(bench.recent.added.empty());
     ok(bench.full({sticky()}));
     CPPUNIT_ASSERT(!open);
-    std::vector<std::string> expected = {list_of(sticky(), 1) + " 10.0.0.7", list_of(sticky(), 0) + " 10.0.0.8"};
+    std::vector<std::string> expected = {list_of(sticky(), 0) + " 10.0.0.8", list_of(sticky(), 1) + " 10.0.0.7"};
     CPPUNIT_ASSERT(expected == bench.recent.added);
     ok(bench.full({sticky()}));
     CPPUNIT_ASSERT(expected == bench.recent.added);  // once
@@ -206,6 +210,52 @@ class IptablesAffinityTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(std::any_of(bench.host.lines.begin(), bench.host.lines.end(), [](const auto& line) {
       return line.second == "1 clients with session affinity were not taken over: Permission denied";
     }));
+  }
+
+  // Adding makes the kernel forget whoever was there first.
+  void of_more_than_a_list_remembers_the_newest() {
+    Bench bench;
+    bench.recent.capacity = 3;
+    ok(bench.full({sticky()}));
+    bench.recent.lists[list_of(sticky(), 0)];
+    bench.recent.lists[list_of(sticky(), 1)] = {{ip("10.0.0.1"), seconds(90)}, {ip("10.0.0.2"), seconds(100)}};
+    ok(import(bench, {{sticky(), "10.0.0.7", "10.180.0.2", 90}, {sticky(), "10.0.0.8", "10.180.0.2", 10},
+                      {sticky(), "10.0.0.9", "10.180.0.2", 80}, {sticky(), "10.0.0.1", "10.180.0.2", 99},
+                      {sticky(), "10.0.0.10", "10.180.0.1", 1}}));
+    const std::vector<std::string> expected = {list_of(sticky(), 0) + " 10.0.0.10", list_of(sticky(), 1) + " 10.0.0.9",
+                                               list_of(sticky(), 1) + " 10.0.0.7"};
+    CPPUNIT_ASSERT(expected == bench.recent.added);
+    CPPUNIT_ASSERT(std::any_of(bench.host.lines.begin(), bench.host.lines.end(), [](const auto& line) {
+      return line.second == "1 clients with session affinity were not taken over: for each endpoint the kernel remembers 3 "
+                            "(parameter ip_list_tot of the module xt_recent)";
+    }));
+  }
+
+  void hundreds_of_thousands_are_no_burden() {
+    constexpr std::uint32_t kClients = 262'144;
+    Bench bench;
+    bench.recent.capacity = kClients;
+    ok(bench.full({sticky()}));
+    bench.recent.lists[list_of(sticky(), 0)];
+    bench.recent.lists[list_of(sticky(), 1)];
+    World world;
+    const abi::ServicePortKey key = world.key(sticky());
+    std::vector<abi::AffinityClient> given(kClients);
+    for (std::uint32_t i = 0; i < kClients; ++i) {
+      given[i].key = key;
+      const std::uint32_t scattered = i * 2654435761u;  // an odd factor: each value once
+      given[i].client = ip("10.0.0.0");
+      for (int byte = 0; byte < 4; ++byte) given[i].client.bytes[byte] = static_cast<std::uint8_t>(scattered >> (8 * byte));
+      given[i].endpoint = ip(i % 2 == 0 ? "10.180.0.1" : "10.180.0.2");
+      given[i].endpoint_port = 80;
+      given[i].remaining_seconds = 1 + scattered % 100;
+    }
+    const auto begin = std::chrono::steady_clock::now();
+    ok(bench.affinity().import_clients(sdk::array(given.data(), given.size()), &bench.error));
+    const auto took = std::chrono::steady_clock::now() - begin;
+    CPPUNIT_ASSERT_EQUAL(std::size_t{kClients}, bench.recent.added.size());
+    // The limit of the call; a slow build included.
+    CPPUNIT_ASSERT(took < seconds(10));
   }
 };
 

@@ -25,6 +25,7 @@ class FakeRecentLists {
   std::function<bool(const std::string& list)> exists = [this](const std::string& list) { return lists.contains(list); };
   std::vector<std::string> added;  // "list client"
   bool available = true;
+  std::size_t capacity = 100;
   int refuse = 0;  // errno
 
  private:
@@ -36,12 +37,15 @@ class FakeRecentLists {
       if (!to_.exists(list)) return std::nullopt;
       return to_.lists[list];
     }
-    int add(const std::string& list, const abi::Address& client, abi::Family family) override {
-      if (!to_.exists(list)) return ENOENT;
-      if (to_.refuse != 0) return to_.refuse;
-      to_.lists[list].push_back({client, std::chrono::seconds(0)});
-      to_.added.push_back(list + " " + sdk::to_string(client, family));
-      return 0;
+    std::size_t capacity() override { return to_.capacity; }
+    Added add(const std::string& list, const std::vector<abi::Address>& clients, abi::Family family) override {
+      if (!to_.exists(list)) return {clients.size(), ENOENT};
+      if (to_.refuse != 0) return {clients.size(), to_.refuse};
+      for (const abi::Address& client : clients) {
+        to_.lists[list].push_back({client, std::chrono::seconds(0)});
+        to_.added.push_back(list + " " + sdk::to_string(client, family));
+      }
+      return {};
     }
 
    private:

@@ -45,6 +45,8 @@ class IptablesRetireTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(after_a_failure_it_goes_on);
   CPPUNIT_TEST(the_lock_is_waited_for);
   CPPUNIT_TEST(who_serves_again_begins_anew);
+  CPPUNIT_TEST(another_successor_keeps_its_own);
+  CPPUNIT_TEST(another_way_in_is_waited_for);
   CPPUNIT_TEST_SUITE_END();
 
   static void ok(abi::Code code) { CPPUNIT_ASSERT_EQUAL(std::int32_t{0}, static_cast<std::int32_t>(code)); }
@@ -231,6 +233,36 @@ class IptablesRetireTest : public CppUnit::TestFixture {
     ok(bench.full(services()));
     CPPUNIT_ASSERT_EQUAL(before, bench.kernel.text());
     drains(bench.retire({}, kDrain));
+  }
+
+  void another_successor_keeps_its_own() {
+    Bench bench;
+    ok(bench.full(services()));
+    drains(bench.retire({"nftables/ip/kube-proxy"}, kDrain));
+    bench.kernel.foreign(ipvs_rules(true));  // the next one has come meanwhile
+    const auto before = bench.kernel.tables;
+    bench.host.clock += 250 * kMillisecond;
+    ok(bench.retire(ipvs_claims(), kDrain));
+    for (const char* chain : {"KUBE-SERVICES", "KUBE-POSTROUTING", "KUBE-MARK-MASQ", "POSTROUTING", "PREROUTING", "OUTPUT"}) {
+      CPPUNIT_ASSERT_MESSAGE(chain, before.at("nat").at(chain) == bench.kernel.rules("nat", chain));
+    }
+    CPPUNIT_ASSERT(before.at("filter").at("KUBE-FORWARD") == bench.kernel.rules("filter", "KUBE-FORWARD"));
+    CPPUNIT_ASSERT(bench.kernel.text().find("KUBE-SVC-") == std::string::npos);
+    CPPUNIT_ASSERT(bench.kernel.text().find("KUBE-EXTERNAL-SERVICES") == std::string::npos);
+  }
+
+  void another_way_in_is_waited_for() {
+    Bench bench;
+    ok(bench.full(services()));
+    drains(bench.retire({}, kDrain));
+    bench.kernel.foreign("*nat\n-A PREROUTING -m comment --comment \"kubernetes service portals\" -j KUBE-SERVICES\nCOMMIT\n");
+    bench.host.clock += 250 * kMillisecond;
+    drains(bench.retire({"nftables/ip/kube-proxy"}, kDrain));
+    CPPUNIT_ASSERT(bench.kernel.rules("nat", "PREROUTING").empty());
+    CPPUNIT_ASSERT(!bench.kernel.rules("nat", "POSTROUTING").empty());
+    bench.host.clock += 250 * kMillisecond;
+    ok(bench.retire({"nftables/ip/kube-proxy"}, kDrain));
+    CPPUNIT_ASSERT_EQUAL(nothing(), bench.kernel.text());
   }
 };
 

@@ -24,6 +24,12 @@ std::vector<ServiceSpec> services(std::size_t count = 300) {
   return made;
 }
 
+// Only in shared chains.
+std::string dispatch_to(const ServiceSpec& service) {
+  const std::string key = service.namespace_name + "/" + service.name + ":" + service.port_name + "tcp";
+  return "-j " + iptables::name(iptables::ChainId{iptables::ChainKind::kCluster, netfilter::base32_hash(key)});
+}
+
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 class IptablesTakeoverTest : public CppUnit::TestFixture {
@@ -35,6 +41,7 @@ class IptablesTakeoverTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(it_is_the_same_in_the_end);
   CPPUNIT_TEST(its_own_rules_are_taken_over);
   CPPUNIT_TEST(a_refused_rule_leaves_out_one);
+  CPPUNIT_TEST(who_is_refused_is_found_aside);
   CPPUNIT_TEST(afterwards_all_is_as_always);
   CPPUNIT_TEST(a_failure_does_not_change_the_manner);
   CPPUNIT_TEST_SUITE_END();
@@ -104,6 +111,7 @@ class IptablesTakeoverTest : public CppUnit::TestFixture {
     bench.restart(abi::kCreatePredecessorServes);
     bench.kernel.refuse = {"-A KUBE-SERVICES -m comment --comment \"kubernetes service nodeports"};
     CPPUNIT_ASSERT(bench.full(services()) != abi::Code::kOk);
+    CPPUNIT_ASSERT(bench.host.failed.empty());
     for (const auto& [chain, rules] : before.at("nat")) {
       CPPUNIT_ASSERT_MESSAGE(chain, rules == bench.kernel.rules("nat", chain));
     }
@@ -152,8 +160,9 @@ class IptablesTakeoverTest : public CppUnit::TestFixture {
     Bench bench;
     bench.restart(abi::kCreatePredecessorServes);
     std::vector<ServiceSpec> some = services(20);
-    bench.kernel.refuse = {"-A KUBE-SERVICES -m comment --comment \"" + some[7].namespace_name + "/" + some[7].name + ":"};
+    bench.kernel.refuse = {dispatch_to(some[7])};
     ok(bench, bench.full(some));
+    CPPUNIT_ASSERT_EQUAL(std::uint32_t{1}, bench.result.failed_services);
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.failed.size());
     CPPUNIT_ASSERT(has(bench.host.failed[0], some[7].name + ":"));
     bench.kernel.refuse.clear();
@@ -162,6 +171,41 @@ class IptablesTakeoverTest : public CppUnit::TestFixture {
     Bench expected;
     ok(expected.full(some));
     CPPUNIT_ASSERT_EQUAL(expected.kernel.count_rules("nat"), bench.kernel.count_rules("nat"));
+  }
+
+  // Chains that the other backend has too are its own until they are ours, with everything that belongs in them.
+  void who_is_refused_is_found_aside() {
+    for (const auto naming : {FakeKernel::Naming::kLine, FakeKernel::Naming::kCommit, FakeKernel::Naming::kNextLine,
+                              FakeKernel::Naming::kNone}) {
+      Bench bench;
+      bench.restart(abi::kCreatePredecessorServes);
+      bench.kernel.naming = naming;
+      std::vector<ServiceSpec> some = services(20);
+      bench.kernel.refuse = {dispatch_to(some[7]), dispatch_to(some[12])};
+      ok(bench, bench.full(some));
+      CPPUNIT_ASSERT_EQUAL(std::uint32_t{2}, bench.result.failed_services);
+      bool served = false;
+      for (const std::string& restore : bench.kernel.restores) {
+        if (!has(restore, ":KUBE-SERVICES - [0:0]\n")) continue;
+        served = has(restore, dispatch_to(some[0])) && has(restore, dispatch_to(some[19]));
+        const bool made = !has(restore, "-A ") || &restore == &bench.kernel.restores.front();
+        CPPUNIT_ASSERT_MESSAGE(restore, served || made);
+      }
+      CPPUNIT_ASSERT(served);
+      bench.kernel.refuse.clear();
+      some.erase(some.begin() + 12);
+      some.erase(some.begin() + 7);
+      Bench expected;
+      ok(expected.full(some));
+      for (const char* table : {"nat", "filter"}) {
+        CPPUNIT_ASSERT_EQUAL(expected.kernel.tables[table].size(), bench.kernel.tables[table].size());
+        for (const auto& [chain, rules] : expected.kernel.tables[table]) {
+          const FakeKernel::Rules& there = bench.kernel.rules(table, chain);
+          CPPUNIT_ASSERT_MESSAGE(chain, std::is_permutation(rules.begin(), rules.end(), there.begin(), there.end()));
+        }
+      }
+      ok(bench.verify());
+    }
   }
 
   void afterwards_all_is_as_always() {

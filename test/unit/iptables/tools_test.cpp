@@ -23,6 +23,7 @@ class FakeNode {
   std::map<std::string, std::string> programs;
   std::string legacy_tables;
   mutable std::vector<std::string> asked;
+  std::string slow;  // this one does not end in time
 
   void install(const std::string& name, const std::string& version) {
     programs[name] = version;
@@ -37,6 +38,17 @@ class FakeNode {
               process::Outcome outcome;
               outcome.exit_code = 0;
               const std::string name = command.arguments[0].substr(6);
+              if (name == slow) {
+                outcome.timed_out = true;
+                outcome.exit_code = -1;
+                return outcome;
+              }
+              if (command.arguments.size() > 4 && command.arguments[3] == "-S") {
+                const std::string chain = "*" + command.arguments[2] + "\n:" + command.arguments[4] + " ";
+                outcome.exit_code = programs.at(name + "-save").find(chain) == std::string::npos ? 1 : 0;
+                asked.push_back(name);
+                return outcome;
+              }
               if (name.ends_with("-restore") && !programs.at(name).starts_with("iptables")) outcome.exit_code = 1;
               outcome.output = programs.at(name);
               asked.push_back(name);
@@ -57,6 +69,8 @@ class ToolsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(follows_the_default_of_the_distribution);
   CPPUNIT_TEST(follows_the_hint_of_kubelet);
   CPPUNIT_TEST(without_a_hint_the_one_with_more_rules_is_live);
+  CPPUNIT_TEST(a_hint_costs_the_same_with_any_number_of_rules);
+  CPPUNIT_TEST(rules_that_cannot_be_counted_are_many);
   CPPUNIT_TEST(warns_of_a_proxy_in_the_other_variant);
   CPPUNIT_TEST(plain_names_are_enough);
   CPPUNIT_TEST(each_family_has_its_own);
@@ -125,6 +139,32 @@ class ToolsTest : public CppUnit::TestFixture {
     node.programs["iptables-legacy-save"] = "*mangle\n:KUBE-KUBELET-CANARY - [0:0]\nCOMMIT\n";
     CPPUNIT_ASSERT(node.find().variant == Variant::kLegacy);
     CPPUNIT_ASSERT_EQUAL(std::string("kubelet's hint is there"), node.find().why);
+  }
+
+  void a_hint_costs_the_same_with_any_number_of_rules() {
+    FakeNode node;
+    for (const char* name : {"iptables", "iptables-nft", "iptables-legacy"}) node.install(name, kNftVersion);
+    node.install("iptables-legacy", kLegacyVersion);
+    CPPUNIT_ASSERT_EQUAL(std::string("it is the usual one here"), node.find().why);
+    node.legacy_tables = "nat\nmangle\n";
+    for (const char* chain : {"KUBE-IPTABLES-HINT", "KUBE-KUBELET-CANARY"}) {
+      node.programs["iptables-nft-save"] = std::string("*mangle\n:") + chain + " - [0:0]\nCOMMIT\n";
+      CPPUNIT_ASSERT_EQUAL(std::string("kubelet's hint is there"), node.find().why);
+    }
+    CPPUNIT_ASSERT(std::find(node.asked.begin(), node.asked.end(), "iptables-nft-save") == node.asked.end());
+  }
+
+  void rules_that_cannot_be_counted_are_many() {
+    FakeNode node;
+    node.install("iptables", kNftVersion);
+    node.install("iptables-nft", kNftVersion);
+    node.install("iptables-legacy", kLegacyVersion);
+    node.programs["iptables-legacy-save"] = "*nat\n-A PREROUTING -j X\n-A X -j Y\nCOMMIT\n";
+    node.legacy_tables = "nat\n";
+    CPPUNIT_ASSERT(node.find().variant == Variant::kLegacy);
+    node.slow = "iptables-nft-save";
+    CPPUNIT_ASSERT(node.find().variant == Variant::kNft);
+    CPPUNIT_ASSERT_EQUAL(std::string("there are too many rules in nf_tables to count them"), node.find().why);
   }
 
   void warns_of_a_proxy_in_the_other_variant() {

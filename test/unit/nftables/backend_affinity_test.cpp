@@ -49,6 +49,10 @@ class NftablesAffinityTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(who_comes_meanwhile_is_not_in_the_way);
   CPPUNIT_TEST(a_full_map_is_told);
   CPPUNIT_TEST(interference_loses_nobody);
+  CPPUNIT_TEST(a_refused_client_fails_nothing);
+  CPPUNIT_TEST(when_all_are_refused_few_are_tried);
+  CPPUNIT_TEST(who_cannot_be_bound_fails_nothing);
+  CPPUNIT_TEST(a_failed_apply_keeps_them);
   CPPUNIT_TEST(a_new_object_takes_over_what_is_there);
   CPPUNIT_TEST_SUITE_END();
 
@@ -199,6 +203,61 @@ class NftablesAffinityTest : public CppUnit::TestFixture {
       if (commits++ == 0) rig.table.state.exists = true;  // somebody makes an empty table of this name
     };
     ok(rig, rig.full({sticky()}));
+    CPPUNIT_ASSERT(Names{"ns1/svc1:p80 10.0.0.7 -> 10.180.0.2:80 50"} == bound(rig));
+  }
+
+  void a_refused_client_fails_nothing() {
+    for (const int error : {EINVAL, EEXIST, ENOENT, ENOMEM}) {
+      NftablesRig rig;
+      rig.restart(abi::kCreatePredecessorServes);
+      rig.table.refuse_client = [&](const RememberedClient& one) { return one.client == ip("10.0.0.8") ? error : 0; };
+      import(rig, {{sticky(), "10.0.0.7", "10.180.0.2"}, {sticky(), "10.0.0.8", "10.180.0.1"}, {sticky(), "10.0.0.9", "10.180.0.1"}});
+      ok(rig, rig.full({sticky()}));
+      CPPUNIT_ASSERT((Names{"ns1/svc1:p80 10.0.0.7 -> 10.180.0.2:80 50", "ns1/svc1:p80 10.0.0.9 -> 10.180.0.1:80 50"}) ==
+                     bound(rig));
+      CPPUNIT_ASSERT_EQUAL(error != EEXIST, rig.said(abi::Severity::kWarning, "1 clients with session affinity were not taken over"));
+      ok(rig, rig.verify());
+    }
+  }
+
+  void when_all_are_refused_few_are_tried() {
+    NftablesRig rig;
+    rig.restart(abi::kCreatePredecessorServes);
+    rig.table.refuse_client = [](const RememberedClient&) { return EINVAL; };
+    int commits = 0;
+    rig.table.before = [&](const Batch&) { ++commits; };
+    std::vector<Client> many;
+    for (int i = 0; i < 5000; ++i) {
+      many.push_back({sticky(), "10.1." + std::to_string(i / 250) + "." + std::to_string(i % 250), "10.180.0.2"});
+    }
+    import(rig, many);
+    ok(rig, rig.full({sticky()}));
+    CPPUNIT_ASSERT(rig.said(abi::Severity::kWarning, "5000 clients with session affinity were not taken over"));
+    CPPUNIT_ASSERT(commits < 600);
+  }
+
+  void who_cannot_be_bound_fails_nothing() {
+    NftablesRig rig;
+    ok(rig, rig.full({sticky()}));
+    rig.restart(abi::kCreatePredecessorServes);
+    import(rig, {{sticky(), "10.0.0.7", "10.180.0.2"}});
+    rig.table.fail_next = sdk::Failure(abi::Code::kRetry, "nf_tables", "it is not known what happened");
+    ok(rig, rig.full({sticky()}));
+    CPPUNIT_ASSERT(rig.said(abi::Severity::kWarning, "1 clients with session affinity were not taken over: "));
+    ok(rig, rig.verify());
+  }
+
+  void a_failed_apply_keeps_them() {
+    NftablesRig rig;
+    rig.restart(abi::kCreatePredecessorServes);
+    import(rig, {{sticky(), "10.0.0.7", "10.180.0.2"}});
+    int commits = 0;
+    rig.table.before = [&](const Batch&) {
+      if (commits++ < 2) throw sdk::Failure(abi::Code::kRetry, "nf_tables", "there is no memory");
+    };
+    CPPUNIT_ASSERT(rig.full({sticky()}) == abi::Code::kRetry);
+    ok(rig, rig.full({sticky()}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.table.batches.size());
     CPPUNIT_ASSERT(Names{"ns1/svc1:p80 10.0.0.7 -> 10.180.0.2:80 50"} == bound(rig));
   }
 

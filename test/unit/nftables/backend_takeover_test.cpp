@@ -5,6 +5,7 @@
 #include <cppunit/extensions/HelperMacros.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,7 @@ class NftablesTakeoverTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_table_that_is_claimed_stays);
   CPPUNIT_TEST(leftovers_of_another_process);
   CPPUNIT_TEST(a_table_of_another_shape_goes_at_once);
+  CPPUNIT_TEST(what_passes_is_waited_for);
   CPPUNIT_TEST(who_serves_again_begins_anew);
   CPPUNIT_TEST(a_large_table_opens_last);
   CPPUNIT_TEST(a_small_one_comes_at_once);
@@ -104,6 +106,26 @@ class NftablesTakeoverTest : public CppUnit::TestFixture {
     NftablesRig rig;
     rig.table.state.exists = true;
     rig.table.state.chains["nat-prerouting"].is_base = true;
+    ok(rig.retire({}, kDrain));
+    CPPUNIT_ASSERT(!rig.table.state.exists);
+  }
+
+  // A table of ours whose chains the kernel does not remove just now.
+  void what_passes_is_waited_for() {
+    NftablesRig rig;
+    ok(rig, rig.full(many_services(3, 2)));
+    const std::string before = rig.table.text();
+    rig.table.refuse_other = [](const std::string& what) { return has(what, "chain nat-prerouting") ? ENOMEM : 0; };
+    drains(rig.retire({}, kDrain));
+    CPPUNIT_ASSERT_MESSAGE(rig.error.message, has(rig.error.message, "nat-prerouting"));
+    CPPUNIT_ASSERT_EQUAL(before, rig.table.text());
+    rig.table.refuse_other = [](const std::string& what) { return has(what, "chain nat-prerouting") ? EINVAL : 0; };
+    CPPUNIT_ASSERT(rig.retire({}, kDrain) == abi::Code::kKernel);
+    CPPUNIT_ASSERT_EQUAL(before, rig.table.text());
+    rig.table.refuse_other = nullptr;
+    drains(rig.retire({}, kDrain));
+    CPPUNIT_ASSERT(rig.table.state.chains.contains("nat-postrouting"));
+    rig.host.clock += 250 * kMillisecond;
     ok(rig.retire({}, kDrain));
     CPPUNIT_ASSERT(!rig.table.state.exists);
   }

@@ -162,6 +162,8 @@ class SwapperTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(without_an_entry_in_the_ledger_nothing_is_written);
   CPPUNIT_TEST(a_failed_apply_is_taken_back);
   CPPUNIT_TEST(where_both_own_the_same_the_other_one_writes_again_before_the_newcomer_goes);
+  CPPUNIT_TEST(what_cannot_be_restored_keeps_the_newcomer);
+  CPPUNIT_TEST(what_the_newcomer_took_lives_on);
   CPPUNIT_TEST(a_failed_verify_is_taken_back);
   CPPUNIT_TEST(what_cannot_be_taken_back_at_once_is_tried_again);
   CPPUNIT_TEST(a_newcomer_that_hangs_is_left_alone_until_it_answers);
@@ -190,6 +192,7 @@ class SwapperTest : public CppUnit::TestFixture {
                           note(entry.run->plugin().id() + (entry.undo ? " undone" : " gone") + (clean ? "" : " unclean"));
                         }},
                         clock_);
+    retirement_->set_successor({{{"nft/ip/old"}, {}}});
     retirement_->start();
     Swapper::Surroundings around;
     around.store = &store_;
@@ -240,6 +243,7 @@ class SwapperTest : public CppUnit::TestFixture {
   static sync::SyncLoop::Options loop_options() {
     sync::SyncLoop::Options out;
     out.intervals.min = 0s;
+    out.intervals.retry = 20ms;
     out.verify_every = 1h;  // only when a swap wants it
     return out;
   }
@@ -382,7 +386,7 @@ class SwapperTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(result.failed_at == Step::apply);
     CPPUNIT_ASSERT_MESSAGE(result.status.message(), result.status.message().find("scripted") != std::string::npos);
     const std::string calls = script_.take();
-    CPPUNIT_ASSERT_MESSAGE(calls, calls.ends_with("new apply full, new retire now but nft/ip/old, new release"));
+    CPPUNIT_ASSERT_MESSAGE(calls, calls.ends_with("new apply full, new retire later but nft/ip/old, new release"));
     CPPUNIT_ASSERT_MESSAGE(calls, calls.find("old apply") == std::string::npos);
     CPPUNIT_ASSERT_EQUAL(std::string("new arrives with nft/ip/new, new undone"), notes());
     old_serves_on();
@@ -394,7 +398,34 @@ class SwapperTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!swap().status.ok());
     const std::string calls = script_.take();
     CPPUNIT_ASSERT_MESSAGE(calls, calls.find("new apply full, old apply full, ") != std::string::npos);
-    CPPUNIT_ASSERT_MESSAGE(calls, calls.find("old apply full") < calls.find("new retire now but nft/ip/old"));
+    CPPUNIT_ASSERT_MESSAGE(calls, calls.find("old apply full") < calls.find("new retire later but nft/ip/old"));
+    old_serves_on();
+  }
+
+  void what_cannot_be_restored_keeps_the_newcomer() {
+    script_.claims["new"] = script_.claims["old"];
+    script_.answer("new apply", {abi::Code::kKernel});
+    // Three times because of the swap, and once more by itself.
+    script_.answer("old apply", std::deque<abi::Code>(4, abi::Code::kKernel));
+    const auto result = swap();
+    CPPUNIT_ASSERT(!result.status.ok());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, result.remarks.size());
+    script_.await("new retire later but nft/ip/old");
+    const std::string calls = script_.take();
+    CPPUNIT_ASSERT_MESSAGE(calls, calls.rfind("old apply full") < calls.find("new retire"));
+    std::size_t tries = 0;
+    for (std::size_t at = 0; (at = calls.find("old apply full", at)) != std::string::npos; ++at) ++tries;
+    CPPUNIT_ASSERT_MESSAGE(calls, tries >= 5);
+    await_note("new undone");
+  }
+
+  void what_the_newcomer_took_lives_on() {
+    script_.answer("new verify", {abi::Code::kNeedFull});
+    script_.answer("new retire", {abi::Code::kRetry, abi::Code::kRetry});
+    const auto result = swap();
+    CPPUNIT_ASSERT(!result.status.ok());
+    CPPUNIT_ASSERT(result.remarks.empty());
+    await_note("new undone");
     old_serves_on();
   }
 
@@ -403,7 +434,7 @@ class SwapperTest : public CppUnit::TestFixture {
     const auto result = swap();
     CPPUNIT_ASSERT(result.failed_at == Step::verify);
     const std::string calls = script_.take();
-    CPPUNIT_ASSERT_MESSAGE(calls, calls.ends_with("new verify, new retire now but nft/ip/old, new release"));
+    CPPUNIT_ASSERT_MESSAGE(calls, calls.ends_with("new verify, new retire later but nft/ip/old, new release"));
     old_serves_on();
   }
 

@@ -67,9 +67,10 @@ class Backend {
   // meets half of either. kOk: it is done, and release() may follow.
   // kRetry, since minor 6: no new connection comes here any more, and established ones still
   // need what is left; retire() is called again, once a second at the latest, with the
-  // seconds that remain, at the end with 0. So no call waits for connections.
-  // Also called, with 0 seconds and the claims of who serves, to take back an apply() that
-  // is given up, complete or not. After a failure it may be called again. Limit: 60 s.
+  // seconds that remain, at the end with 0. So no call waits for connections. The claims may
+  // be others than the last time: who serves may have changed.
+  // Also called, with the claims of who serves, to take back an apply() that is given up,
+  // complete or not. After a failure it may be called again. Limit: 60 s.
   virtual Code retire(const Handover* handover, Error* error) noexcept = 0;
 
   // Removes everything this backend ever made in this family, also in an earlier
