@@ -87,7 +87,7 @@ abi::Code UserspaceBackend::do_apply(const abi::Transaction& transaction, const 
     affinity_.set_table(nullptr);
     table_ = nullptr;
   }
-  retirement_ = nullptr;
+  if (std::exchange(retirement_, nullptr) != nullptr) metrics_->resume();
   facts_ = std::move(facts);
   claim_facts_ = std::move(claims);
   start();
@@ -163,7 +163,7 @@ void UserspaceBackend::say_tools() {
 std::vector<Portal> UserspaceBackend::serve(const abi::Transaction& transaction, std::vector<PortalId>& removed,
                                             Problems& problems) {
   const bool full = transaction.kind == abi::TransactionKind::kFull;
-  table_->begin();
+  table_->begin(full);
   for (const auto& key : sdk::range<abi::ServicePortKey>(transaction.removed)) {
     removed.push_back(portal_id(key));
     table_->remove(removed.back());

@@ -67,7 +67,8 @@ constexpr auto kFigures = std::to_array<Figure>({
 
 using Told = std::array<std::uint64_t, kFigures.size()>;  // of kFigures
 
-// Reporters of this process, in the order they came; the first one speaks for all engines.
+// Reporters of this process, in the order they came, behind them those that have yielded; the first one speaks for all
+// engines.
 struct Crew {
   std::mutex mutex;
   std::vector<const MetricsReporter*> members;
@@ -109,7 +110,7 @@ MetricsReporter::~MetricsReporter() {
   }
   wake_.notify_all();
   thread_.join();
-  if (leads()) report_engines();
+  report_engines();  // whoever leads: its engine may end with it
   const std::lock_guard lock(crew().mutex);
   std::erase(crew().members, this);
   crew().engines.erase(crew().engines.find(engine_));
@@ -139,8 +140,19 @@ bool MetricsReporter::leads() const {
 }
 
 void MetricsReporter::yield() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(yielded_, true)) return;
+  }
+  const std::lock_guard lock(crew().mutex);
+  auto& members = crew().members;
+  const auto own = std::find(members.begin(), members.end(), this);
+  std::rotate(own, own + 1, members.end());
+}
+
+void MetricsReporter::resume() {
   const std::lock_guard lock(mutex_);
-  yielded_ = true;
+  yielded_ = false;
 }
 
 bool MetricsReporter::tells_gauges() {

@@ -46,8 +46,10 @@ class MetricsReporter {
   void report();
   // Whether it is this one that speaks for the engines of the process.
   bool leads() const;
-  // Somebody else tells gauges by the same names from now on.
+  // Somebody else tells gauges by the same names from now on, and speaks for the engines.
   void yield();
+  // Nobody else does any more.
+  void resume();
 
  private:
   void run();

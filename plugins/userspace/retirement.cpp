@@ -40,7 +40,11 @@ void count_lost(abi::Host& host, abi::Family family, const RelayedNow& lost) {
 
 bool Retirement::go_on(const std::vector<std::string>& claims, std::chrono::seconds drain) {
   const bool at_once = drain.count() == 0;
-  succeeded_ = succeeded_ || claims_all(parts_.family, claims);
+  if (claims_all(parts_.family, claims)) {
+    // The other one tells the figures of both from now on.
+    succeeded_ = true;
+    parts_.metrics.yield();
+  }
   if (stage_ == Stage::kBegin && !take_rules_off(claims, at_once)) return true;
   const std::uint64_t now = parts_.host.now();
   note_datagrams(now);
@@ -61,8 +65,7 @@ bool Retirement::take_rules_off(const std::vector<std::string>& claims, bool at_
   remove_unclaimed(parts_.writer, parts_.family, claims, PortalWriter::Part::kDrops);
   remove_unclaimed(parts_.writer, parts_.family, claims, PortalWriter::Part::kLeads);
   if (same) {
-    // The other one tells the figures of both from now on, and listens at those of our sockets that rules lead to.
-    parts_.metrics.yield();
+    // The other one listens at those of our sockets that rules lead to.
     parts_.table.leave(parts_.writer.adopt());
   }
   stage_ = Stage::kListening;

@@ -29,8 +29,8 @@ class Retirement {
   // So long sockets are there after rules have ceased to lead to them.
   static constexpr std::chrono::seconds kGrace{3};
   // So long nobody has to have sent a datagram until UDP sockets are closed: a client whose flow is still tracked would
-  // be refused. The daemon removes quiet flows; where the kernel does not count packets it sees after three seconds
-  // that one is quiet, and it looks the less often the bigger the table is.
+  // be refused. The daemon removes quiet flows; where the kernel does not count packets it takes it up to three seconds
+  // to see that one is quiet, and it looks the less often the bigger the table is.
   static constexpr std::chrono::seconds kQuiet{10};
 
   // What it is about; all outlive the retirement.

@@ -34,6 +34,7 @@ ServiceTable::ServiceTable(abi::Family family, const Settings& settings, Engine&
       metrics_(metrics),
       kept_(kept),
       relayed_(std::move(relayed)),
+      takeover_(takeover),
       opener_(family, settings.listen_address, settings.proxy_ports, engine.udp_sockets(), random_seed(), &kept,
               takeover),
       claims_(family, &kept),
@@ -48,9 +49,15 @@ ServiceTable::~ServiceTable() {
   reset_connections();
 }
 
-void ServiceTable::begin() {
+void ServiceTable::begin(bool full) {
   ++round_;
   opener_.search_again();
+  if (!full || takeover_ != Takeover::kBesidePredecessor) return;
+  for (auto& [id, entry] : entries_) {
+    for (OpenFace* face : {&entry.cluster, &entry.local}) {
+      if (face->earlier != 0 && is_free_udp_port(family_, face->earlier)) face->earlier = 0;
+    }
+  }
 }
 
 std::string ServiceTable::update(const abi::ServicePort& port, const ClaimFacts& facts) {
@@ -128,6 +135,8 @@ void ServiceTable::open(OpenFace& to, FacePtr face, std::uint16_t preferred) {
   ProxySockets opened = opener_.open(face->protocol(), preferred, {face->name(), face->kind() == FaceKind::kLocal});
   to.serving = engine_.serve(std::move(opened.sockets), face);
   to.port = opened.port;
+  const bool beside = takeover_ == Takeover::kBesidePredecessor && face->protocol() == abi::Protocol::kUdp;
+  to.earlier = beside && preferred != opened.port ? preferred : 0;
   to.names = std::move(opened.names);
   metrics_.add(face);
   to.face = std::move(face);
@@ -183,8 +192,8 @@ Portal ServiceTable::plan(const PortalFacts& facts, const ClaimFacts& claims, co
     if (refused) withheld.push_back(index);
     ++index;
   }
-  Portal portal = plan_portal(facts, port, ports(id), withheld);
   Entry& entry = entries_.at(id);
+  Portal portal = plan_portal(facts, port, ports(id), withheld, {entry.cluster.earlier, entry.local.earlier});
   if (withheld.empty()) {
     entry.kept = nullptr;
   } else {
@@ -313,7 +322,7 @@ std::vector<FacePtr> ServiceTable::faces(abi::Protocol protocol) const {
   return all;
 }
 
-void ServiceTable::reset_connections() { engine_.reset(faces(abi::Protocol::kTcp)); }
+void ServiceTable::reset_connections() { engine_.reset(*relayed_); }
 
 void ServiceTable::bind(const PortalId& id, std::vector<Balancer::Binding> bindings) {
   const auto found = entries_.find(id);

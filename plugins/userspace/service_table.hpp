@@ -61,8 +61,9 @@ class ServiceTable {
   // Clients bound by session affinity, each of a service port once.
   void each_binding(const std::function<void(const PortalId&, const Balancer::Binding&)>& visit) const;
 
-  // Before the first update() or remove() of a transaction.
-  void begin();
+  // Before the first update() or remove() of a transaction. `full`: looks as well which ports of an earlier backend are
+  // not read any more.
+  void begin(bool full);
   // Brings a service port to `port`. Empty, or why it has not all the faces it needs; those it has serve.
   std::string update(const abi::ServicePort& port, const ClaimFacts& facts);
   void remove(const PortalId& id);
@@ -93,7 +94,7 @@ class ServiceTable {
   void close(abi::Protocol protocol, bool kept);
   // Whether there are sockets of it that are not closed.
   bool is_open(abi::Protocol protocol);
-  // At once. REQUIRES: close()
+  // All that are counted, at once: also of service ports that have gone before. REQUIRES: close()
   void reset_connections();
   // `kept`: somebody else has them, too.
   void release_claims(bool kept) { claims_.release_all(kept); }
@@ -115,6 +116,7 @@ class ServiceTable {
     ServingId serving = 0;  // 0: its sockets are closed
     std::uint16_t port = 0;
     std::vector<std::string> names{};  // of sockets that are kept
+    std::uint16_t earlier = 0;         // UDP: where the backend before this one may still read
   };
   struct Entry {
     OpenFace cluster;
@@ -156,6 +158,7 @@ class ServiceTable {
   MetricsReporter& metrics_;
   KeptSockets& kept_;
   const std::shared_ptr<RelayedCount> relayed_;
+  const Takeover takeover_;
   ProxyPortOpener opener_;
   ClaimBook claims_;
   Entries entries_;

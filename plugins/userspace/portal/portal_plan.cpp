@@ -19,6 +19,7 @@ using netfilter::Table;
 constexpr std::size_t kMaxName = 191;  // the longest comment around it ends below the 256 bytes of xt_comment
 constexpr std::string_view kLocal = " local";
 constexpr std::string_view kToThisNode = " -m addrtype --dst-type LOCAL";
+constexpr std::string_view kFromThisNode = " -m addrtype --src-type LOCAL";
 constexpr std::string_view kNotFromThisNode = " -m addrtype ! --src-type LOCAL";
 constexpr std::string_view kNotTranslated = " -m conntrack ! --ctstate DNAT";
 constexpr std::string_view kNotFromBridgePort = " -m physdev ! --physdev-is-in";
@@ -33,8 +34,8 @@ std::optional<abi::Prefix> intersection(const abi::Prefix& a, const abi::Prefix&
 
 class Planner {
  public:
-  Planner(const PortalFacts& facts, const abi::ServicePort& port, const ProxyPorts& ports)
-      : facts_(facts), port_(port), ports_(ports), protocol_(sdk::protocol_name(port.key.protocol)) {
+  Planner(const PortalFacts& facts, const abi::ServicePort& port, const ProxyPorts& ports, const ProxyPorts& earlier)
+      : facts_(facts), port_(port), ports_(ports), earlier_(earlier), protocol_(sdk::protocol_name(port.key.protocol)) {
     portal_.name = sdk::service_port_name(port.key);
     portal_.protocol = port.key.protocol;
     check();
@@ -112,8 +113,8 @@ class Planner {
     return local ? quoted_comment(said) : "-m comment --comment " + said;
   }
 
-  // To the face. BEH 8.2 redirects what arrives; but REDIRECT means the first address of the interface it arrives by, and
-  // pods are often connected by interfaces without any, whose packets the kernel then drops.
+  // To the face. BEH 8.2 redirects what arrives; but REDIRECT means the first address of the interface it arrives by,
+  // and pods are often connected by interfaces without any, whose packets the kernel then drops.
   void lead(const char* chain, bool local, const std::string& match) {
     const std::uint16_t to = proxy_port(local);
     if (to == 0) return;
@@ -129,6 +130,16 @@ class Planner {
         quoted_comment(std::string(portal_.name).append(" ").append(why)) + match + " -j DROP");
   }
   void drop_without_local_endpoints(const std::string& match) { drop("has no local endpoints", match); }
+  // Above a rule that drops: who is led to the proxy. He is translated before he comes by here, unless another backend
+  // has begun to serve and takes his packets first; one that translates them later must get them.
+  void pass(const std::string& match) {
+    add(Table::kFilter, kPortalsFirewall, quoted_comment(portal_.name + " is served") + match + " -j RETURN");
+  }
+  // Where there is no local endpoint.
+  void pass_pods(const std::string& match) {
+    for (const Clients& clients : arriving()) pass(match + clients.match);
+  }
+  void pass_this_node(const std::string& match) { pass(match + std::string(kFromThisNode)); }
 
   std::string from_pods() const { return facts_.from_pods.empty() ? "" : " " + facts_.from_pods; }
 
@@ -162,6 +173,7 @@ class Planner {
     }
     lead(kPortalsHost, false, match + std::string(kToThisNode));
     if (!drops_arriving()) return;
+    pass_pods(match);
     // Just those who would have been led to endpoints of this node: a process of the node that asks for an address
     // which is not the node's is not led anywhere, as ever.
     for (const std::string_view way : {kNotFromBridgePort, kToThisNode}) {
@@ -177,7 +189,10 @@ class Planner {
     }
     for (const Clients& clients : arriving()) lead(kPortalsContainer, clients.local, match + clients.match);
     lead(kPortalsHost, false, match);
-    if (drops_arriving()) drop_without_local_endpoints(match);
+    if (!drops_arriving()) return;
+    pass_pods(match);
+    pass_this_node(match);
+    drop_without_local_endpoints(match);
   }
 
   // Who is in none of the ranges is not led anywhere, so the address itself is what the filter sees of him.
@@ -185,20 +200,34 @@ class Planner {
     guards_proxy_ports_ = true;
     const std::vector<std::string> sources = allowed_sources();
     for (const Clients& clients : arriving()) {
-      if (!clients.match.empty() && facts_.detector == abi::LocalDetectorKind::kCidr) {
-        for (const abi::Prefix& range : sdk::source_ranges(port_)) {
-          if (const auto both = intersection(range, facts_.detector_cidr)) {
-            lead(kPortalsContainer, clients.local, match + " -s " + sdk::to_string(*both, facts_.family));
-          }
-        }
-        continue;
-      }
-      for (const std::string& source : sources) {
-        lead(kPortalsContainer, clients.local, match + source + clients.match);
+      for (const std::string& source : clients.match.empty() ? sources : sources_of_pods(sources)) {
+        lead(kPortalsContainer, clients.local, match + source);
+        if (drops_arriving()) pass(match + source);
       }
     }
-    for (const std::string& source : sources) lead(kPortalsHost, false, match + source);
+    for (const std::string& source : sources) {
+      lead(kPortalsHost, false, match + source);
+      if (drops_arriving()) {
+        pass_this_node(match + source);
+      } else {
+        pass(match + source);
+      }
+    }
     drop("is not for this source", match);
+  }
+
+  // Pods of this node that are in a range.
+  std::vector<std::string> sources_of_pods(const std::vector<std::string>& sources) const {
+    std::vector<std::string> both;
+    if (facts_.detector != abi::LocalDetectorKind::kCidr) {
+      for (const std::string& source : sources) both.push_back(source + from_pods());
+      return both;
+    }
+    for (const abi::Prefix& range : sdk::source_ranges(port_)) {
+      const auto narrow = intersection(range, facts_.detector_cidr);
+      if (narrow) both.push_back(" -s " + sdk::to_string(*narrow, facts_.family));
+    }
+    return both;
   }
 
   std::vector<std::string> allowed_sources() const {
@@ -219,10 +248,9 @@ class Planner {
 
   // The proxy listens for everybody; who knows its port must not get past the ranges with it.
   void guard_proxy_ports() {
-    for (const bool local : {false, true}) {
-      if (proxy_port(local) == 0) continue;
-      drop("is not reached by its proxy port",
-           match_ + std::to_string(proxy_port(local)) + std::string(kNotTranslated));
+    for (const std::uint16_t number : {ports_.cluster, ports_.local, earlier_.cluster, earlier_.local}) {
+      if (number == 0) continue;
+      drop("is not reached by its proxy port", match_ + std::to_string(number) + std::string(kNotTranslated));
     }
   }
 
@@ -239,12 +267,17 @@ class Planner {
       add(Table::kFilter, kNodePortNonLocal,
           comment(local) + match_ + std::to_string(proxy_port(local)) + " -m state --state NEW -j ACCEPT");
     }
-    if (drops_arriving()) drop_without_local_endpoints(match + std::string(kToThisNode));
+    if (!drops_arriving()) return;
+    const std::string here = match + std::string(kToThisNode);
+    pass_pods(here);
+    pass_this_node(here);
+    drop_without_local_endpoints(here);
   }
 
   const PortalFacts& facts_;
   const abi::ServicePort& port_;
   const ProxyPorts& ports_;
+  const ProxyPorts& earlier_;
   std::string_view protocol_;
   std::string match_;
   bool serves_locally_ = false;  // there are endpoints here, or none anywhere: then clients are accepted and closed
@@ -270,8 +303,8 @@ FaceNeeds faces_of(const abi::ServicePort& port) {
 }
 
 Portal plan_portal(const PortalFacts& facts, const abi::ServicePort& port, const ProxyPorts& ports,
-                   const std::vector<std::size_t>& withheld) {
-  return Planner(facts, port, ports).make(withheld);
+                   const std::vector<std::size_t>& withheld, const ProxyPorts& earlier) {
+  return Planner(facts, port, ports, earlier).make(withheld);
 }
 
 }  // namespace sluice::userspace

@@ -89,10 +89,11 @@ struct Portal {
 };
 
 // Rules for every frontend of `port` but those withheld (their address is claimed by somebody else). Pure.
-// `withheld` holds indices into port.frontends. Nothing leads to a face whose port is 0.
+// `withheld` holds indices into port.frontends. Nothing leads to a face whose port is 0. `earlier`: ports that lead to
+// no face of ours, where an earlier backend still serves: they are guarded like those of the faces.
 // Throws sdk::Failure: kInvalid when a name could not be written into a rule, kUnsupported for SCTP.
 Portal plan_portal(const PortalFacts& facts, const abi::ServicePort& port, const ProxyPorts& ports,
-                   const std::vector<std::size_t>& withheld);
+                   const std::vector<std::size_t>& withheld, const ProxyPorts& earlier = {});
 
 // Whether a rule of the firewall chain keeps people from the proxy's port itself, rather than from an address.
 bool guards_proxy_port(std::string_view rule);

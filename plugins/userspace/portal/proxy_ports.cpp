@@ -86,6 +86,15 @@ std::uint64_t mix(std::uint64_t x) {
 
 }  // namespace
 
+bool is_free_udp_port(abi::Family family, std::uint16_t port) noexcept {
+  const bool v6 = family == abi::Family::kIpv6;
+  const Descriptor socket(::socket(v6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  const int on = 1;
+  if (!socket || (v6 && setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on)) != 0)) return false;
+  const SocketAddress any(family, abi::Address{}, port);
+  return bind(socket.get(), any.get(), any.size()) == 0;
+}
+
 ProxyPortOpener::ProxyPortOpener(abi::Family family, const std::optional<abi::Address>& listen_address,
                                  const PortRange& range, unsigned udp_sockets, std::uint64_t seed, KeptSockets* kept,
                                  Takeover takeover)

@@ -32,6 +32,9 @@ enum class Takeover {
   kBesidePredecessor,
 };
 
+// Whether no socket of this node has it, at any address of `family`. False where that cannot be told.
+bool is_free_udp_port(abi::Family family, std::uint16_t port) noexcept;
+
 // Opens the sockets of one face. One thread.
 class ProxyPortOpener {
  public:

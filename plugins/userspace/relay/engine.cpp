@@ -259,13 +259,9 @@ void Engine::mute(std::span<const ServingId> ids) {
   state_->settle();
 }
 
-void Engine::reset(std::vector<FacePtr> faces) {
-  if (faces.empty()) return;
-  const auto given = std::make_shared<const std::vector<FacePtr>>(std::move(faces));
+void Engine::reset(const RelayedCount& counted) {
   for (auto& worker : state_->workers) {
-    worker->loop.post([one = worker.get(), given] {
-      for (const FacePtr& face : *given) one->tcp.reset(face);
-    });
+    worker->loop.post([one = worker.get(), &counted] { one->tcp.reset(counted); });
   }
   state_->settle();
 }

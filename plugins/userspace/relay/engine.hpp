@@ -69,8 +69,9 @@ class Engine {
   // until stop().
   void mute(std::span<const ServingId> ids);
 
-  // Resets the TCP connections of faces that are stopped. Returns when it is done.
-  void reset(std::vector<FacePtr> faces);
+  // Resets every TCP connection that is counted there, also of faces that were stopped long ago. Returns when it is
+  // done. REQUIRES: what serves is stopped, or more would come
+  void reset(const RelayedCount& counted);
 
   // These are in the list of `face` no more: UDP clients lose them at once, TCP connections as the settings say.
   void endpoints_gone(const FacePtr& face, std::vector<EndpointPtr> gone);

@@ -154,9 +154,12 @@ void TcpRelay::face_gone(const FacePtr& face, bool stays) noexcept {
   sweep(found->second);
 }
 
-void TcpRelay::reset(const FacePtr& face) noexcept {
-  const auto found = faces_.find(face.get());
-  if (found != faces_.end()) reset_by(found->second, loop_.now());
+void TcpRelay::reset(const RelayedCount& counted) noexcept {
+  for (auto face = faces_.begin(); face != faces_.end();) {
+    TcpFace& connections = face->second;
+    ++face;
+    if (connections.face->relayed() == &counted) reset_by(connections, loop_.now());
+  }
 }
 
 void TcpRelay::reset_by(TcpFace& face, Nanoseconds deadline) noexcept {

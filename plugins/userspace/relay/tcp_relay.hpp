@@ -55,7 +55,8 @@ class TcpRelay {
   void endpoints_gone(const FacePtr& face, std::span<const EndpointPtr> gone) noexcept;
   // No thread listens for it any more. `stays`: what is established lives on, whatever the settings say.
   void face_gone(const FacePtr& face, bool stays) noexcept;
-  void reset(const FacePtr& face) noexcept;  // now
+  // Now, everybody who is counted there.
+  void reset(const RelayedCount& counted) noexcept;
 
   // For its connections.
   void queue(TcpConnection& connection) noexcept;

@@ -33,6 +33,7 @@ class MetricsReporterTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(two_of_one_name_add_up);
   CPPUNIT_TEST(what_was_counted_last_is_told);
   CPPUNIT_TEST(gauges_are_told_by_one);
+  CPPUNIT_TEST(figures_of_engines_are_told_by_who_has_not_yielded);
   CPPUNIT_TEST_SUITE_END();
 
   static constexpr const char* kAccepted = "sluice_userspace_connections_accepted_total{}";
@@ -160,6 +161,28 @@ class MetricsReporterTest : public CppUnit::TestFixture {
     while (v4_host_.served().at(kPortals) != 8 && std::chrono::steady_clock::now() < end)
       std::this_thread::sleep_for(1ms);
     CPPUNIT_ASSERT_EQUAL(8.0, v4_host_.served().at(kPortals));
+  }
+
+  void figures_of_engines_are_told_by_who_has_not_yielded() {
+    auto old = reporter(v4_host_, abi::Family::kIpv4);
+    const std::shared_ptr<Engine> of_old = engine_;
+    engine_ = std::make_shared<Engine>(two_threads());
+    auto newcomer = reporter(v6_host_, abi::Family::kIpv6);
+    CPPUNIT_ASSERT(old->leads());
+    old->yield();
+    CPPUNIT_ASSERT(newcomer->leads());
+    // By itself it tells once in this test.
+    const auto end = std::chrono::steady_clock::now() + 20s;
+    while (!v6_host_.served().contains("sluice_userspace_portals{ip_family=\"IPv6\"}") &&
+           std::chrono::steady_clock::now() < end) {
+      std::this_thread::sleep_for(1ms);
+    }
+    engine_->statistics()[0]->open.add(2);
+    newcomer->report();
+    CPPUNIT_ASSERT_EQUAL(2.0, v6_host_.served().at("sluice_userspace_connections{}"));
+    of_old->statistics()[0]->accepted.add(4);
+    old = nullptr;
+    CPPUNIT_ASSERT_EQUAL(4.0, v4_host_.served().at(kAccepted));
   }
 };
 

@@ -52,6 +52,7 @@ class PortalDecisionTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(case_56_to_58_source_ranges);
   CPPUNIT_TEST(case_61_source_ranges_and_policy_local);
   CPPUNIT_TEST(proxy_ports_do_not_lead_around_source_ranges);
+  CPPUNIT_TEST(what_another_backend_takes_first_is_dropped_only_where_nobody_would_serve_it);
   CPPUNIT_TEST(case_63_to_66_node_port_addresses);
   CPPUNIT_TEST(case_71_service_address_wins_over_node_port);
   CPPUNIT_TEST(external_addresses_from_bridge_ports);
@@ -226,6 +227,49 @@ class PortalDecisionTest : public CppUnit::TestFixture {
     scene.expect("DROP", outside("192.168.0.2", 40001));
     scene.expect("DROP", blocked("192.168.0.2", 40001));
     scene.expect(kCluster, outside(kVip));
+  }
+
+  // One that is to follow has begun to serve: what it takes is not translated when it comes to the filter.
+  void what_another_backend_takes_first_is_dropped_only_where_nobody_would_serve_it() {
+    const auto followed = [](const ServiceSpec& spec, const NodeSpec& node_spec = {}) {
+      Scene scene({spec}, node_spec);
+      scene.kernel.foreign("*nat\n-I PREROUTING -j ACCEPT\n-I OUTPUT -j ACCEPT\nCOMMIT\n");
+      scene.local.insert({kVip, kExternalIp});
+      return scene.kernel.tables;
+    };
+    const auto expect = [](const std::string& outcome, const TableRules& tables, const Packet& packet) {
+      CPPUNIT_ASSERT_EQUAL_MESSAGE(packet.source + " to " + packet.destination, outcome,
+                                   Tracer(tables, {"192.168.0.2", "192.168.1.2", kVip, kExternalIp}).outcomes(packet));
+    };
+    Packet other_pod = pod(kVip);
+    other_pod.source = "10.1.0.2";
+    ServiceSpec spec = everything({kHere, kThere});
+    spec.source_ranges = {"203.0.113.0/25", "10.0.0.0/16", "192.168.0.0/24"};
+    for (const bool local : {false, true}) {
+      spec.external_local = local;
+      const TableRules tables = followed(spec);
+      for (const Packet& packet : {outside(kVip), pod(kVip), node(kVip)}) expect("PASS", tables, packet);
+      expect("DROP", tables, blocked(kVip));
+      expect("DROP", tables, other_pod);
+    }
+    // Policy Local, and nobody here: pods and processes of the node may use endpoints elsewhere.
+    spec.endpoints = {kThere};
+    NodeSpec by_interface;
+    by_interface.detector = abi::LocalDetectorKind::kInterfacePrefix;
+    by_interface.detector_interface = "cni";
+    for (const NodeSpec& node_spec : {NodeSpec{}, by_interface}) {
+      const TableRules restricted = followed(spec, node_spec);
+      for (const Packet& packet : {pod(kVip), node(kVip)}) expect("PASS", restricted, packet);
+      for (const Packet& packet : {outside(kVip), blocked(kVip), other_pod}) expect("DROP", restricted, packet);
+      ServiceSpec open = spec;
+      open.source_ranges.clear();
+      const TableRules unrestricted = followed(open, node_spec);
+      for (const auto& [to, port] : {std::pair(kVip, 80), {kExternalIp, 80}, {"192.168.0.2", 30001}}) {
+        expect("PASS", unrestricted, pod(to, port));
+        expect("PASS", unrestricted, node(to, port));
+        expect("DROP", unrestricted, outside(to, port));
+      }
+    }
   }
 
   void case_63_to_66_node_port_addresses() {

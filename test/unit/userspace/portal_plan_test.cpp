@@ -145,6 +145,8 @@ class PortalPlanTest : public CppUnit::TestFixture {
        "-s 2001:db8:1::/48 -j DNAT --to-destination [fd00::2]:40001\n"
        "nat KUBE-PORTALS-HOST -m comment --comment ns1/svc1:p80 -p tcp -m tcp --dport 80 -d 2001:db8::4/128 "
        "-s 2001:db8:1::/48 -j DNAT --to-destination [fd00::2]:40001\n"
+       "filter KUBE-PORTALS-FIREWALL -m comment --comment \"ns1/svc1:p80 is served\" -p tcp -m tcp --dport 80 "
+       "-d 2001:db8::4/128 -s 2001:db8:1::/48 -j RETURN\n"
        "filter KUBE-PORTALS-FIREWALL -m comment --comment \"ns1/svc1:p80 is not for this source\" -p tcp -m tcp "
        "--dport 80 -d 2001:db8::4/128 -j DROP\n"
        "filter KUBE-PORTALS-FIREWALL -m comment --comment \"ns1/svc1:p80 is not reached by its proxy port\" -p tcp "
@@ -216,6 +218,10 @@ class PortalPlanTest : public CppUnit::TestFixture {
     const std::string drop =
         "KUBE-PORTALS-FIREWALL -m comment --comment \"ns1/svc1:p80 has no local endpoints\" "
         "-p tcp -m tcp --dport ";
+    // Those who are led: untranslated where another backend takes their packets first.
+    const std::string served =
+        "KUBE-PORTALS-FIREWALL -m comment --comment \"ns1/svc1:p80 is served\" -p tcp -m tcp --dport ";
+    const std::string from_node = "-m addrtype --src-type LOCAL -j RETURN\n";
     const std::string host = "-m comment --comment ns1/svc1:p80 -p tcp -m tcp --dport ";
     CPPUNIT_ASSERT_EQUAL(
         "KUBE-PORTALS-HOST " + host +
@@ -223,13 +229,14 @@ class PortalPlanTest : public CppUnit::TestFixture {
             "80 -d 192.168.99.11/32 -m physdev ! --physdev-is-in -m addrtype ! --src-type LOCAL -j DROP\n" + drop +
             "80 -d 192.168.99.11/32 -m addrtype --dst-type LOCAL -m addrtype ! --src-type LOCAL -j DROP\n"
             "KUBE-PORTALS-HOST " +
-            host + "80 -d 1.2.3.4/32 -j REDIRECT --to-ports 40001\n" + drop +
+            host + "80 -d 1.2.3.4/32 -j REDIRECT --to-ports 40001\n" + served + "80 -d 1.2.3.4/32 " + from_node + drop +
             "80 -d 1.2.3.4/32 -j DROP\n"
             "KUBE-NODEPORT-HOST " +
             host +
             "30001 -j REDIRECT --to-ports 40001\n"
             "KUBE-NODEPORT-NON-LOCAL " +
-            host + "40001 -m state --state NEW -j ACCEPT\n" + drop + "30001 -m addrtype --dst-type LOCAL -j DROP\n",
+            host + "40001 -m state --state NEW -j ACCEPT\n" + served + "30001 -m addrtype --dst-type LOCAL " +
+            from_node + drop + "30001 -m addrtype --dst-type LOCAL -j DROP\n",
         rest(portal(spec, portal_facts(none))));
   }
 
@@ -241,9 +248,16 @@ class PortalPlanTest : public CppUnit::TestFixture {
     const std::string to = " -j REDIRECT --to-ports 40001\n";
     const std::string container = "KUBE-PORTALS-CONTAINER " + match;
     const std::string host = "KUBE-PORTALS-HOST " + match;
+    // Untranslated where another backend takes their packets first.
+    const auto served = [](const std::string& source) {
+      return "KUBE-PORTALS-FIREWALL -m comment --comment \"ns1/svc1:p80 is served\" -p tcp -m tcp --dport 80 "
+             "-d 1.2.3.4/32 -s " +
+             source + " -j RETURN\n";
+    };
     CPPUNIT_ASSERT_EQUAL(
         container + "203.0.113.0/25" + to + container + "192.168.0.0/24" + to + container + "1.2.3.4/32" + to + host +
-            "203.0.113.0/25" + to + host + "192.168.0.0/24" + to + host + "1.2.3.4/32" + to +
+            "203.0.113.0/25" + to + served("203.0.113.0/25") + host + "192.168.0.0/24" + to + served("192.168.0.0/24") +
+            host + "1.2.3.4/32" + to + served("1.2.3.4/32") +
             "KUBE-PORTALS-FIREWALL -m comment --comment \"ns1/svc1:p80 is not for this source\" -p tcp -m tcp --dport "
             "80 -d 1.2.3.4/32 -j DROP\n"
             "KUBE-PORTALS-FIREWALL -m comment --comment \"ns1/svc1:p80 is not reached by its proxy port\" -p tcp "

@@ -280,7 +280,7 @@ class PortalUpkeepTest : public CppUnit::TestFixture {
     const auto firewall = [&]() -> const FakeKernel::Rules& {
       return bench.kernel.rules("filter", "KUBE-PORTALS-FIREWALL");
     };
-    CPPUNIT_ASSERT_EQUAL(std::size_t{3}, firewall().size());  // of the address, and of a port for each list
+    CPPUNIT_ASSERT_EQUAL(std::size_t{4}, firewall().size());  // two of the address, and of a port for each list
     bench.kernel.restores.clear();
     userspace::remove_unclaimed(*bench.writer, abi::Family::kIpv4, {}, Part::kDrops);
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, firewall().size());

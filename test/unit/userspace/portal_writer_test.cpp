@@ -230,19 +230,24 @@ class PortalWriterTest : public CppUnit::TestFixture {
         "KUBE-PORTALS-FIREWALL -m comment --comment \"ns1/svc1:p80 has no local endpoints\" -p tcp -m tcp --dport "
         "30001 "
         "-m addrtype --dst-type LOCAL -j DROP\n";
+    const std::string served =
+        "KUBE-PORTALS-FIREWALL -m comment --comment \"ns1/svc1:p80 is served\" -p tcp -m tcp --dport 30001 "
+        "-m addrtype --dst-type LOCAL ";
+    const std::string pods = served + "-s 10.0.0.0/8 -j RETURN\n";
+    const std::string node = served + "-m addrtype --src-type LOCAL -j RETURN\n";
     const std::string face =
         "KUBE-NODEPORT-CONTAINER -m comment --comment \"ns1/svc1:p80 local\" -p tcp -m tcp --dport 30001 -j REDIRECT "
         "--to-ports 40002\n";
     const std::string accept =
         "KUBE-NODEPORT-NON-LOCAL -m comment --comment \"ns1/svc1:p80 local\" -p tcp -m tcp --dport 40002 -m state "
         "--state NEW -j ACCEPT\n";
-    CPPUNIT_ASSERT_EQUAL(
-        "*filter\n-A " + drop + "COMMIT\n*nat\n-D " + face + "COMMIT\n*filter\n-D " + accept + "COMMIT\n",
-        bench.sent());
+    CPPUNIT_ASSERT_EQUAL("*filter\n-A " + pods + "-A " + node + "-A " + drop + "COMMIT\n*nat\n-D " + face +
+                             "COMMIT\n*filter\n-D " + accept + "COMMIT\n",
+                         bench.sent());
     bench.delta({policy_local(true)});
-    CPPUNIT_ASSERT_EQUAL(
-        "*filter\n-A " + accept + "COMMIT\n*nat\n-A " + face + "COMMIT\n*filter\n-D " + drop + "COMMIT\n",
-        bench.sent());
+    CPPUNIT_ASSERT_EQUAL("*filter\n-A " + accept + "COMMIT\n*nat\n-A " + face + "COMMIT\n*filter\n-D " + pods + "-D " +
+                             node + "-D " + drop + "COMMIT\n",
+                         bench.sent());
   }
 
   void a_delta_needs_a_full_before() {

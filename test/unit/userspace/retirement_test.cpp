@@ -31,6 +31,7 @@ using test::ServiceSpec;
 constexpr abi::Family kV4 = abi::Family::kIpv4;
 constexpr const char* kLostTcp = "sluice_userspace_connections_lost_total{ip_family=\"IPv4\",protocol=\"tcp\"}";
 constexpr const char* kLostUdp = "sluice_userspace_connections_lost_total{ip_family=\"IPv4\",protocol=\"udp\"}";
+constexpr const char* kPortals = "sluice_userspace_portals{ip_family=\"IPv4\"}";
 constexpr const char* kDrainingTcp = "sluice_userspace_draining{ip_family=\"IPv4\",protocol=\"tcp\"}";
 
 void ok(abi::Code code) { CPPUNIT_ASSERT_EQUAL(std::int32_t{0}, static_cast<std::int32_t>(code)); }
@@ -87,6 +88,11 @@ class RetirementTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(who_has_connected_already_is_taken_in);
   CPPUNIT_TEST(connections_live_until_they_end);
   CPPUNIT_TEST(what_is_left_ends_when_time_is_up);
+  CPPUNIT_TEST(who_is_left_of_a_service_that_went_before_ends_when_time_is_up);
+  CPPUNIT_TEST(who_is_left_of_a_face_that_went_before_ends_when_time_is_up);
+  CPPUNIT_TEST(who_is_left_of_a_service_that_went_before_ends_with_the_backend);
+  CPPUNIT_TEST(gauges_are_those_of_who_comes_back);
+  CPPUNIT_TEST(who_serves_again_tells_gauges_again);
   CPPUNIT_TEST(a_client_that_goes_on_sending_stays);
   CPPUNIT_TEST(a_client_that_sends_at_times_stays);
   CPPUNIT_TEST(a_client_whose_flow_is_still_tracked_is_not_refused);
@@ -232,6 +238,76 @@ class RetirementTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(bench().host.has_line(abi::Severity::kWarning,
                                          "1 TCP connection and 1 UDP flow ended because the time to drain is over"));
     CPPUNIT_ASSERT(bench().kernel.text().find("KUBE-") == std::string::npos);
+  }
+
+  // By default what is established outlives its Service.
+  void who_is_left_of_a_service_that_went_before_ends_when_time_is_up() {
+    ok(bench().full({named("svc1", {endpoint()})}));
+    const Path path(bench().port("ns1/svc1"), listener_);
+    ok(bench().delta({}, {named("svc1")}));
+    CPPUNIT_ASSERT(path.works());
+    retries(retire(60));
+    bench().host.pass(60);
+    ok(retire(0));
+    CPPUNIT_ASSERT_EQUAL(ECONNRESET, path.ended());
+    bench().stop();
+    CPPUNIT_ASSERT_EQUAL(1.0, bench().host.served().at(kLostTcp));
+  }
+
+  void who_is_left_of_a_face_that_went_before_ends_when_time_is_up() {
+    ServiceSpec spec = named("svc1", {endpoint()});
+    spec.internal_local = true;
+    spec.endpoints[0].local = true;
+    ok(bench().full({spec}));
+    const Path path(bench().port("ns1/svc1"), listener_);
+    spec.internal_local = false;
+    ok(bench().delta({spec}));
+    const Path other(bench().port("ns1/svc1"), listener_);
+    CPPUNIT_ASSERT(path.works());
+    ok(retire(0));
+    CPPUNIT_ASSERT_EQUAL(ECONNRESET, path.ended());
+    CPPUNIT_ASSERT_EQUAL(ECONNRESET, other.ended());
+    CPPUNIT_ASSERT_EQUAL(2.0, bench().host.served().at(kLostTcp));
+  }
+
+  // Though the threads go on for another one.
+  void who_is_left_of_a_service_that_went_before_ends_with_the_backend() {
+    const auto threads = Engine::shared(bench().settings.relay);
+    ok(bench().full({named("svc1", {endpoint()})}));
+    const Path path(bench().port("ns1/svc1"), listener_);
+    ok(bench().delta({}, {named("svc1")}));
+    bench().stop();
+    CPPUNIT_ASSERT_EQUAL(ECONNRESET, path.ended());
+  }
+
+  void gauges_are_those_of_who_comes_back() {
+    ok(bench().full({named("svc1", {endpoint()})}));
+    abi::Backend* const old = bench().detach();
+    retries(bench().retire(*old, 60, {"ipset/*"}));
+    bench().flags = abi::kCreatePredecessorServes;
+    ok(bench().full({named("svc1", {endpoint()})}));
+    tell_portals(7);
+    bench().host.pass(3);
+    ok(bench().retire(*old, 57, {"iptables/*"}));
+    CPPUNIT_ASSERT_EQUAL(7.0, bench().host.served().at(kPortals));
+    old->release();
+  }
+
+  void who_serves_again_tells_gauges_again() {
+    ok(bench().full({named("svc1", {endpoint()})}));
+    retries(bench().retire(bench().backend(), 60, {"iptables/*"}));
+    ok(bench().full({named("svc1", {endpoint()})}));
+    tell_portals(7);
+    retries(retire(60));
+    bench().host.pass(3);
+    ok(retire(57));
+    CPPUNIT_ASSERT_EQUAL(0.0, bench().host.served().at(kPortals));
+  }
+
+  // As another backend of this kind does.
+  void tell_portals(double count) const {
+    bench().host.metric(abi::MetricKind::kGaugeSet, sdk::view("sluice_userspace_portals"),
+                        sdk::view("ip_family=\"IPv4\""), count);
   }
 
   void a_client_that_goes_on_sending_stays() {

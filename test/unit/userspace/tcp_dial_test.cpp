@@ -263,7 +263,7 @@ class TcpDialTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(connect(late.get(), path.relay.front.get(), path.relay.front.size()) != 0);
     write_all(path.client, "more");
     CPPUNIT_ASSERT_EQUAL(std::string("more"), read_exactly(path.server, 4));
-    path.relay.engine->reset({path.relay.face});
+    path.relay.engine->reset(*path.relay.relayed);
     expect_reset(path);
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, path.relay.sum(&ThreadStatistics::open));
   }

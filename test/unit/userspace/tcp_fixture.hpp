@@ -150,8 +150,9 @@ class Relayed {
  public:
   explicit Relayed(const std::vector<SocketAddress>& endpoints, const RelaySettings& settings = one_thread(),
                    abi::Family family = abi::Family::kIpv4, bool tells_client = false)
-      : face(std::make_shared<Face>("shop/cart:http", abi::Protocol::kTcp, family, FaceKind::kCluster,
-                                    BalancerSettings{}, 1)),
+      : relayed(std::make_shared<RelayedCount>(settings.threads, "", family)),
+        face(std::make_shared<Face>("shop/cart:http", abi::Protocol::kTcp, family, FaceKind::kCluster,
+                                    BalancerSettings{}, 1, relayed)),
         engine(std::make_unique<Engine>(settings)) {
     face->balancer().set_endpoints(endpoints);
     face->set_tells_client(tells_client);
@@ -180,6 +181,7 @@ class Relayed {
     engine->endpoints_gone(face, face->balancer().set_endpoints(endpoints).gone);
   }
 
+  std::shared_ptr<RelayedCount> relayed;
   FacePtr face;
   std::unique_ptr<Engine> engine;
   SocketAddress front;
