@@ -40,6 +40,13 @@ sync::SyncLoop::Options loop_options(const Settings& settings) {
   return out;
 }
 
+// Whether connections go through IPVS, which tracking does not see.
+bool is_ipvs(const std::vector<std::string>& claims) {
+  return std::any_of(claims.begin(), claims.end(), [](const std::string& claim) {
+    return claim == "link/kube-ipvs0" || claim.starts_with("ipvs/");
+  });
+}
+
 // A full transaction is the most there ever is to do; long quiet follows.
 void rest_after_burst() {
   base::release_free_memory();
@@ -128,7 +135,9 @@ base::Status Backends::feed(snapshot::StoreThread& store, const std::vector<base
     const std::lock_guard lock(mutex_);
     awaited_ = families;
   }
-  for (const base::Family family : families) served(family)->serve(run->id());
+  for (const base::Family family : families) {
+    served(family)->serve(run->id(), is_ipvs((*claims)[base::family_index(family)]));
+  }
   store_ = &store;
   retirement_.set_successor(*claims);
   retirement_.start();
@@ -313,7 +322,9 @@ void Backends::serve(std::shared_ptr<swap::BackendRun> run, const swap::Claims& 
     base::log_warning("app", status.message());
   }
   const auto now = run;
-  for (const auto& of : now->families()) served(of->family)->serve(now->id());
+  for (const auto& of : now->families()) {
+    served(of->family)->serve(now->id(), is_ipvs(claims[base::family_index(of->family)]));
+  }
   {
     const std::lock_guard lock(mutex_);
     serving_ = std::move(run);
@@ -452,7 +463,10 @@ void Backends::adopt(const std::string& backend, const std::vector<Absent>& foun
     if (stopping_) return;
     adopted_[made->id()] = states;
   }
-  for (const auto& of : made->families()) served(of->family)->inherit(made->id());
+  for (const auto& of : made->families()) {
+    const auto absent = std::find_if(found.begin(), found.end(), [&](const Absent& one) { return one.family == of->family; });
+    served(of->family)->inherit(made->id(), absent != found.end() && is_ipvs(absent->artifacts));
+  }
   retirement_.add({.run = std::move(made), .until = around_.clock.now() + drain});
 }
 

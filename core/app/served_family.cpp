@@ -31,21 +31,24 @@ void ServedFamily::relays(swap::RunId id, plugin::RelayedPort port) {
                         std::move(port.ports));
 }
 
-void ServedFamily::serve(swap::RunId id) {
+void ServedFamily::serve(swap::RunId id, bool kernel) {
   const std::lock_guard lock(mutex_);
   if (const auto before = runs_.find(serving_); before != runs_.end()) {
     before->second.has_served = before->second.serves_established = true;
   }
   serving_ = id;
   Run& run = runs_[id];
+  run.kernel = kernel;
   // Before the flows: who served still answers some of them.
   tell_predecessors();
   for (const auto& transaction : std::exchange(run.waiting, {})) take(run, transaction);
 }
 
-void ServedFamily::inherit(swap::RunId id) {
+void ServedFamily::inherit(swap::RunId id, bool kernel) {
   const std::lock_guard lock(mutex_);
-  runs_[id].has_served = runs_[id].serves_established = true;
+  Run& run = runs_[id];
+  run.kernel = kernel;
+  run.has_served = run.serves_established = true;
   tell_predecessors();
 }
 
@@ -70,6 +73,7 @@ void ServedFamily::tell_predecessors() {
   for (const auto& [id, run] : runs_) {
     if (id == serving_ || !run.serves_established) continue;
     out.serves = true;
+    out.kernel = out.kernel || run.kernel;
     const auto ports = run.feed.relay_ports();
     out.relays.insert(out.relays.end(), ports.begin(), ports.end());
   }

@@ -33,10 +33,10 @@ class ServedFamily {
   void applied(swap::RunId run, const snapshot::Transaction& transaction);
   // As HostCallbacks::relays.
   void relays(swap::RunId run, plugin::RelayedPort port);
-  // It serves from now on; who served before goes on with what is established there.
-  void serve(swap::RunId run);
+  // It serves from now on; who served before goes on with what is established there. `kernel`: by IPVS.
+  void serve(swap::RunId run, bool kernel = false);
   // Somebody of whom nothing is known serves established connections: what an earlier process left.
-  void inherit(swap::RunId run);
+  void inherit(swap::RunId run, bool kernel = false);
   // It still does, for a moment: what can be moved to who serves is moved.
   void ending(swap::RunId run);
   // It serves nobody any more.
@@ -45,6 +45,7 @@ class ServedFamily {
  private:
   struct Run {
     ConntrackFeed feed;
+    bool kernel = false;
     bool has_served = false;
     bool serves_established = false;
     std::vector<snapshot::Transaction> waiting;  // until it serves: from the last full one on

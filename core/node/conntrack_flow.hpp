@@ -28,6 +28,9 @@ struct Flow {
   std::uint32_t remaining = 0;      // seconds until it is forgotten when no packet comes
   std::uint64_t packets = 0;        // both ways; 0 where the kernel does not count them
   bool translated() const { return reply_source != destination; }
+  // Began with an answer that IPVS led back, the entry of the flow having been deleted meanwhile: what the client sends to
+  // `reply_destination` belongs to it, and passes no rule that would translate it.
+  bool turned_round() const { return !translated() && reply_destination != source; }
   bool operator==(const Flow&) const = default;
 };
 

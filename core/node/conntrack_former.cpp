@@ -19,9 +19,9 @@ constexpr std::uint32_t kQuietSeconds = 2;
 
 }  // namespace
 
-void FormerBackend::set(bool serves, std::vector<std::uint16_t> relays) {
+void FormerBackend::set(bool serves, std::vector<std::uint16_t> relays, bool kernel) {
   std::sort(relays.begin(), relays.end());
-  if (serves && relays.empty()) {
+  if (serves && (kernel || relays.empty())) {
     collecting_ = collecting_ || ipvs_ != Ipvs::kFormer;
     ipvs_ = Ipvs::kFormer;
   } else if (ipvs_ == Ipvs::kFormer) {
@@ -34,6 +34,7 @@ void FormerBackend::set(bool serves, std::vector<std::uint16_t> relays) {
 void FormerBackend::begin(base::Clock::Time now, bool everything) {
   now_ = now;
   everything_ = everything;
+  found_ = false;
   any_virtual_servers_.reset();
   ++look_;
 }
@@ -42,7 +43,7 @@ void FormerBackend::end(bool complete) {
   if (!complete || !everything_) return;
   std::erase_if(seen_, [this](const auto& one) { return one.second.look != look_; });
   collecting_ = false;
-  if (ipvs_ == Ipvs::kNobody) ipvs_ = Ipvs::kPresent;
+  if (ipvs_ == Ipvs::kNobody && !found_) ipvs_ = Ipvs::kPresent;
   if (!serves_) seen_.clear();
 }
 
@@ -51,7 +52,10 @@ bool FormerBackend::keeps_through_ipvs(const Flow& flow) {
     case Ipvs::kFormer:
       return !(collecting_ || is_of_former(flow)) || !is_quiet(flow);
     case Ipvs::kNobody:
-      if (collecting_ || is_of_former(flow)) return false;
+      if (collecting_ || is_of_former(flow)) {
+        found_ = true;
+        return false;
+      }
       break;
     case Ipvs::kPresent:
       break;
@@ -67,6 +71,8 @@ bool FormerBackend::keeps_relayed(const Flow& flow) {
 }
 
 bool FormerBackend::is_of_former(const Flow& flow) const {
+  // It is the former backend's flows that are deleted though IPVS answers them.
+  if (flow.turned_round()) return true;
   const auto at = seen_.find(flow.id);
   return at != seen_.end() && at->second.source == flow.source;
 }

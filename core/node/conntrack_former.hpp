@@ -24,7 +24,9 @@ class FormerBackend {
   explicit FormerBackend(VirtualServers virtual_servers) : virtual_servers_(std::move(virtual_servers)) {}
 
   // See ConntrackReconciler::set_predecessor().
-  void set(bool serves, std::vector<std::uint16_t> relays);
+  void set(bool serves, std::vector<std::uint16_t> relays, bool kernel = false);
+  // It answers flows, or did until now: to be looked at again and again.
+  bool remains() const { return serves_ || ipvs_ == Ipvs::kNobody; }
   bool serves() const { return serves_; }
 
   // A pass over flows; `everything`: no flow is left out.
@@ -40,7 +42,7 @@ class FormerBackend {
   enum class Ipvs {
     kPresent,  // the present backend, or somebody else's virtual servers: these flows are right
     kFormer,   // the one before
-    kNobody,   // nobody any more
+    kNobody,   // nobody any more; until a look finds no flow of it: those that are deleted may turn round
   };
   struct Seen {
     base::SocketAddress source;
@@ -64,6 +66,7 @@ class FormerBackend {
   base::Clock::Time now_;
   std::uint64_t look_ = 0;
   bool everything_ = false;
+  bool found_ = false;  // flows of the former backend that nobody answers any more, by this look
   std::optional<bool> any_virtual_servers_;
 };
 

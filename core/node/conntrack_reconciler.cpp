@@ -67,7 +67,7 @@ void ConntrackReconciler::run() {
       everything_at_.reset();
       work_.note_everything();
     }
-    if (former_.serves() && now >= next_look_) work_.note_everything();
+    if (former_.remains() && now >= next_look_) work_.note_everything();
     if (!stopping_ && state_known_ && !work_.empty() && now >= not_before_) pass();
   }
 }
@@ -75,7 +75,7 @@ void ConntrackReconciler::run() {
 // Until there is something new, or something to do.
 ConntrackReconciler::News ConntrackReconciler::wait() {
   Time due = everything_at_.value_or(Time::max());
-  if (state_known_ && former_.serves()) due = std::min(due, std::max(next_look_, not_before_));
+  if (state_known_ && former_.remains()) due = std::min(due, std::max(next_look_, not_before_));
   if (state_known_ && !work_.empty()) due = std::min(due, not_before_);
   std::unique_lock lock(mutex_);
   const auto ready = [&] { return stopping_ || !mailbox_.empty() || new_predecessor_; };
@@ -90,7 +90,7 @@ ConntrackReconciler::News ConntrackReconciler::wait() {
 void ConntrackReconciler::take_over(News arrived) {
   if (arrived.predecessor) {
     const bool served = former_.serves();
-    former_.set(arrived.predecessor->serves, std::move(arrived.predecessor->relays));
+    former_.set(arrived.predecessor->serves, std::move(arrived.predecessor->relays), arrived.predecessor->kernel);
     next_look_ = clock_.now();
     if (served && !former_.serves()) work_.note_everything();
   }
@@ -118,7 +118,8 @@ void ConntrackReconciler::pass() {
     const auto result = reconcile_conntrack(options_.family, state_, work_, *table_, stopping_, &former_);
     const auto took = clock_.now() - begin;
     not_before_ = begin + took * (1 + kRestFactor);
-    next_look_ = begin + std::max(options_.between_looks, took * (1 + kRestFactorOfLooks));
+    next_look_ = begin + std::clamp(took * (1 + kRestFactorOfLooks), options_.between_looks,
+                                    std::max(options_.between_looks, options_.longest_between_looks));
     former_.end(result && !result->partial && !stopping_);
     if (!result) return failed(result.status());
     if (stopping_) return;
@@ -133,6 +134,9 @@ void ConntrackReconciler::pass() {
                                        (result->partial ? ", table changed meanwhile" : "") + ", " +
                                        std::to_string(seconds) + " s");
     }
+  } else {
+    former_.begin(clock_.now(), everything);
+    former_.end(true);  // there are no flows
   }
   if (everything) {
     last_everything_ = clock_.now();

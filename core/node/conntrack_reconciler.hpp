@@ -38,6 +38,9 @@ class ConntrackReconciler {
     base::Clock::Duration between_full = std::chrono::seconds(30);
     // How often at the flows of a predecessor; less often where a look takes long.
     base::Clock::Duration between_looks = std::chrono::milliseconds(400);
+    // But not less often than this: a flow is let go of by the second look after its last packet, and mode ipvs counts on
+    // that half a minute after it.
+    base::Clock::Duration longest_between_looks = std::chrono::seconds(12);
     FormerBackend::VirtualServers virtual_servers = has_virtual_servers;
   };
 
@@ -56,8 +59,9 @@ class ConntrackReconciler {
   void put(UdpChange change);
 
   // [any thread] Whether another backend that took part in this family still serves flows of its own: in its process
-  // (`relays`: the ports of this node, host byte order, at which it answers), or, where there are none, in the kernel
-  // past the rules (IPVS). While there is one, flows that it answers are left alone as long as packets pass; a flow that is
+  // (`relays`: the ports of this node, host byte order, at which it answers), or in the kernel past the rules (`kernel`:
+  // IPVS of it still serves: flows without a DNAT whose other end is an endpoint); without both it may be the latter, as
+  // nobody knows. While there is one, flows that it answers are left alone as long as packets pass; a flow that is
   // quiet is deleted, so that its next packet meets who serves now. Quiet: without a packet for 300 ms, or, where the
   // kernel does not count them (net.netfilter.nf_conntrack_acct), for one to three seconds. Those to an endpoint or Service
   // that is gone are deleted at once, as ever. Replaces what was said before. `serves` false: nobody, and what is left of
@@ -67,6 +71,7 @@ class ConntrackReconciler {
   struct Predecessor {
     bool serves = false;
     std::vector<std::uint16_t> relays;
+    bool kernel = false;
   };
   void set_predecessor(Predecessor predecessor);
 

@@ -82,6 +82,17 @@ bool ConntrackState::of_this_node(const base::IpAddress& address) const {
   return address.is_loopback() || std::binary_search(scope_.local.begin(), scope_.local.end(), address);
 }
 
+// From an endpoint, by a frontend that leads to it.
+bool ConntrackState::is_answer(const Flow& flow) const {
+  bool by_endpoint = false;
+  const auto look = [&](const UdpPort& port) {
+    by_endpoint = by_endpoint || std::binary_search(port.serving.begin(), port.serving.end(), flow.source);
+  };
+  const base::SocketAddress& by = flow.reply_destination;
+  if (!each(by_frontend_, by, look) && at_node_port(by.address)) each(by_node_port_, by.port, look);
+  return by_endpoint;
+}
+
 ConntrackState::Verdict ConntrackState::judge(const Flow& flow, const ConntrackWork& work) const {
   bool served = false;
   bool by_endpoint = false;
@@ -103,6 +114,7 @@ ConntrackState::Verdict ConntrackState::judge(const Flow& flow, const ConntrackW
     if (!flow.translated() && !served) return Verdict::kRight;
     return flow.translated() && answered_here ? Verdict::kStaleHere : Verdict::kStale;
   }
+  if (flow.turned_round() && is_answer(flow)) return Verdict::kThroughIpvs;
   const bool retired = flow.translated() && (work.retired().contains(to) ||
                                              (work.retired_node_ports().contains(to.port) && at_node_port(to.address)));
   return retired ? Verdict::kStale : Verdict::kRight;

@@ -53,6 +53,7 @@ class ConntrackState {
   void unindex(const UdpPort* port);
   bool at_node_port(const base::IpAddress& address) const;
   bool of_this_node(const base::IpAddress& address) const;
+  bool is_answer(const Flow& flow) const;
 
   Ports ports_;
   // Two Services may claim one address; then whoever serves a flow keeps it.

@@ -163,9 +163,17 @@ abi::Code IpvsBackend::BoundClients::export_clients(abi::AffinitySink* sink, abi
   });
 }
 
-abi::Code IpvsBackend::BoundClients::import_clients(abi::ArrayView, abi::Error* error) noexcept {
-  return sdk::fail(error, abi::Code::kUnsupported, {},
-                   "IPVS takes no clients that are bound already: each is bound anew by its next connection");
+abi::Code IpvsBackend::BoundClients::import_clients(abi::ArrayView clients, abi::Error* error) noexcept {
+  return sdk::guarded(error, [&] {
+    const std::uint64_t end = backend_.host().now() + kExport;
+    const VisitConnections nobody = [](const ConnectionVisitor&, const MoreTime&) { return true; };
+    const std::size_t unbound =
+        count_unbound(clients, backend_.kernels_.has_ipvs() ? backend_.kernels_.connections : nobody,
+                      [&] { return backend_.host().now() < end; });
+    if (unbound == 0) return abi::Code::kOk;
+    return sdk::fail(error, abi::Code::kUnsupported, {},
+                     "IPVS takes no clients that are bound already: each is bound anew by its next connection");
+  });
 }
 
 void IpvsBackend::prepare() {

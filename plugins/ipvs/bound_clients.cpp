@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -13,6 +14,9 @@
 
 namespace sluice::ipvs {
 namespace {
+
+// What is bound no longer than that may have ended since it was told.
+constexpr std::uint32_t kShort = 10;  // seconds
 
 struct Binding {
   RealServer real;
@@ -35,8 +39,7 @@ abi::ServicePortKey key_of(const PortId& id) {
 
 }  // namespace
 
-bool export_clients(const Wanted& wanted, const VisitConnections& visit, const std::function<bool()>& more,
-                    abi::AffinitySink& sink) {
+bool export_clients(const Wanted& wanted, const VisitConnections& visit, const MoreTime& more, abi::AffinitySink& sink) {
   struct Owner {
     PortId id;
     std::uint32_t most;
@@ -50,8 +53,7 @@ bool export_clients(const Wanted& wanted, const VisitConnections& visit, const s
   }
   if (owners.empty()) return true;
   Clients clients;
-  const bool all = visit([&](const ServerConnection& connection) {
-    if (!more()) return false;
+  const auto note = [&](const ServerConnection& connection) {
     if (!connection.is_template()) return true;
     const auto owner = owners.find(connection.server);
     if (owner == owners.end()) return true;
@@ -59,7 +61,8 @@ bool export_clients(const Wanted& wanted, const VisitConnections& visit, const s
     Binding& binding = clients[{owner->second.id, connection.client}];
     if (seconds > binding.seconds) binding = {connection.real, seconds};
     return true;
-  });
+  };
+  const bool all = visit(note, more);
   for (const auto& [who, binding] : clients) {
     abi::AffinityClient client{};
     client.key = key_of(who.first);
@@ -70,6 +73,24 @@ bool export_clients(const Wanted& wanted, const VisitConnections& visit, const s
     sink.add(&client);
   }
   return all;
+}
+
+std::size_t count_unbound(abi::ArrayView clients, const VisitConnections& visit, const MoreTime& more) {
+  std::map<std::tuple<abi::Protocol, abi::Address, RealServer>, std::size_t> unbound;
+  for (const auto& one : sdk::range<abi::AffinityClient>(clients)) {
+    if (one.remaining_seconds <= kShort) continue;
+    ++unbound[{one.key.protocol, one.client, RealServer{one.endpoint, one.endpoint_port}}];
+  }
+  if (unbound.empty()) return 0;
+  visit(
+      [&](const ServerConnection& connection) {
+        if (connection.is_template()) unbound.erase({connection.server.protocol, connection.client, connection.real});
+        return !unbound.empty();
+      },
+      more);
+  std::size_t count = 0;
+  for (const auto& [client, frontends] : unbound) count += frontends;
+  return count;
 }
 
 }  // namespace sluice::ipvs

@@ -5,7 +5,7 @@
 // connections. It takes none from others.
 #pragma once
 
-#include <chrono>
+#include <cstddef>
 
 #include "plugins/ipvs/servers/connection_table.hpp"
 #include "plugins/ipvs/wanted.hpp"
@@ -14,9 +14,12 @@
 namespace sluice::ipvs {
 
 // Tells `sink` of the clients of what is wanted: each once for a service port, with the endpoint it is bound to for the
-// longest time, where IPVS has bound it differently at several frontends. `more`: asked for each connection whether
-// there is time to go on. False: not everything was seen.
-bool export_clients(const Wanted& wanted, const VisitConnections& visit, const std::function<bool()>& more,
-                    abi::AffinitySink& sink);
+// longest time, where IPVS has bound it differently at several frontends. `more`: whether there is time to go on. False:
+// not everything was seen.
+bool export_clients(const Wanted& wanted, const VisitConnections& visit, const MoreTime& more, abi::AffinitySink& sink);
+
+// How many of `clients`, AffinityClient, IPVS has not bound to the endpoint they have: none when it is IPVS that they come
+// from, which keeps its templates from one backend of this mode to the next. One about to be forgotten is none of them.
+std::size_t count_unbound(abi::ArrayView clients, const VisitConnections& visit, const MoreTime& more);
 
 }  // namespace sluice::ipvs

@@ -114,8 +114,8 @@ NodeKernels node_kernels(abi::Family family) {
   kernels.has_ipvs = [] { return exists("/proc/thread-self/net/ip_vs"); };
   kernels.has_sets = [] { return exists("/sys/module/ip_set"); };
   kernels.local_addresses = [family] { return read_local_addresses(family); };
-  kernels.connections = [family](const ConnectionVisitor& visitor) {
-    return visit_connections("/proc/thread-self/net/ip_vs_conn", family, visitor);
+  kernels.connections = [family](const ConnectionVisitor& visitor, const MoreTime& more) {
+    return visit_connections("/proc/thread-self/net/ip_vs_conn", family, visitor, more);
   };
   kernels.connected_addresses = [family] { return read_connected_addresses(family); };
   kernels.usual_source = read_usual_source;

@@ -239,7 +239,7 @@ def retires_before_another():
         if kind is tcp:
             talk.close()
     half.close()
-    deadline = time.monotonic() + 15 + PATIENCE * 4
+    deadline = time.monotonic() + 45 + PATIENCE * 4  # a flow is over half a minute after its last packet
     while (said := step("retire", "20", "nft/ip/other")) != "done" and time.monotonic() < deadline:
         if "connections of this node from 1 service addresses" in said and "virtual" not in said:
             break
@@ -294,6 +294,38 @@ def comes_behind_another():
     check(f"10.1.0.2 {ENDPOINT}:{ENDPOINT_PORT}" in said, f"it tells which clients are bound: {said.splitlines()}")
 
 
+def local_route(address):
+    return inside("node", "ip", "route", "show", "table", "local", address).strip()
+
+
+def resumes():
+    """In the middle of a drain, and once more with another address."""
+    check(step("apply", *SERVICE) == "done", "mode ipvs serves again")
+    ordinary = local_route(VIP)
+    check(f"src {VIP}" in ordinary, f"the Service address has the kernel's own route: {ordinary}")
+    held = tcp("client")
+    check(held.works(), "a connection is established")
+    for again in (False, True):
+        other(True)
+        said = step("retire", "30", "nft/ip/other")
+        check(said.startswith("retry: ") and f"src {VIP}" not in local_route(VIP), f"it retires, and the node sends from elsewhere: {said}")
+        if again:
+            break
+        check(step("apply", *SERVICE) == "done", "it serves once more before the drain has ended")
+        other(False)
+        check(local_route(VIP) == ordinary, f"and the route is as it was: {local_route(VIP)}")
+        check(fresh("client") and fresh("node") and held.works(), "all are answered")
+        talk = tcp("node")
+        check(talk.works() and talk.source == VIP, "what the node itself sends comes from the Service address again")
+        talk.close()
+    check(step("apply", "10.96.0.2", *SERVICE[1:]) == "done", "it serves once more, without that Service")
+    other(False)
+    check(VIP not in inside("node", "ip", "addr", "show", "kube-ipvs0") and local_route(VIP) == "",
+          f"with the address its route goes: {local_route(VIP)}")
+    held.close()
+    check(step("retire", "0") == "done" and nothing_left(), "everything goes")
+
+
 def ends_at_once():
     talk = tcp("client")
     talk.works()
@@ -313,6 +345,7 @@ def main():
         retires_before_another()
         comes_behind_another()
         ends_at_once()
+        resumes()
     finally:
         os.kill(endpoint, 9)
         for place in ("node", "client", "endpoint"):

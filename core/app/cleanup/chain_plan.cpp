@@ -60,12 +60,18 @@ struct ChainPlanner::State {
             [this](std::string_view table, std::string_view chain, std::string_view target, std::uint64_t hash) {
               look_at(table, chain, target, hash);
             }) {
-    for (const KnownJump& jump : known_jumps()) known.insert(key(jump.table, jump.from, canonicaliser.hash(jump.rule)));
+    for (const KnownJump& jump : known_jumps()) {
+      const std::uint64_t rule = key(jump.table, jump.from, canonicaliser.hash(jump.rule));
+      known.insert(rule);
+      if (selection.jump(jump)) alone.insert(rule);
+    }
   }
 
   void look_at(std::string_view table, std::string_view chain, std::string_view target, std::uint64_t hash) {
-    if (target.empty() || !selection.chain(family, table, target) || selection.chain(family, table, chain)) return;
-    references.emplace(table, chain, target, hash);
+    if (target.empty() || selection.chain(family, table, chain)) return;
+    if (selection.chain(family, table, target) || alone.contains(key(table, chain, hash))) {
+      references.emplace(table, chain, target, hash);
+    }
   }
 
   // A jump for every packet, every new connection or everything to this node: not a rule
@@ -85,7 +91,7 @@ struct ChainPlanner::State {
            known.contains(key(table, from, canonicaliser.hash(without_destination(rule.text))));
   }
 
-  // The rule behind a reference, when it goes together with the chain it leads to.
+  // The rule behind a reference, when it goes, with the chain it leads to or without.
   const netfilter::Rule* removable(const std::string& table, const std::string& from, const std::string& target,
                                    std::uint64_t hash) {
     const netfilter::Chain* chain = rules.chain(table, from);
@@ -104,6 +110,7 @@ struct ChainPlanner::State {
   netfilter::Ruleset rules;
   netfilter::Canonicaliser canonicaliser;
   std::set<std::uint64_t> known;
+  std::set<std::uint64_t> alone;  // of them, those that go though their chain stays
   // Table, chain that stays, chain that goes, hash of the rule.
   std::multiset<std::tuple<std::string, std::string, std::string, std::uint64_t>> references;
   std::string comment;  // the line being read, as far as it is one
@@ -142,7 +149,7 @@ bool ChainPlanner::finish(ChainPlan& into) {
     if (!known_table || chain == nullptr || chain->built_in) continue;
     if (const netfilter::Rule* rule = s.removable(table, from, target, hash)) {
       into.jumps.push_back({*known_table, from, rule->text});
-    } else {
+    } else if (s.selection.chain(s.family, table, target)) {
       into.held.emplace(ChainPlan::Chain{*known_table, target}, from);
     }
   }

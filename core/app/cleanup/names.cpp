@@ -4,6 +4,7 @@
 #include "core/app/cleanup/names.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace sluice::app {
 namespace {
@@ -78,6 +79,7 @@ struct JumpForm {
   std::string_view from;
   std::string_view comment;
   std::string_view to;
+  Modes makers;
 };
 constexpr std::string_view kPortals = "kubernetes service portals";
 constexpr std::string_view kExternal = "kubernetes externally-visible service portals";
@@ -89,34 +91,34 @@ constexpr std::string_view kPortalsFirewall = "drop what may not use a service p
 constexpr std::string_view kNodePorts = "handle service NodePorts; NOTE: this must be the last rule in the chain";
 
 constexpr std::array kJumps = {
-    JumpForm{"filter", "INPUT", kExternal, "KUBE-EXTERNAL-SERVICES"},
-    JumpForm{"filter", "FORWARD", kExternal, "KUBE-EXTERNAL-SERVICES"},
-    JumpForm{"filter", "INPUT", "kubernetes health check service ports", "KUBE-NODEPORTS"},
-    JumpForm{"filter", "INPUT", kPortals, "KUBE-SERVICES"},
-    JumpForm{"filter", "FORWARD", kPortals, "KUBE-SERVICES"},
-    JumpForm{"filter", "OUTPUT", kPortals, "KUBE-SERVICES"},
-    JumpForm{"filter", "FORWARD", "kubernetes forwarding rules", "KUBE-FORWARD"},
-    JumpForm{"filter", "FORWARD", "kubernetes forward rules", "KUBE-FORWARD"},
-    JumpForm{"filter", "INPUT", kFirewall, "KUBE-PROXY-FIREWALL"},
-    JumpForm{"filter", "OUTPUT", kFirewall, "KUBE-PROXY-FIREWALL"},
-    JumpForm{"filter", "FORWARD", kFirewall, "KUBE-PROXY-FIREWALL"},
-    JumpForm{"nat", "OUTPUT", kPortals, "KUBE-SERVICES"},
-    JumpForm{"nat", "PREROUTING", kPortals, "KUBE-SERVICES"},
-    JumpForm{"nat", "POSTROUTING", "kubernetes postrouting rules", "KUBE-POSTROUTING"},
-    JumpForm{"nat", "POSTROUTING", "kubernetes ipvs handover rules", "KUBE-IPVS-HANDOVER"},
-    JumpForm{"filter", "INPUT", "kubernetes health check rules", "KUBE-NODE-PORT"},
-    JumpForm{"filter", "INPUT", kIpvsFirewall, "KUBE-PROXY-FIREWALL"},
-    JumpForm{"filter", "FORWARD", kIpvsFirewall, "KUBE-PROXY-FIREWALL"},
-    JumpForm{"filter", "INPUT", kIpvsFilter, "KUBE-IPVS-FILTER"},
-    JumpForm{"filter", "OUTPUT", kIpvsFilter, "KUBE-IPVS-OUT-FILTER"},
-    JumpForm{"nat", "PREROUTING", kClusterIps, "KUBE-PORTALS-CONTAINER"},
-    JumpForm{"nat", "OUTPUT", kClusterIps, "KUBE-PORTALS-HOST"},
-    JumpForm{"nat", "PREROUTING", kNodePorts, "KUBE-NODEPORT-CONTAINER"},
-    JumpForm{"nat", "OUTPUT", kNodePorts, "KUBE-NODEPORT-HOST"},
-    JumpForm{"filter", "INPUT", "Ensure that non-local NodePort traffic can flow", "KUBE-NODEPORT-NON-LOCAL"},
-    JumpForm{"filter", "INPUT", kPortalsFirewall, "KUBE-PORTALS-FIREWALL"},
-    JumpForm{"filter", "FORWARD", kPortalsFirewall, "KUBE-PORTALS-FIREWALL"},
-    JumpForm{"filter", "OUTPUT", kPortalsFirewall, "KUBE-PORTALS-FIREWALL"},
+    JumpForm{"filter", "INPUT", kExternal, "KUBE-EXTERNAL-SERVICES", kIptables},
+    JumpForm{"filter", "FORWARD", kExternal, "KUBE-EXTERNAL-SERVICES", kIptables},
+    JumpForm{"filter", "INPUT", "kubernetes health check service ports", "KUBE-NODEPORTS", kIptables},
+    JumpForm{"filter", "INPUT", kPortals, "KUBE-SERVICES", kIptables},
+    JumpForm{"filter", "FORWARD", kPortals, "KUBE-SERVICES", kIptables},
+    JumpForm{"filter", "OUTPUT", kPortals, "KUBE-SERVICES", kIptables},
+    JumpForm{"filter", "FORWARD", "kubernetes forwarding rules", "KUBE-FORWARD", kIptables | kIpvs},
+    JumpForm{"filter", "FORWARD", "kubernetes forward rules", "KUBE-FORWARD", kIptables | kIpvs},
+    JumpForm{"filter", "INPUT", kFirewall, "KUBE-PROXY-FIREWALL", kIptables},
+    JumpForm{"filter", "OUTPUT", kFirewall, "KUBE-PROXY-FIREWALL", kIptables},
+    JumpForm{"filter", "FORWARD", kFirewall, "KUBE-PROXY-FIREWALL", kIptables},
+    JumpForm{"nat", "OUTPUT", kPortals, "KUBE-SERVICES", kIptables | kIpvs},
+    JumpForm{"nat", "PREROUTING", kPortals, "KUBE-SERVICES", kIptables | kIpvs},
+    JumpForm{"nat", "POSTROUTING", "kubernetes postrouting rules", "KUBE-POSTROUTING", kIptables | kIpvs},
+    JumpForm{"nat", "POSTROUTING", "kubernetes ipvs handover rules", "KUBE-IPVS-HANDOVER", kIpvs},
+    JumpForm{"filter", "INPUT", "kubernetes health check rules", "KUBE-NODE-PORT", kIpvs},
+    JumpForm{"filter", "INPUT", kIpvsFirewall, "KUBE-PROXY-FIREWALL", kIpvs},
+    JumpForm{"filter", "FORWARD", kIpvsFirewall, "KUBE-PROXY-FIREWALL", kIpvs},
+    JumpForm{"filter", "INPUT", kIpvsFilter, "KUBE-IPVS-FILTER", kIpvs},
+    JumpForm{"filter", "OUTPUT", kIpvsFilter, "KUBE-IPVS-OUT-FILTER", kIpvs},
+    JumpForm{"nat", "PREROUTING", kClusterIps, "KUBE-PORTALS-CONTAINER", kUserspace},
+    JumpForm{"nat", "OUTPUT", kClusterIps, "KUBE-PORTALS-HOST", kUserspace},
+    JumpForm{"nat", "PREROUTING", kNodePorts, "KUBE-NODEPORT-CONTAINER", kUserspace},
+    JumpForm{"nat", "OUTPUT", kNodePorts, "KUBE-NODEPORT-HOST", kUserspace},
+    JumpForm{"filter", "INPUT", "Ensure that non-local NodePort traffic can flow", "KUBE-NODEPORT-NON-LOCAL", kUserspace},
+    JumpForm{"filter", "INPUT", kPortalsFirewall, "KUBE-PORTALS-FIREWALL", kUserspace},
+    JumpForm{"filter", "FORWARD", kPortalsFirewall, "KUBE-PORTALS-FIREWALL", kUserspace},
+    JumpForm{"filter", "OUTPUT", kPortalsFirewall, "KUBE-PORTALS-FIREWALL", kUserspace},
 };
 // Releases differ in which jumps are for new connections only.
 constexpr std::array<std::string_view, 3> kMatches = {"", "-m conntrack --ctstate NEW ",
@@ -201,9 +203,9 @@ std::vector<KnownJump> known_jumps() {
   std::vector<KnownJump> out;
   for (const JumpForm& jump : kJumps) {
     for (const std::string_view match : kMatches) {
-      out.push_back({jump.table, jump.from,
-                     std::string(match).append("-m comment --comment \"").append(jump.comment).append("\" -j ").append(
-                         jump.to)});
+      std::string rule(match);
+      rule.append("-m comment --comment \"").append(jump.comment).append("\" -j ").append(jump.to);
+      out.push_back({jump.table, jump.from, std::move(rule), jump.to, jump.makers});
     }
   }
   return out;

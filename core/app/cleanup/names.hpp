@@ -41,6 +41,8 @@ struct KnownJump {
   std::string_view table;
   std::string_view from;
   std::string rule;  // what follows the name of the chain
+  std::string_view to;
+  Modes makers;
 };
 // Those of all modes, and the forms they had in older releases.
 std::vector<KnownJump> known_jumps();

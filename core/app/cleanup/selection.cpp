@@ -101,6 +101,11 @@ bool Selection::chain_by_ledger(base::Family family, std::string_view table, std
   return makers_of_chain(table, chain) == 0 && this->chain(family, table, chain);
 }
 
+bool Selection::jump(const KnownJump& jump) const {
+  return (jump.makers & gone_) != 0 && (jump.makers & kept_) == 0 &&
+         (makers_of_chain(jump.table, jump.to) & kept_) != 0;
+}
+
 bool Selection::set(std::string_view name) const {
   const auto any = [&](const Claims& claims) {
     return std::any_of(base::kFamilies.begin(), base::kFamilies.end(),

@@ -33,6 +33,8 @@ class Selection {
   bool chain(base::Family family, std::string_view table, std::string_view chain) const;
   // The chain is to go because a ledger names it, so that every plain jump to it goes too.
   bool chain_by_ledger(base::Family family, std::string_view table, std::string_view chain) const;
+  // A jump that only modes that are to go make, to a chain they share with one that is kept, which would not have it.
+  bool jump(const KnownJump& jump) const;
   bool set(std::string_view name) const;
   bool virtual_servers() const;
   // `family` as nft names it: "ip", "ip6", "inet".

@@ -65,6 +65,7 @@ void AddressWriter::look() {
 }
 
 void AddressWriter::bind(const std::vector<abi::Address>& addresses) {
+  restore_source(addresses);
   std::vector<abi::Address> missing;
   std::copy_if(addresses.begin(), addresses.end(), std::back_inserter(missing),
                [this](const abi::Address& address) { return !held_.contains(address); });
@@ -99,7 +100,16 @@ void AddressWriter::set_source(const std::vector<abi::Address>& addresses, const
   std::vector<abi::Address> there;
   std::copy_if(addresses.begin(), addresses.end(), std::back_inserter(there),
                [this](const abi::Address& address) { return held_.contains(address); });
-  if (!there.empty()) kernel_.set_source(index_, there, source);
+  if (there.empty()) return;
+  own_source_ = false;
+  kernel_.set_source(index_, there, source);
+}
+
+// Of what somebody has left behind that retired, this object or an earlier process: once.
+void AddressWriter::restore_source(const std::vector<abi::Address>& wanted) {
+  if (own_source_ || family_ != abi::Family::kIpv4 || wanted.empty()) return;
+  if (!held_.empty()) kernel_.restore_source(index_, wanted);
+  own_source_ = true;
 }
 
 std::optional<std::string> AddressWriter::find_damage() {

@@ -30,8 +30,9 @@ class AddressWriter {
 
   const std::set<abi::Address>& held() const noexcept { return held_; }
 
-  // What is held already (or not) costs nothing. What no link can have stays out. Throw sdk::Failure; refresh() is
-  // needed then.
+  // What is held already (or not) costs nothing, but for the first bind() and the one after set_source(): then what is sent
+  // to such an address comes from the address itself again. What no link can have stays out. Throw sdk::Failure;
+  // refresh() is needed then.
   void bind(const std::vector<abi::Address>& addresses);
   void unbind(const std::vector<abi::Address>& addresses);
   // What stayed out since refresh() and has not been unbound, and why, a sentence each.
@@ -48,12 +49,15 @@ class AddressWriter {
   void remove_all();
 
  private:
+  void restore_source(const std::vector<abi::Address>& wanted);
+
   LinkKernel& kernel_;
   abi::Family family_;
   sdk::Logger log_;
   int index_ = 0;  // 0: there is no link
   std::set<abi::Address> held_;
   std::set<abi::Address> bound_;  // by us: what find_damage() looks for
+  bool own_source_ = false;       // nothing that is held has another source than itself
   std::map<abi::Address, std::string> refused_;
 };
 

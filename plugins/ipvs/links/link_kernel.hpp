@@ -43,9 +43,12 @@ class LinkKernel {
                                                          const std::vector<abi::Address>& addresses) = 0;
   virtual void unbind(int index, abi::Family family, const std::vector<abi::Address>& addresses) = 0;
   // What programs of this node send to these IPv4 addresses of the link comes from `source`, another address of this node,
-  // and no longer from the address itself; goes with the address. For IPv6 the kernel does that only on a link that is
-  // up. Addresses that are gone are fine.
+  // and no longer from the address itself, until unbind() or restore_source(). For IPv6 the kernel does that only on a
+  // link that is up. Addresses that are gone are fine.
   virtual void set_source(int index, const std::vector<abi::Address>& addresses, const abi::Address& source) = 0;
+  // It comes from the address itself again, whoever has changed that. Reads all routes; writes only what differs, so that
+  // addresses the link does not have are fine.
+  virtual void restore_source(int index, const std::vector<abi::Address>& addresses) = 0;
   // Messages that change something, since the object was made.
   virtual std::uint64_t messages() const = 0;
 };

@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <set>
 #include <utility>
 
 #include "plugins/common/netlink/error.hpp"
@@ -58,8 +59,9 @@ netlink::Message address_message(std::uint16_t type, std::uint16_t flags, int in
   return out;
 }
 
-// In the place of the one the kernel made with the address.
-netlink::Message local_route_message(int index, const abi::Address& address, const abi::Address& source) {
+// The route that makes the address one of this node, as the kernel makes it with the address; without `source` any such.
+netlink::Message local_route_message(std::uint16_t type, std::uint16_t flags, int index, const abi::Address& address,
+                                     const abi::Address* source) {
   rtmsg header{};
   header.rtm_family = AF_INET;
   header.rtm_dst_len = 32;
@@ -67,11 +69,40 @@ netlink::Message local_route_message(int index, const abi::Address& address, con
   header.rtm_protocol = RTPROT_KERNEL;
   header.rtm_scope = RT_SCOPE_HOST;
   header.rtm_type = RTN_LOCAL;
-  auto out = netlink::make_message(RTM_NEWROUTE, NLM_F_REPLACE, header);
+  auto out = netlink::make_message(type, flags, header);
   netlink::must(nla_put(out.get(), RTA_DST, 4, address.bytes));
   netlink::must(nla_put_u32(out.get(), RTA_OIF, static_cast<std::uint32_t>(index)));
-  netlink::must(nla_put(out.get(), RTA_PREFSRC, 4, source.bytes));
+  if (source != nullptr) netlink::must(nla_put(out.get(), RTA_PREFSRC, 4, source->bytes));
   return out;
+}
+
+struct LocalRoute {
+  abi::Address address{};
+  abi::Address source{};
+};
+
+std::optional<abi::Address> ipv4_of(nlmsghdr* message, int attribute) {
+  const nlattr* found = nlmsg_find_attr(message, sizeof(rtmsg), attribute);
+  if (found == nullptr || nla_len(found) < 4) return std::nullopt;
+  abi::Address out{};
+  std::memcpy(out.bytes, nla_data(found), 4);
+  return out;
+}
+
+// One of a whole address of this link.
+std::optional<LocalRoute> local_route_in(nlmsghdr* message, int index) {
+  if (message->nlmsg_type != RTM_NEWROUTE || message->nlmsg_len < NLMSG_LENGTH(sizeof(rtmsg))) return std::nullopt;
+  const auto* header = static_cast<const rtmsg*>(nlmsg_data(message));
+  if (header->rtm_family != AF_INET || header->rtm_table != RT_TABLE_LOCAL || header->rtm_type != RTN_LOCAL ||
+      header->rtm_dst_len != 32) {
+    return std::nullopt;
+  }
+  const nlattr* out = nlmsg_find_attr(message, sizeof(rtmsg), RTA_OIF);
+  if (out == nullptr || nla_get_u32(out) != static_cast<std::uint32_t>(index)) return std::nullopt;
+  const auto address = ipv4_of(message, RTA_DST);
+  const auto source = ipv4_of(message, RTA_PREFSRC);
+  if (!address || !source) return std::nullopt;
+  return LocalRoute{*address, *source};
 }
 
 std::string kind_of(nlmsghdr* message) {
@@ -218,17 +249,64 @@ void NetlinkLinks::unbind(int index, abi::Family family, const std::vector<abi::
     const std::string text = sdk::to_string(addresses[i], family);
     netlink::fail(error, text, "cannot take " + text + " off link number " + std::to_string(index));
   }
+  if (family == abi::Family::kIpv4) remove_routes(index, addresses);
+}
+
+// Those of set_source(): with an address only the route goes that the kernel has made, and any other one would keep the
+// address local, where nobody takes its packets.
+void NetlinkLinks::remove_routes(int index, const std::vector<abi::Address>& addresses) {
+  const std::vector<int> answers = socket_.batch(addresses.size(), [&](std::size_t i) {
+    return local_route_message(RTM_DELROUTE, 0, index, addresses[i], nullptr);
+  });
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const int error = answers[i];
+    if (error == 0) ++messages_;
+    if (error == 0 || error == ESRCH || error == ENODEV) continue;
+    const std::string text = sdk::to_string(addresses[i], abi::Family::kIpv4);
+    netlink::fail(error, text, "cannot remove the local route to " + text);
+  }
 }
 
 void NetlinkLinks::set_source(int index, const std::vector<abi::Address>& addresses, const abi::Address& source) {
   messages_ += addresses.size();
-  const std::vector<int> answers = socket_.batch(
-      addresses.size(), [&](std::size_t i) { return local_route_message(index, addresses[i], source); });
+  const std::vector<int> answers = socket_.batch(addresses.size(), [&](std::size_t i) {
+    return local_route_message(RTM_NEWROUTE, NLM_F_REPLACE, index, addresses[i], &source);
+  });
   for (std::size_t i = 0; i < answers.size(); ++i) {
     if (answers[i] == 0 || answers[i] == ENODEV || answers[i] == ENOENT) continue;
     const std::string text = sdk::to_string(addresses[i], abi::Family::kIpv4);
     netlink::fail(answers[i], text,
                   "cannot make " + sdk::to_string(source, abi::Family::kIpv4) + " the source of what is sent to " + text);
+  }
+}
+
+void NetlinkLinks::restore_source(int index, const std::vector<abi::Address>& addresses) {
+  const std::set<abi::Address> ours(addresses.begin(), addresses.end());
+  std::vector<LocalRoute> other;
+  rtmsg header{};
+  header.rtm_family = AF_INET;
+  const int refused = socket_.dump(
+      netlink::make_message(RTM_GETROUTE, 0, header), [&] { other.clear(); },
+      [&](nlmsghdr* message) {
+        const auto route = local_route_in(message, index);
+        if (route && route->source != route->address && ours.contains(route->address)) other.push_back(*route);
+      });
+  if (refused != 0) {
+    netlink::fail(refused, std::to_string(index), "cannot read the routes of link number " + std::to_string(index));
+  }
+  messages_ += other.size();
+  const std::vector<int> answers = socket_.batch(other.size(), [&](std::size_t i) {
+    return local_route_message(RTM_NEWROUTE, NLM_F_REPLACE, index, other[i].address, &other[i].address);
+  });
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    int error = answers[i];
+    if (error == EEXIST) {  // the right one is there besides: somebody has bound the address again
+      error = socket_.request(local_route_message(RTM_DELROUTE, 0, index, other[i].address, &other[i].source));
+      if (error == ESRCH) error = 0;
+    }
+    if (error == 0 || error == ENODEV || error == ENOENT) continue;
+    const std::string text = sdk::to_string(other[i].address, abi::Family::kIpv4);
+    netlink::fail(error, text, "cannot make " + text + " the source of what is sent to it");
   }
 }
 

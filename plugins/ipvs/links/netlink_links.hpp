@@ -26,11 +26,13 @@ class NetlinkLinks final : public LinkKernel {
   std::vector<RefusedAddress> bind(int index, abi::Family family, const std::vector<abi::Address>& addresses) override;
   void unbind(int index, abi::Family family, const std::vector<abi::Address>& addresses) override;
   void set_source(int index, const std::vector<abi::Address>& addresses, const abi::Address& source) override;
+  void restore_source(int index, const std::vector<abi::Address>& addresses) override;
   std::uint64_t messages() const override { return messages_; }
 
  private:
   std::vector<int> change(std::uint16_t type, std::uint16_t flags, int index, abi::Family family,
                           const std::vector<abi::Address>& addresses);
+  void remove_routes(int index, const std::vector<abi::Address>& addresses);
 
   netlink::Socket socket_;
   std::uint64_t messages_ = 0;

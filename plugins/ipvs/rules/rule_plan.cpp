@@ -161,11 +161,14 @@ class RulePlanner {
 
   // What a process of this node sends to an address that is bound here has that address as its source, also when
   // another backend, before this one or behind it, leads it to the endpoint: there nobody else would masquerade it, and
-  // the answer would not find its way back. What is marked is masqueraded by whoever marked it.
+  // the answer would not find its way back. Only what somebody else leads to an endpoint (IPVS leaves no trace in
+  // tracking): an answer that comes through IPVS has such a source, too. What is marked is masqueraded by whoever marked
+  // it.
   void plan_handover() {
     const std::string mark = netfilter::mark_text(facts_.mark);
     add(Table::kNat, kHandoverChain,
-        "-m mark ! --mark " + mark + "/" + mark + " " + match(SetId::kIpvsAddresses, "src") + " -j MASQUERADE" +
+        "-m conntrack --ctstate DNAT -m mark ! --mark " + mark + "/" + mark + " " + match(SetId::kIpvsAddresses, "src") +
+            " -j MASQUERADE" +
             (facts_.random_fully ? " --random-fully" : ""));
   }
 

@@ -15,9 +15,9 @@ namespace {
 // The last acknowledgement and what is sent again need IPVS for a moment yet.
 constexpr std::uint32_t kTimeWait = 120;  // seconds; nobody can set it
 constexpr std::uint32_t kSettled = 5;
-// By then connection tracking has let go of it (the core sees to that after some seconds), so that its next packet does
-// not come here.
-constexpr std::uint32_t kQuiet = 10;
+// By then connection tracking has let go of it, so that its next packet does not come here: the core looks at quiet flows
+// often enough for that (ConntrackReconciler::Options::longest_between_looks).
+constexpr std::uint32_t kQuiet = 30;
 
 template <class Number>
 bool parse_number(std::string_view text, int base, Number& out) {
@@ -84,10 +84,12 @@ bool is_alive(const ServerConnection& connection, const IpvsTimeouts& timeouts) 
   return true;
 }
 
-bool visit_connections(const std::string& path, abi::Family family, const ConnectionVisitor& visitor) {
+bool visit_connections(const std::string& path, abi::Family family, const ConnectionVisitor& visitor,
+                       const MoreTime& more) {
   std::ifstream in(path);
   if (!in) return false;
   for (std::string line; std::getline(in, line);) {
+    if (!more()) return false;
     const auto connection = parse_connection(line, family);
     if (connection && !visitor(*connection)) return false;
   }

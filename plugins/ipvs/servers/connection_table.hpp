@@ -31,9 +31,13 @@ std::optional<ServerConnection> parse_connection(std::string_view line, abi::Fam
 // ones IPVS counts as inactive, and data may still flow. Of UDP nobody says when it ends: it has when it was quiet.
 bool is_alive(const ServerConnection& connection, const IpvsTimeouts& timeouts);
 
-// False from the visitor ends it. False: not everything was seen.
+// False from the visitor ends it, and so does false from `more`, which is asked at every line: whether there is time to go
+// on. The kernel finds each page of its answer by counting from the first connection, those of both families and of
+// everybody's virtual servers. False: not everything was seen.
 using ConnectionVisitor = std::function<bool(const ServerConnection&)>;
-using VisitConnections = std::function<bool(const ConnectionVisitor&)>;
-bool visit_connections(const std::string& path, abi::Family family, const ConnectionVisitor& visitor);
+using MoreTime = std::function<bool()>;
+using VisitConnections = std::function<bool(const ConnectionVisitor&, const MoreTime& more)>;
+bool visit_connections(const std::string& path, abi::Family family, const ConnectionVisitor& visitor,
+                       const MoreTime& more);
 
 }  // namespace sluice::ipvs

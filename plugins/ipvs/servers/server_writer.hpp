@@ -71,7 +71,8 @@ class ServerWriter {
   void quiesce(const std::vector<ServerKey>& keys);
   // Which of these nobody needs any more: they have no connections, or only such as have ended (is_alive()). One dump of
   // real servers each, of as many as fit into `kLook`, going round; what was not looked at is not among them. `visit` shows
-  // single connections; it is asked only when there are few enough. Sorted. Throws sdk::Failure.
+  // single connections; it is asked only when there are few enough, and for 500 ms at most: what was not seen by then is
+  // not idle. Sorted. Throws sdk::Failure.
   std::vector<ServerKey> find_idle(const std::vector<ServerKey>& keys, const VisitConnections& visit);
 
   // Removes real servers that have drained, or whose time is up. Called often: costs one dump for each virtual server that

@@ -14,8 +14,10 @@
 namespace sluice::ipvs {
 namespace {
 
-// More are not read one by one: the kernel finds each page of its answer by counting from the first connection.
+// More are not read one by one.
 constexpr std::uint64_t kFewConnections = 20'000;
+// Nor for longer: those of the other family and of foreign virtual servers are read as well.
+constexpr std::uint64_t kReading = 500'000'000;  // nanoseconds
 
 }  // namespace
 
@@ -145,10 +147,13 @@ std::vector<ServerKey> ServerWriter::find_idle(const std::vector<ServerKey>& key
   if (!counted.empty() && connections <= kFewConnections) {
     const IpvsTimeouts timeouts = kernel_.timeouts();
     std::set<ServerKey> over = counted;
-    const bool all = visit([&](const ServerConnection& connection) {
-      if (is_alive(connection, timeouts)) over.erase(connection.server);
-      return !over.empty();
-    });
+    const std::uint64_t time_up = state_->now() + kReading;
+    const bool all = visit(
+        [&](const ServerConnection& connection) {
+          if (is_alive(connection, timeouts)) over.erase(connection.server);
+          return !over.empty();
+        },
+        [&] { return state_->now() < time_up; });
     if (all) idle.insert(idle.end(), over.begin(), over.end());
   }
   std::sort(idle.begin(), idle.end());

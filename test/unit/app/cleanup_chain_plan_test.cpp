@@ -21,6 +21,7 @@ class CleanupChainPlanTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(chains_go_with_the_jumps_of_kube_proxy);
   CPPUNIT_TEST(jumps_of_older_releases_are_known);
   CPPUNIT_TEST(jumps_of_userspace_mode_go_whatever_addresses_they_name);
+  CPPUNIT_TEST(jumps_of_another_mode_to_a_shared_chain_go_alone);
   CPPUNIT_TEST(a_jump_of_somebody_else_stays_and_holds_its_chain);
   CPPUNIT_TEST(a_chain_that_stays_holds_what_it_points_to);
   CPPUNIT_TEST(plain_jumps_to_chains_of_a_ledger_go);
@@ -114,6 +115,35 @@ class CleanupChainPlanTest : public CppUnit::TestFixture {
                                      "-F KUBE-NODEPORT-CONTAINER by PREROUTING\n-F KUBE-NODEPORT-HOST by OUTPUT\n"),
                          planned(Selection(kAllModes, 0),
                                  saved("-d 192.168.0.2/32 ", "-d 192.168.0.2/32 -p tcp " + comment)));
+  }
+
+  void jumps_of_another_mode_to_a_shared_chain_go_alone() {
+    constexpr std::string_view kShared =
+        "*filter\n:INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n:FOREIGN - [0:0]\n"
+        ":KUBE-FORWARD - [0:0]\n:KUBE-PROXY-FIREWALL - [0:0]\n"
+        "-A INPUT -m comment --comment \"kube-proxy firewall rules\" -j KUBE-PROXY-FIREWALL\n"
+        "-A INPUT -m conntrack --ctstate NEW -m comment --comment \"kubernetes load balancer firewall\" -j "
+        "KUBE-PROXY-FIREWALL\n"
+        "-A INPUT -s 10.9.0.0/16 -j KUBE-PROXY-FIREWALL\n"
+        "-A FORWARD -m comment --comment \"kubernetes forwarding rules\" -j KUBE-FORWARD\n"
+        "-A OUTPUT -m conntrack --ctstate NEW -m comment --comment \"kubernetes load balancer firewall\" -j "
+        "KUBE-PROXY-FIREWALL\n"
+        "-A FOREIGN -m comment --comment \"kubernetes load balancer firewall\" -j KUBE-PROXY-FIREWALL\nCOMMIT\n";
+    const auto jumps = [&](Modes gone, Modes kept) {
+      ChainPlan plan;
+      CPPUNIT_ASSERT(plan_of(Selection(gone, kept), kShared, plan));
+      CPPUNIT_ASSERT(plan.chains.empty() && plan.held.empty());
+      std::string out;
+      for (const auto& jump : plan.jumps) out.append(jump.from).append(" ").append(jump.rule).append("\n");
+      return out;
+    };
+    const std::string balancers =
+        "-m conntrack --ctstate NEW -m comment --comment \"kubernetes load balancer firewall\" -j KUBE-PROXY-FIREWALL\n";
+    CPPUNIT_ASSERT_EQUAL("INPUT " + balancers + "OUTPUT " + balancers, jumps(kAllModes & ~kIpvs, kIpvs));
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("INPUT -m comment --comment \"kube-proxy firewall rules\" -j KUBE-PROXY-FIREWALL\n"),
+        jumps(kAllModes & ~kIptables, kIptables));
+    CPPUNIT_ASSERT_EQUAL(std::string(), jumps(0, kIpvs));
   }
 
   void a_jump_of_somebody_else_stays_and_holds_its_chain() {

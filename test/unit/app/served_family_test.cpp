@@ -24,6 +24,7 @@ class ServedFamilyTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_full_transaction_replaces_what_waited);
   CPPUNIT_TEST(who_served_says_nothing_more);
   CPPUNIT_TEST(relays_of_who_served_are_told_until_it_is_gone);
+  CPPUNIT_TEST(it_is_told_who_serves_by_ipvs);
   CPPUNIT_TEST(before_the_end_flows_may_be_moved);
   CPPUNIT_TEST(who_never_served_leaves_nothing);
   CPPUNIT_TEST(what_an_earlier_process_left_counts_as_somebody_who_served);
@@ -97,6 +98,19 @@ class ServedFamilyTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("nobody"), take());
   }
 
+  void it_is_told_who_serves_by_ipvs() {
+    family_.serve(1, true);
+    take();
+    family_.serve(2);
+    CPPUNIT_ASSERT_EQUAL(std::string("serves by IPVS"), take());
+    family_.serve(3);
+    CPPUNIT_ASSERT_EQUAL(std::string("serves by IPVS"), take());
+    family_.gone(1);
+    CPPUNIT_ASSERT_EQUAL(std::string("serves"), take());
+    family_.inherit(4, true);
+    CPPUNIT_ASSERT_EQUAL(std::string("serves by IPVS"), take());
+  }
+
   void before_the_end_flows_may_be_moved() {
     family_.serve(1);
     family_.relays(1, relayed(8053));
@@ -142,6 +156,7 @@ class ServedFamilyTest : public CppUnit::TestFixture {
                         .predecessor =
                             [this](const node::ConntrackReconciler::Predecessor& predecessor) {
                               std::string text = predecessor.serves ? "serves" : "nobody";
+                              if (predecessor.kernel) text += " by IPVS";
                               for (const auto port : predecessor.relays) text += " " + std::to_string(port);
                               tell(text);
                             }}};

@@ -302,6 +302,9 @@ class IpvsBench {
     void set_source(int index, const std::vector<abi::Address>& addresses, const abi::Address& source) override {
       kernel_.set_source(index, addresses, source);
     }
+    void restore_source(int index, const std::vector<abi::Address>& addresses) override {
+      kernel_.restore_source(index, addresses);
+    }
     std::uint64_t messages() const override { return kernel_.messages(); }
 
    private:
@@ -327,9 +330,9 @@ class IpvsBench {
       for (const std::string& text : node.local_addresses) found.insert(*sdk::parse_address(text, family_));
       return found;
     };
-    made.connections = [this](const ipvs::ConnectionVisitor& visitor) {
+    made.connections = [this](const ipvs::ConnectionVisitor& visitor, const ipvs::MoreTime& more) {
       for (const ipvs::ServerConnection& connection : connections) {
-        if (!visitor(connection)) return false;
+        if (!more() || !visitor(connection)) return false;
       }
       return connections_readable;
     };

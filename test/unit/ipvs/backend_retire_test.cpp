@@ -24,12 +24,14 @@ class IpvsRetireTest : public IpvsFixture {
   CPPUNIT_TEST(an_address_goes_with_its_last_virtual_server);
   CPPUNIT_TEST(an_address_this_node_sends_from_stays);
   CPPUNIT_TEST(this_node_sends_from_elsewhere);
+  CPPUNIT_TEST(it_does_so_no_more_when_it_serves_again);
   CPPUNIT_TEST(at_the_end_of_its_time_all_goes);
   CPPUNIT_TEST(a_process_that_has_applied_nothing_drains);
   CPPUNIT_TEST(a_failed_step_is_repeated);
   CPPUNIT_TEST(an_apply_takes_everything_back_in);
   CPPUNIT_TEST(a_newcomer_leads_nobody_here_before_it_is_ready);
   CPPUNIT_TEST(tells_who_is_bound);
+  CPPUNIT_TEST(who_is_bound_already_stays_so);
   CPPUNIT_TEST_SUITE_END();
 
   static constexpr const char* kForeign = "203.0.113.9:80/TCP rr 10.77.0.1:8080*1\n";
@@ -216,8 +218,8 @@ class IpvsRetireTest : public IpvsFixture {
     bench.usual_source = address("192.168.0.2");
     first_step(bench);
     CPPUNIT_ASSERT_EQUAL(1, bench.links.calls["set_source"]);
-    CPPUNIT_ASSERT_EQUAL(std::size_t{4}, bench.links.sources.size());
-    CPPUNIT_ASSERT(bench.links.sources.at(address("1.2.3.4")) == address("192.168.0.2"));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.links.sources.size());  // the others have gone
+    CPPUNIT_ASSERT(bench.links.sources.at(address("172.30.0.1")) == address("192.168.0.2"));
     // No way out, and an address that is none of the node's.
     for (const auto& source : {std::optional<abi::Address>(), std::optional(address("172.30.0.1"))}) {
       IpvsBench other;
@@ -232,6 +234,24 @@ class IpvsRetireTest : public IpvsFixture {
     };
     first_step(refusing);
     CPPUNIT_ASSERT(has(refusing.said(abi::Severity::kWarning), "end with the drain"));
+  }
+
+  void it_does_so_no_more_when_it_serves_again() {
+    for (const bool other_process : {false, true}) {
+      IpvsBench bench;
+      bench.usual_source = address("192.168.0.2");
+      bench.links.put("eth0", "veth").addresses[kFamily] = {address("192.168.0.2")};
+      ok(bench, bench.full(services()));
+      CPPUNIT_ASSERT_EQUAL(0, bench.links.calls["restore_source"]);  // a node where nobody was
+      connect(bench, "172.30.0.1", "ESTABLISHED", 800);
+      CPPUNIT_ASSERT(retrying(bench));
+      CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.links.sources.size());  // those that were freed have none
+      if (other_process) bench.restart();
+      ok(bench, bench.full(services()));
+      CPPUNIT_ASSERT(bench.links.sources.empty());
+      ok(bench, bench.full(services()));
+      CPPUNIT_ASSERT_EQUAL(1, bench.links.calls["restore_source"]);
+    }
   }
 
   void at_the_end_of_its_time_all_goes() {
@@ -349,10 +369,51 @@ class IpvsRetireTest : public IpvsFixture {
     connect(bench, "172.30.0.2", "ESTABLISHED", 700);
     connect(bench, "172.30.0.1", "NONE", 500, 0);  // has no affinity any more
     CPPUNIT_ASSERT_EQUAL("bench/svc-1:p80 192.0.2.7 10.0.0.3:8081 600\n" + std::string(), bench.exported());
+    bench.host.step = 5'000'000'000;  // each line takes that long
+    CPPUNIT_ASSERT_EQUAL("bench/svc-1:p80 192.0.2.7 10.0.0.3:8080 500\n" + std::string(), bench.exported());
+    CPPUNIT_ASSERT(has(bench.said(abi::Severity::kWarning), "not all connections of IPVS could be read"));
     bench.has_ipvs = false;
     CPPUNIT_ASSERT_EQUAL(std::string(), bench.exported());
-    CPPUNIT_ASSERT(bench.affinity()->import_clients({}, &bench.error) == abi::Code::kUnsupported);
+  }
+
+  // From one backend of this mode to the next; before that one has applied anything.
+  void who_is_bound_already_stays_so() {
+    std::vector<ServiceSpec> specs = services();
+    specs[1].affinity_seconds = 600;
+    specs[1].source_ranges = {};
+    IpvsBench bench;
+    ok(bench, bench.full(specs));
+    connect(bench, "172.30.0.2", "ASSURED", 500, 0);
+    bench.restart();
+    abi::AffinityClient client{};
+    client.key.protocol = abi::Protocol::kTcp;
+    client.client = bench.connections[0].client;
+    client.endpoint = bench.connections[0].real.address;
+    client.endpoint_port = bench.connections[0].real.port;
+    client.remaining_seconds = 500;
+    const auto import = [&](std::vector<abi::AffinityClient> clients) {
+      return bench.affinity()->import_clients(sdk::array(clients.data(), clients.size()), &bench.error);
+    };
+    ok(bench, import({}));
+    ok(bench, import({client, client}));
+    abi::AffinityClient other = client;
+    other.client = address("192.0.2.8");
+    CPPUNIT_ASSERT(import({client, other}) == abi::Code::kUnsupported);
     CPPUNIT_ASSERT(has(bench.error.message, "IPVS takes no clients that are bound already"));
+    other.remaining_seconds = 3;  // may have ended
+    ok(bench, import({client, other}));
+    for (int what = 0; what < 3; ++what) {
+      other = client;
+      if (what == 0) other.endpoint = address("10.0.0.99");
+      if (what == 1) ++other.endpoint_port;
+      if (what == 2) other.key.protocol = abi::Protocol::kUdp;
+      CPPUNIT_ASSERT(import({other}) == abi::Code::kUnsupported);
+    }
+    bench.connections[0].client_port = 40000;  // a connection binds nobody
+    CPPUNIT_ASSERT(import({client}) == abi::Code::kUnsupported);
+    bench.connections[0].client_port = 0;
+    bench.has_ipvs = false;
+    CPPUNIT_ASSERT(import({client}) == abi::Code::kUnsupported);
   }
 };
 

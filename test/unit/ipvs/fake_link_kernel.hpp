@@ -92,6 +92,7 @@ class FakeLinkKernel : public LinkKernel {
       ++messages_;
       // A link that is gone has taken its addresses along.
       if (Link* link = by_index(index); link != nullptr) unbound += link->addresses[family].erase(address);
+      sources.erase(address);
     }
   }
 
@@ -101,6 +102,11 @@ class FakeLinkKernel : public LinkKernel {
       ++messages_;
       if (by_index(index) != nullptr) sources[address] = source;
     }
+  }
+
+  void restore_source(int, const std::vector<abi::Address>& addresses) override {
+    called("restore_source");
+    for (const abi::Address& address : addresses) messages_ += sources.erase(address);
   }
 
   std::uint64_t messages() const override { return messages_; }

@@ -65,7 +65,7 @@ Request parse(nlmsghdr* message) {
     }
     return out;
   }
-  if (out.type == RTM_NEWROUTE) {
+  if (out.type == RTM_NEWROUTE || out.type == RTM_DELROUTE || out.type == RTM_GETROUTE) {
     std::memcpy(&out.route, nlmsg_data(message), sizeof(out.route));
     if (const nlattr* to = nlmsg_find_attr(message, sizeof(rtmsg), RTA_DST)) out.destination = data_of(to);
     if (const nlattr* from = nlmsg_find_attr(message, sizeof(rtmsg), RTA_PREFSRC)) out.source = data_of(from);
@@ -153,6 +153,20 @@ std::string address_answer(int index, int length, const abi::Address& address, F
   return std::string(netlink::bytes(message));
 }
 
+std::string route_answer(int index, const abi::Address& to, const abi::Address& from, int length = 32,
+                         std::uint8_t table = RT_TABLE_LOCAL, std::uint8_t type = RTN_LOCAL) {
+  rtmsg header{};
+  header.rtm_family = AF_INET;
+  header.rtm_dst_len = static_cast<std::uint8_t>(length);
+  header.rtm_table = table;
+  header.rtm_type = type;
+  auto message = netlink::make_message(RTM_NEWROUTE, 0, header);
+  netlink::must(nla_put(message.get(), RTA_DST, 4, to.bytes));
+  netlink::must(nla_put(message.get(), RTA_PREFSRC, 4, from.bytes));
+  netlink::must(nla_put_u32(message.get(), RTA_OIF, static_cast<std::uint32_t>(index)));
+  return std::string(netlink::bytes(message));
+}
+
 std::string link_answer(int index, const std::string& kind) {
   ifinfomsg header{};
   header.ifi_index = index;
@@ -174,6 +188,8 @@ class NetlinkLinksTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(binds_many_in_few_system_calls);
   CPPUNIT_TEST(binds_ipv6_without_looking_for_duplicates);
   CPPUNIT_TEST(sends_from_another_address);
+  CPPUNIT_TEST(that_goes_with_the_address);
+  CPPUNIT_TEST(sends_from_the_address_itself_again);
   CPPUNIT_TEST(what_is_as_it_should_be_is_no_failure);
   CPPUNIT_TEST(a_refused_address_is_named);
   CPPUNIT_TEST(an_address_no_link_can_have_fails_nothing_else);
@@ -184,6 +200,9 @@ class NetlinkLinksTest : public CppUnit::TestFixture {
   Kernel kernel_;
   NetlinkLinks links_{[this] { return std::make_unique<FakeWire>(kernel_); }};
 
+  static std::string bytes(const std::string& text) {
+    return std::string(reinterpret_cast<const char*>(v4(text).bytes), 4);
+  }
   sdk::Failure failure_of(const std::function<void()>& body) {
     try {
       body();
@@ -293,9 +312,6 @@ class NetlinkLinksTest : public CppUnit::TestFixture {
 
   // In the place of the route the kernel has made; a new one would outlive the address.
   void sends_from_another_address() {
-    const auto bytes = [](const std::string& text) {
-      return std::string(reinterpret_cast<const char*>(v4(text).bytes), 4);
-    };
     links_.set_source(7, {v4("10.96.0.1"), v4("10.96.0.2")}, v4("192.168.0.2"));
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, kernel_.requests.size());
     const Request& second = kernel_.requests.at(1);
@@ -315,8 +331,65 @@ class NetlinkLinksTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("10.96.0.1"), failure.object());
   }
 
+  // The kernel removes with an address only the route it has made itself.
+  void that_goes_with_the_address() {
+    kernel_.answer = [](const Request& request) { return request.type == RTM_DELROUTE ? ESRCH : 0; };
+    links_.unbind(7, Family::kIpv4, {v4("10.96.0.1"), v4("10.96.0.2")});
+    CPPUNIT_ASSERT_EQUAL(std::size_t{4}, kernel_.requests.size());
+    for (int i = 0; i < 2; ++i) CPPUNIT_ASSERT_EQUAL(std::uint16_t{RTM_DELADDR}, kernel_.requests.at(i).type);
+    const Request& route = kernel_.requests.at(3);
+    CPPUNIT_ASSERT_EQUAL(std::uint16_t{RTM_DELROUTE}, route.type);
+    CPPUNIT_ASSERT_EQUAL(int{RT_TABLE_LOCAL}, int{route.route.rtm_table});
+    CPPUNIT_ASSERT_EQUAL(int{RTN_LOCAL}, int{route.route.rtm_type});
+    CPPUNIT_ASSERT_EQUAL(int{RT_SCOPE_HOST}, int{route.route.rtm_scope});
+    CPPUNIT_ASSERT_EQUAL(32, int{route.route.rtm_dst_len});
+    CPPUNIT_ASSERT(route.destination == bytes("10.96.0.2") && route.source.empty());
+    CPPUNIT_ASSERT_EQUAL(7u, route.out);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{2}, links_.messages());
+    kernel_.answer = [](const Request&) { return 0; };
+    links_.unbind(7, Family::kIpv4, {v4("10.96.0.1")});
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{4}, links_.messages());
+    kernel_.answer = [](const Request& request) { return request.type == RTM_DELROUTE ? EPERM : 0; };
+    CPPUNIT_ASSERT_EQUAL(std::string("10.96.0.1"),
+                         failure_of([&] { links_.unbind(7, Family::kIpv4, {v4("10.96.0.1")}); }).object());
+    kernel_.requests.clear();
+    kernel_.answer = [](const Request&) { return 0; };
+    links_.unbind(7, Family::kIpv6, {v6("fd00::1")});
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, kernel_.requests.size());
+  }
+
+  void sends_from_the_address_itself_again() {
+    const auto vip = v4("10.96.0.1"), usual = v4("10.96.0.2"), node = v4("192.168.0.2");
+    kernel_.dump = [&](const Request& request) {
+      if (request.type != RTM_GETROUTE) return std::vector<std::string>();
+      return std::vector{route_answer(7, vip, node),  route_answer(7, usual, usual),
+                         route_answer(3, usual, node), route_answer(7, v4("10.96.0.3"), node),
+                         route_answer(7, usual, node, 24), route_answer(7, usual, node, 32, RT_TABLE_MAIN),
+                         route_answer(7, usual, node, 32, RT_TABLE_LOCAL, RTN_BROADCAST)};
+    };
+    links_.restore_source(7, {vip, usual});
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, kernel_.requests.size());
+    const Request& route = kernel_.requests.at(1);
+    CPPUNIT_ASSERT_EQUAL(std::uint16_t{RTM_NEWROUTE}, route.type);
+    CPPUNIT_ASSERT_EQUAL(int{NLM_F_REPLACE}, route.flags & (NLM_F_REPLACE | NLM_F_CREATE | NLM_F_EXCL));
+    CPPUNIT_ASSERT(route.destination == bytes("10.96.0.1") && route.source == bytes("10.96.0.1"));
+    CPPUNIT_ASSERT(route.out == 7 && route.route.rtm_protocol == RTPROT_KERNEL);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{1}, links_.messages());
+    // The kernel's own is there besides.
+    kernel_.requests.clear();
+    kernel_.answer = [](const Request& request) { return request.type == RTM_NEWROUTE ? EEXIST : 0; };
+    links_.restore_source(7, {vip});
+    CPPUNIT_ASSERT_EQUAL(std::size_t{3}, kernel_.requests.size());
+    CPPUNIT_ASSERT_EQUAL(std::uint16_t{RTM_DELROUTE}, kernel_.requests.at(2).type);
+    CPPUNIT_ASSERT(kernel_.requests.at(2).source == bytes("192.168.0.2"));
+    kernel_.answer = [](const Request& request) { return request.type == RTM_NEWROUTE ? EPERM : 0; };
+    CPPUNIT_ASSERT_EQUAL(std::string("10.96.0.1"), failure_of([&] { links_.restore_source(7, {vip}); }).object());
+  }
+
   void what_is_as_it_should_be_is_no_failure() {
-    kernel_.answer = [](const Request& request) { return request.type == RTM_NEWADDR ? EEXIST : EADDRNOTAVAIL; };
+    kernel_.answer = [](const Request& request) {
+      return request.type == RTM_NEWADDR ? EEXIST : request.type == RTM_DELROUTE ? ESRCH : EADDRNOTAVAIL;
+    };
     CPPUNIT_ASSERT(links_.bind(7, Family::kIpv4, {v4("10.0.0.1")}).empty());
     links_.unbind(7, Family::kIpv4, {v4("10.0.0.1")});
     kernel_.answer = [](const Request&) { return ENODEV; };

@@ -80,8 +80,8 @@ class Checks {
     return {address("10.96.", "fd00:96::", number), 80, protocol};
   }
   RealServer real(unsigned number) const { return {address("10.1.", "fd00:1::", number), 8080}; }
-  VisitConnections connections_ = [this](const ConnectionVisitor& visitor) {
-    return visit_connections("/proc/thread-self/net/ip_vs_conn", family_, visitor);
+  VisitConnections connections_ = [this](const ConnectionVisitor& visitor, const MoreTime& more) {
+    return visit_connections("/proc/thread-self/net/ip_vs_conn", family_, visitor, more);
   };
   RealServers reals(const std::vector<unsigned>& numbers) const {
     auto list = std::make_shared<std::vector<RealServer>>();

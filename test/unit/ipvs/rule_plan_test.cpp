@@ -67,7 +67,7 @@ nat KUBE-NODE-PORT -p tcp -m comment --comment "Kubernetes nodeport TCP port wit
 nat KUBE-NODE-PORT -p tcp -m comment --comment "Kubernetes nodeport TCP port for masquerade purpose" -m set --match-set KUBE-NODE-PORT-TCP dst -j KUBE-MARK-MASQ
 nat KUBE-LOAD-BALANCER -j KUBE-MARK-MASQ
 nat KUBE-MARK-MASQ -j MARK --or-mark 0x00004000
-nat KUBE-IPVS-HANDOVER -m mark ! --mark 0x00004000/0x00004000 -m set --match-set KUBE-IPVS-IPS src -j MASQUERADE --random-fully
+nat KUBE-IPVS-HANDOVER -m conntrack --ctstate DNAT -m mark ! --mark 0x00004000/0x00004000 -m set --match-set KUBE-IPVS-IPS src -j MASQUERADE --random-fully
 filter KUBE-FORWARD -m comment --comment "kubernetes forwarding rules" -m mark --mark 0x00004000/0x00004000 -j ACCEPT
 filter KUBE-FORWARD -m comment --comment "kubernetes forwarding conntrack rule" -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT
 filter KUBE-NODE-PORT -m comment --comment "Kubernetes health check node port" -m set --match-set KUBE-HEALTH-CHECK-NODE-PORT dst -j ACCEPT

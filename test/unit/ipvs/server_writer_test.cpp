@@ -48,6 +48,7 @@ class ServerWriterTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(what_one_dump_misses_another_one_shows);
   CPPUNIT_TEST(goes_round_all_servers_in_bounded_looks);
   CPPUNIT_TEST(looks_at_tens_of_thousands_each_time);
+  CPPUNIT_TEST(reads_connections_for_a_moment_only);
   CPPUNIT_TEST(quiesces_and_comes_back);
   CPPUNIT_TEST_SUITE_END();
 
@@ -551,10 +552,34 @@ class ServerWriterTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(21 * (clock - begin) < 20'000'000'000);
   }
 
+  void reads_connections_for_a_moment_only() {
+    std::uint64_t clock = 0;
+    rig_.writer = std::make_unique<ServerWriter>(
+        rig_.kernel, rig_.options, [&clock] { return clock; }, sdk::Logger(&rig_.host));
+    rig_.writer->refresh();
+    rig_.writer->put({wanted(kKey, reals({1}))});
+    rig_.connections(kKey, 1) = 1;
+    // Connections of others, each of which takes its time.
+    const auto visit = [&clock](int lines) {
+      return [&clock, lines](const ConnectionVisitor&, const MoreTime& more) {
+        for (int i = 0; i < lines; ++i) {
+          if (!more()) return false;
+          clock += 100'000'000;
+        }
+        return true;
+      };
+    };
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig_.writer->find_idle({kKey}, visit(5)).size());
+    const std::uint64_t begin = clock;
+    CPPUNIT_ASSERT(rig_.writer->find_idle({kKey}, visit(1'000'000)).empty());
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{500'000'000}, clock - begin);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig_.writer->find_idle({kKey}, visit(5)).size());
+  }
+
   void quiesces_and_comes_back() {
     rig_.writer->put({wanted(kKey, reals({1, 2})), wanted(kUdp, reals({1}))});
     rig_.connections(kKey, 1) = 2;
-    const auto nothing_shown = [](const ConnectionVisitor&) { return false; };
+    const auto nothing_shown = [](const ConnectionVisitor&, const MoreTime&) { return false; };
     rig_.writer->quiesce({kKey, kUdp});
     CPPUNIT_ASSERT(rig_.writer->find_idle({kKey, kUdp}, nothing_shown) == std::vector<ServerKey>{kUdp});
     CPPUNIT_ASSERT_EQUAL(0, rig_.weight(kKey, 1));

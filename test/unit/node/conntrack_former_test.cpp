@@ -26,6 +26,8 @@ class ConntrackFormerTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(an_entry_that_is_another_one_begins_anew);
   CPPUNIT_TEST(relays_of_the_former_are_kept);
   CPPUNIT_TEST(ipvs_of_the_former_is_kept);
+  CPPUNIT_TEST(ipvs_and_relays_of_the_former_are_kept);
+  CPPUNIT_TEST(a_flow_that_turns_round_is_found);
   CPPUNIT_TEST(ipvs_of_the_newcomer_is_none_of_the_former);
   CPPUNIT_TEST(ipvs_of_the_present_is_right);
   CPPUNIT_TEST(without_virtual_servers_nothing_goes_through_ipvs);
@@ -176,6 +178,59 @@ class ConntrackFormerTest : public CppUnit::TestFixture {
     const auto new_one = add(5, e1_, false);
     look();
     CPPUNIT_ASSERT(table_.has(new_one));
+  }
+
+  // Two of them, one of which relays.
+  void ipvs_and_relays_of_the_former_are_kept() {
+    former_.set(true, {40001}, true);
+    const auto id = add(1, e1_, false), quiet = add(2, e1_, false), relayed = add(3, here_, true);
+    look();
+    flow(quiet).remaining = 117;
+    look();
+    CPPUNIT_ASSERT(table_.has(id) && !table_.has(quiet) && table_.has(relayed));
+    // It had IPVS alone before the other one came.
+    former_.set(true, {}, true);
+    look();
+    former_.set(true, {40001}, true);
+    look();
+    CPPUNIT_ASSERT(table_.has(id));
+    former_.set(true, {40001}, false);  // the one with IPVS goes
+    const auto other = add(4, here_, true);
+    look();
+    CPPUNIT_ASSERT(!table_.has(id) && table_.has(other));
+  }
+
+  // An answer was on its way when the entry was deleted: IPVS makes another one of it, to which the client's packets belong.
+  void a_flow_that_turns_round_is_found() {
+    const auto turned = [this](std::uint16_t client) {
+      Flow& one = table_.add(e1_, at("10.0.0.2", client), at("10.0.0.2", client));
+      one.reply_destination = vip_;
+      one.redirected = false;
+      one.remaining = 119;
+      return one.id;
+    };
+    const auto nobodys = table_.add(e1_, at("10.0.0.2", 9), at("10.0.0.2", 9)).id;  // an endpoint that asks
+    const auto of_other = turned(8);
+    flow(of_other).source = e2_;
+    former_.set(true, {}, true);
+    const auto first = add(1, e1_, false), quiet = turned(2);
+    look();
+    CPPUNIT_ASSERT(table_.has(quiet));
+    flow(quiet).remaining = 117;
+    look();
+    CPPUNIT_ASSERT(table_.has(first) && !table_.has(quiet));
+    former_.set(false, {});
+    look();
+    CPPUNIT_ASSERT(!table_.has(first) && former_.remains());
+    const auto second = turned(1);
+    look();
+    CPPUNIT_ASSERT(!table_.has(second) && former_.remains());
+    look();
+    CPPUNIT_ASSERT(!former_.remains() && table_.has(nobodys) && table_.has(of_other));
+    // Of the present backend.
+    const auto present = turned(3);
+    look();
+    CPPUNIT_ASSERT(table_.has(present));
   }
 
   // Of which it is only known that it served: it may have been one without IPVS.

@@ -72,6 +72,7 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(missing_privilege_is_no_storm);
   CPPUNIT_TEST(a_service_deleted_between_two_processes_is_noticed);
   CPPUNIT_TEST(a_predecessor_keeps_its_flows_until_they_are_quiet);
+  CPPUNIT_TEST(flows_of_a_predecessor_are_looked_at_often_enough);
   CPPUNIT_TEST(what_a_predecessor_leaves_goes_with_it);
   CPPUNIT_TEST_SUITE_END();
 
@@ -242,6 +243,23 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
     });
     std::this_thread::sleep_for(100ms);
     shared_->with([&](auto& s) { CPPUNIT_ASSERT(s.table.visits <= visits + 1); });
+  }
+
+  // However long one look takes: somebody counts on it.
+  void flows_of_a_predecessor_are_looked_at_often_enough() {
+    auto with = options();
+    with.longest_between_looks = 20ms;
+    shared_->blocked = true;
+    const auto reconciler = start(std::move(with));
+    reconciler->set_predecessor({true, {}});
+    reconciler->put(change(true, udp_port({vip_}, 0, {e1_})));
+    CPPUNIT_ASSERT(shared_->wait([](auto& s) { return s.entered == 1; }));
+    std::this_thread::sleep_for(400ms);
+    const auto end = std::chrono::steady_clock::now();
+    shared_->with([](auto& s) { s.blocked = false; });
+    CPPUNIT_ASSERT(shared_->wait([](auto& s) { return s.entered == 2; }));
+    // Two thirds of its own time it rests always, nine tenths it would otherwise.
+    CPPUNIT_ASSERT(std::chrono::steady_clock::now() - end < 2400ms);
   }
 
   void what_a_predecessor_leaves_goes_with_it() {
