@@ -168,8 +168,9 @@ class Swapper::Attempt {
     if (newcomer_ == nullptr) return;
     newcomer_->close_feeds();
     if (swapper_.stopping_) {
-      // The next process finds in the ledger what arrived, and takes it away.
-      swapper_.retirement_.add({.run = newcomer_, .until = swapper_.clock_.now(), .undo = true});
+      // As it is: who served does not write any more, so nothing may be taken away. The next process finds in the ledger
+      // what arrived.
+      newcomer_->stop();
       return;
     }
     const bool restored = !held_ || !wrote_ || restore();

@@ -164,6 +164,7 @@ class SwapperTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(where_both_own_the_same_the_other_one_writes_again_before_the_newcomer_goes);
   CPPUNIT_TEST(what_cannot_be_restored_keeps_the_newcomer);
   CPPUNIT_TEST(what_the_newcomer_took_lives_on);
+  CPPUNIT_TEST(a_daemon_that_ends_leaves_all_as_it_is);
   CPPUNIT_TEST(a_failed_verify_is_taken_back);
   CPPUNIT_TEST(what_cannot_be_taken_back_at_once_is_tried_again);
   CPPUNIT_TEST(a_newcomer_that_hangs_is_left_alone_until_it_answers);
@@ -427,6 +428,25 @@ class SwapperTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(result.remarks.empty());
     await_note("new undone");
     old_serves_on();
+  }
+
+  void a_daemon_that_ends_leaves_all_as_it_is() {
+    script_.claims["new"] = script_.claims["old"];
+    script_.hang("new verify");
+    bool swapped = true;
+    std::thread swapping([&] { swapped = swap().status.ok(); });
+    script_.await("new verify");
+    swapper_->stop();
+    std::this_thread::sleep_for(200ms);  // it looks every few milliseconds
+    script_.go_on();
+    swapping.join();
+    CPPUNIT_ASSERT(!swapped);
+    script_.await("new release");
+    CPPUNIT_ASSERT(retirement_->list().empty());
+    const std::string calls = script_.take();
+    CPPUNIT_ASSERT_MESSAGE(calls, calls.find("retire") == std::string::npos);
+    CPPUNIT_ASSERT_MESSAGE(calls, calls.find("old apply") == std::string::npos);
+    CPPUNIT_ASSERT_EQUAL(std::string("new arrives with nft/ip/old"), notes());
   }
 
   void a_failed_verify_is_taken_back() {
