@@ -128,7 +128,10 @@ end() {
 
 finish() {
   if [ -s "$failures" ]; then
+    # The names by themselves first: what was said of them may be long.
     echo "Failed:"
+    sed -n 's/^\([^ ].\{0,199\}\).*/  \1/p' "$failures"
+    echo "What was said of them:"
     sed 's/^/  /' "$failures"
     echo "Logs: $logs"
   fi
@@ -190,7 +193,7 @@ part_kernel() {
 }
 
 # Cases that compare traffic with a twin of it want a machine that is not full: they have a part of their own.
-traffic_cases="cases_swap. cases_swapfaults. cases_restart. cases_reload."
+traffic_cases="cases_swap. cases_swapfaults. cases_swapaffinity. cases_restart. cases_reload."
 but_traffic=
 only_traffic=
 for file in $traffic_cases; do
@@ -207,6 +210,7 @@ part_system() {
   system="$src/test/system/run.py $but_traffic"
   short=--short
   [ "$long" = 0 ] || short=
+  tap fd-holder 120 python3 "$src/test/system/fd_holder_test.py"
   # shellcheck disable=SC2086
   tap cases 900 python3 $system --builddir "$build" --lanes 4 $short \
     --results "$logs/system-nft.json" --keep-logs "$logs/system"

@@ -26,7 +26,7 @@ class ReloadCommandTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(odd_timeouts_are_refused);
   CPPUNIT_TEST_SUITE_END();
 
-  const base::SteadyClock clock_;
+  const base::SteadyClock clock_{};
   std::unique_ptr<test::TemporaryFolder> folder_;
   SettingsCell settings_{Settings()};
   std::function<void(Settings&, Problems&)> found_;

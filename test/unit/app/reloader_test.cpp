@@ -72,7 +72,7 @@ class ReloaderTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(hooks_stand_around_a_reload);
   CPPUNIT_TEST_SUITE_END();
 
-  const base::SteadyClock clock_;
+  const base::SteadyClock clock_{};
   std::unique_ptr<test::CapturedLog> log_;
   std::unique_ptr<SettingsCell> settings_;
   std::vector<std::string> told_;

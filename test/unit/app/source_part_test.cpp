@@ -70,7 +70,7 @@ class SourcePartTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(files_are_those_in_force);
   CPPUNIT_TEST_SUITE_END();
 
-  const base::SteadyClock clock_;
+  const base::SteadyClock clock_{};
   std::unique_ptr<test::TemporaryFolder> folder_;
   std::unique_ptr<test::EventRecorder> sink_;
   Texts told_;

@@ -107,7 +107,7 @@ class ApiSourceTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(an_ended_request_fails_with_the_next_piece);
   CPPUNIT_TEST_SUITE_END();
 
-  const base::SteadyClock clock_;
+  const base::SteadyClock clock_{};
   std::unique_ptr<test::EventRecorder> sink_;
   std::unique_ptr<ApiSource> source_;
   Server* server_ = nullptr;

@@ -51,15 +51,21 @@ class WatchedTable : public ConntrackTable {
     ++shared_.entered;
     shared_.moved.notify_all();
     shared_.moved.wait(lock, [&] { return !shared_.blocked; });
-    return shared_.table.visit(family, query, visitor);
+    visiting_ = true;
+    base::Status status = shared_.table.visit(family, query, visitor);
+    visiting_ = false;
+    return status;
   }
   FlowQuery askable(base::Family, const FlowQuery& query) const override { return query; }
   base::Result<std::size_t> remove(base::Family family, std::span<const Flow> flows) override {
-    return shared_.table.remove(family, flows);  // from within visit(): locked
+    std::unique_lock lock(shared_.mutex, std::defer_lock);
+    if (!visiting_) lock.lock();
+    return shared_.table.remove(family, flows);
   }
 
  private:
   Shared& shared_;
+  bool visiting_ = false;  // [thread of the reconciler] which then holds the lock
 };
 
 class ConntrackReconcilerTest : public CppUnit::TestFixture {

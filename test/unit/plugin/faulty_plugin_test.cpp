@@ -33,7 +33,7 @@ class FaultyPluginTest : public CppUnit::TestFixture {
   using Options = std::vector<std::pair<std::string, std::string>>;
   ZooFolder zoo_;
   const fs::path state_ = zoo_.path().parent_path() / "state";
-  const base::SteadyClock clock_;
+  const base::SteadyClock clock_{};
 
  public:
   void setUp() override { fs::create_directory(state_); }

@@ -537,7 +537,7 @@ class SwapperTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("new"), result.from);
   }
 
-  const base::SteadyClock clock_;
+  const base::SteadyClock clock_{};
   test::CapturedLog log_;
   Script script_;
   BackendRun::Limit limit_{2s};

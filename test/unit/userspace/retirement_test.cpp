@@ -344,8 +344,11 @@ class RetirementTest : public CppUnit::TestFixture {
       bench().host.pass(2);
       retries(retire(58 - 2 * i));
     }
-    bench().host.pass(10);
-    ok(retire(30));
+    // A flow that the relay has yet to end begins the ten seconds anew.
+    CPPUNIT_ASSERT(eventually([&] {
+      bench().host.pass(10);
+      return retire(30) == abi::Code::kOk;
+    }));
   }
 
   // The daemon removes a tracked flow that is quiet, and needs some seconds to see that it is.

@@ -7,6 +7,7 @@
 #include <cppunit/TestAssert.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdint>
@@ -44,13 +45,18 @@ inline std::uint16_t port_of(const userspace::Descriptor& socket) {
   return address.port();
 }
 
-// One that nobody had a moment ago, for TCP and UDP, at all addresses.
+// One that nobody had a moment ago, for TCP and UDP, at all addresses; each call gives another. Below those which the
+// kernel gives to connections (net.ipv4.ip_local_port_range), or a program beside this one would have it by chance.
 inline std::uint16_t free_port(abi::Family family) {
-  for (;;) {
-    const userspace::Descriptor tcp = bound(family, SOCK_STREAM, {}, 0);
-    const userspace::Descriptor udp = bound(family, SOCK_DGRAM, {}, port_of(tcp));
-    if (udp) return port_of(tcp);
+  constexpr std::uint32_t kFirst = 10000;
+  constexpr std::uint32_t kCount = 20000;
+  static std::uint32_t next = static_cast<std::uint32_t>(getpid()) * 61;
+  for (std::uint32_t tries = 0; tries < kCount; ++tries) {
+    const auto port = static_cast<std::uint16_t>(kFirst + next++ % kCount);
+    if (bound(family, SOCK_STREAM, {}, port) && bound(family, SOCK_DGRAM, {}, port)) return port;
   }
+  CPPUNIT_FAIL("no port is free");
+  return 0;
 }
 
 // 0, or the errno with which a connection to the loopback ends.
