@@ -358,7 +358,9 @@ void Backends::gone(const swap::Retirement::Entry& entry, bool clean) {
     }
   }
   left(run, states);
-  base::log_info("swap", "backend " + run.plugin().id() + (entry.undo ? ": what it had written is removed" : " has retired"));
+  if (clean) {
+    base::log_info("swap", "backend " + run.plugin().id() + (entry.undo ? ": what it had written is removed" : " has retired"));
+  }
   // What both own may have suffered.
   if (entry.undo) {
     for (const auto& of : serving()->families()) of->loop->request_full("backend " + run.plugin().id() + " was taken back");

@@ -57,9 +57,8 @@ std::string swap_lines(const json& swap) {
   }
   const std::string state = text(swap, "state");
   if (state != "-" && state != "idle") {
-    const std::string steps = joined(member(swap, "steps"), ", ");
     out += "Swap     " + text(swap, "from") + " to " + text(swap, "to") + ": " + state +
-           also("since ", text(swap, "since")) + (steps.empty() ? "" : "; done: " + steps) + "\n";
+           also("since ", text(swap, "since")) + "\n";
   }
   return out;
 }
@@ -76,10 +75,8 @@ std::string reload_lines(const json& status) {
   if (retiring.is_array()) {
     for (const json& one : retiring) {
       const std::string families = joined(member(one, "families"), ", ");
-      const std::string connections = text(one, "connections");
       out += "Retiring " + text(one, "backend") + (families.empty() ? "" : ", " + families) +
              also("until ", text(one, "until")) +
-             (connections == "-" ? std::string() : ", " + connections + " connections") +
              (text(one, "error") == "-" ? std::string() : ": " + text(one, "error")) + "\n";
     }
   }

@@ -60,11 +60,11 @@ bool overlap(const Claims& one, const Claims& other) {
 namespace {
 
 std::string named(const BackendRun& run, base::Family family) {
-  return "backend " + run.plugin().id() + " (" + std::string(base::family_name(family)) + ")";
+  return run.plugin().id() + " (" + std::string(base::family_name(family)) + ")";
 }
 
 base::Status no_answer(const BackendRun& run, base::Family family, const char* call) {
-  return base::unavailable(named(run, family) + ": " + call + ": " + kTimeOver);
+  return base::unavailable("backend " + named(run, family) + ": " + call + ": " + kTimeOver);
 }
 
 }  // namespace
@@ -239,7 +239,8 @@ plugin::Outcome BackendRun::retire(const Claims& of_successor, std::chrono::seco
     if (!answer) {
       plugin::Outcome late;
       late.code = abi::Code::kInternal;
-      late.message = no_answer(*this, of->family, "retire").message();
+      late.object = "(" + std::string(base::family_name(of->family)) + ")";
+      late.message = kTimeOver;
       return late;
     }
     // A failure counts more than a family that still drains.

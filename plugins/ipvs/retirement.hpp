@@ -39,8 +39,8 @@ class Retirement {
   // One step, to be repeated until it returns true: nobody needs anything any more, and all is removed but what `keep`
   // covers. The first takes away what leads new connections here, and gives all real servers the weight 0; each removes
   // virtual servers nobody needs any more, with their addresses; one that is the source of a connection of this node
-  // stays, whoever serves it. Rules and sets stay to the end: packets of what is established pass them. Reads the kernel, so that it also works in a process that wrote nothing. Throws sdk::Failure;
-  // may be called again then.
+  // stays, whoever serves it. Rules and sets stay to the end: packets of what is established pass them. Reads the kernel,
+  // so that it also works in a process that wrote nothing. Throws sdk::Failure; may be called again then.
   bool step(const SuccessorClaims& keep);
   // What it waits for, as a phrase; empty when for nothing.
   std::string waiting() const;

@@ -7,10 +7,18 @@
 
 #ifdef STAYS_UNIQUE
 #define STAYS_ID "stays_unique"
-template <class T>
-struct Shared {
-  [[gnu::visibility("default")]] static inline int count = 0;
-};
+// What GCC makes of a static member of a template; clang makes no such symbols.
+asm(R"(
+  .pushsection .data
+  .globl _ZN6Shared5countE
+  .type _ZN6Shared5countE, @gnu_unique_object
+  .size _ZN6Shared5countE, 4
+  .balign 4
+_ZN6Shared5countE:
+  .long 0
+  .popsection
+)");
+[[gnu::visibility("default")]] extern int shared_count asm("_ZN6Shared5countE");
 #else
 #define STAYS_ID "stays_nodelete"
 #endif
@@ -19,7 +27,7 @@ class Stays final : public zoo::PlainBackend {
  public:
   explicit Stays(const zoo::abi::CreateArgs& args) : PlainBackend(args) {
 #ifdef STAYS_UNIQUE
-    ++Shared<Stays>::count;
+    ++shared_count;
 #endif
   }
 };

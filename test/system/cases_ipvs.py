@@ -375,7 +375,8 @@ def all_rules(t):
         ("nat", "KUBE-POSTROUTING"): [
             to("MASQUERADE", "LOOP-BACK", "dst,dst,src"), f"-m mark ! --mark {mark} -j RETURN",
             "-j MARK --set-xmark 0x4000/0x0", "-j MASQUERADE --random-fully"],
-        ("nat", "KUBE-IPVS-HANDOVER"): [f"-m mark ! --mark {mark} " + to("MASQUERADE", "IPVS-IPS", "src") + " --random-fully"],
+        ("nat", "KUBE-IPVS-HANDOVER"): [
+            f"-m conntrack --ctstate DNAT -m mark ! --mark {mark} " + to("MASQUERADE", "IPVS-IPS", "src") + " --random-fully"],
         ("filter", "KUBE-FORWARD"): [f"-m mark --mark {mark} -j ACCEPT", "-m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT"],
         ("filter", "KUBE-NODE-PORT"): [to("ACCEPT", "HEALTH-CHECK-NODE-PORT", "dst")],
         ("filter", "KUBE-PROXY-FIREWALL"): [to("KUBE-SOURCE-RANGES-FIREWALL", "LOAD-BALANCER-FW", "dst,dst")],

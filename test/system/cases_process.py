@@ -124,7 +124,7 @@ def old_command_line(t):
     serves(t)
     told(t, "--logtostderr, --log-dir: retired and without effect")
     told(t, 'FLAG: --oom-score-adj="-999"')
-    lines = [line for line in t.bench.daemon.log().splitlines() if "retired" in line]
+    lines = [line for line in t.bench.daemon.log().splitlines() if "retired and without effect" in line]
     t.require(len(lines) == 1, f"{len(lines)} lines about retired flags")
 
 

@@ -152,6 +152,8 @@ constexpr auto kDefinitions = std::to_array<MetricDefinition>({
      "Of these, and of UDP flows, those that ended with the process that relayed them, or when the time to drain was over.", kBackend},
     {"sluice_userspace_dials_failed_total", kCounter, "Attempts to connect to an endpoint that failed.", kBackend},
     {"sluice_userspace_dials_total", kCounter, "Attempts to connect to an endpoint.", kBackend},
+    {"sluice_userspace_draining", kGauge, "Connections and UDP clients that a backend which retires still relays.",
+     kBackend},
     {"sluice_userspace_endpoints_passed_over", kGauge,
      "Endpoints that get no new connections for a while because they did not answer.", kBackend},
     {"sluice_userspace_paused_threads", kGauge, "Threads that accept no connections now.", kBackend},

@@ -29,7 +29,7 @@ class Changes {
   std::vector<SettingsChange> out_;
 };
 
-constexpr const char* kRestart = "; restart sluiced, which does not interrupt traffic";
+constexpr const char* kRestart = "; restart sluiced, which ends nothing but connections that mode userspace relays";
 
 base::Family primary_family(const Settings& settings) {
   return node::choose_node_ips({}, settings.bind_address).primary;

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Files that change in all the ways in which tools change them.
+// Files that change in all the ways in which tools change them: case 138.
 #include "core/app/reload/file_watch.hpp"
 
 #include <cppunit/TestAssert.h>

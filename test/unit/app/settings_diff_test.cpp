@@ -191,7 +191,7 @@ class SettingsDiffTest : public CppUnit::TestFixture {
     const auto changes = settings_diff(usual(), six);
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, changes.size());
     CPPUNIT_ASSERT_EQUAL(std::string("bindAddress: the primary family is IPv4 and cannot become IPv6 while it runs; "
-                                     "restart sluiced, which does not interrupt traffic"),
+                                     "restart sluiced, which ends nothing but connections that mode userspace relays"),
                          refusals(changes).at(0));
     Settings any = usual();
     any.bind_address = base::IpAddress::any(base::Family::ipv4);

@@ -113,6 +113,7 @@ class ApiSourceTest : public CppUnit::TestFixture {
   Server* server_ = nullptr;
 
   void make(bool service_cidrs) {
+    source_.reset();  // it tells the sink
     auto server = std::make_unique<Server>();
     server_ = server.get();
     sink_ = std::make_unique<test::EventRecorder>();
