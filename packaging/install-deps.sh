@@ -2,7 +2,7 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Installs what a fresh Debian 12 lacks. Usage: install-deps.sh build|demo|package|test …
+# Installs what a fresh Debian 12 lacks. Usage: install-deps.sh build|demo|package|rpm|test …
 # Installs nothing, and asks no server, when everything is there.
 set -eu
 
@@ -11,9 +11,10 @@ BUILD="autoconf automake libtool make g++ pkg-config gawk
   liblog4cplus-dev libipset-dev libmnl-dev libnftnl-dev libnl-3-dev libnl-genl-3-dev libnl-route-3-dev libsimdjson-dev libyaml-cpp-dev nlohmann-json3-dev
   prometheus-cpp-dev"
 DEMO="iproute2 iptables procps"
-PACKAGE="debhelper dpkg-dev"
+PACKAGE="debhelper dpkg-dev python3"
+RPM="rpm"
 TEST="libcppunit-dev conntrack iproute2 ipset iputils-ping iptables nftables procps python3 openssl curl clang libclang-rt-dev llvm
-  man-db prometheus util-linux binutils $PACKAGE lintian mmdebstrap
+  man-db prometheus util-linux binutils $PACKAGE $RPM lintian mmdebstrap
   haproxy socat nginx libnginx-mod-stream
   qemu-system-x86 busybox-static kmod ipvsadm"
 # Of these, tests start their own; this machine is not to serve anything because it was tested on.
@@ -25,8 +26,9 @@ for set in "$@"; do
     build) packages="$packages $BUILD" ;;
     demo) packages="$packages $DEMO" ;;
     package) packages="$packages $PACKAGE" ;;
+    rpm) packages="$packages $RPM" ;;
     test) packages="$packages $TEST" ;;
-    *) echo "install-deps.sh: unknown set '$set'; use build, demo, package or test" >&2; exit 2 ;;
+    *) echo "install-deps.sh: unknown set '$set'; use build, demo, package, rpm or test" >&2; exit 2 ;;
   esac
 done
 
