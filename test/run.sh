@@ -501,12 +501,21 @@ part_tsan() {
   end_reports
 }
 
-# The Debian packages, in a clean Debian with a systemd of its own.
+# The Debian packages, in a clean Debian with a systemd of its own, and built again; the RPM packages in a folder.
 part_package() {
   wait_for_build packages
   build_packages one "the Debian packages are built" 2400 || return
   tap install 900 python3 "$src/test/package/package_test.py" --builddir "$build" --debs "$build/packages"
+  # The long form compiles everything once more for each of these.
+  if [ "$long" = 0 ]; then
+    one "packages built again are the same" 600 "$src/test/package/again.sh" "$build/packages" "$build"
+    tap rpm 600 python3 "$src/test/package/rpm_test.py" --builddir "$build" --built "$build/packages/sluice-$(version)"
+  else
+    one "packages built again are the same" 7200 "$src/test/package/again.sh" "$build/packages" "$build" all
+    tap rpm 7200 python3 "$src/test/package/rpm_test.py" --builddir "$build"
+  fi
 }
+version() { sed -n 's/^PACKAGE_VERSION = //p' "$build/Makefile"; }
 
 # The short form looks whether the tarball has everything, the long one builds, tests and
 # installs from it: at another level of optimisation than above, as one more proof.

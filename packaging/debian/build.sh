@@ -5,7 +5,8 @@
 # Builds the Debian packages from what `make dist` packs. Usage: build.sh OUTDIR [BUILDDIR]
 # OUTDIR gets the packages and is where they are built, BUILDDIR is a configured build tree
 # (default: one made in OUTDIR). Needs root only where something is missing to build with.
-# DEB_BUILD_OPTIONS as usual; without it the tests of the clone are not run again.
+# DEB_BUILD_OPTIONS as usual; without it the tests of the clone are not run again. Times in the packages are those of
+# packaging/debian/changelog, unless SOURCE_DATE_EPOCH says otherwise.
 set -eu
 src=$(cd "$(dirname "$0")/../.." && pwd)
 mkdir -p "$1"
@@ -20,20 +21,18 @@ if [ ! -f "$tree/config.status" ]; then
 fi
 version=$(sed -n 's/^PACKAGE_VERSION = //p' "$tree/Makefile")
 name=sluice-$version
-rm -rf "$out/$name" "$out"/*.deb
+rm -rf "$out/$name" "$out"/*.deb "$out"/*.changes "$out"/*.buildinfo
 # Without the archive, and not where another `make dist` may be at work.
 make --no-print-directory -s -C "$tree" distdir distdir="$out/$name"
 
 cd "$out/$name"
 cp -r packaging/debian debian
-date=$(date -R -d "@${SOURCE_DATE_EPOCH:-$(stat -c %Y "$src/configure.ac")}")
-cat >debian/changelog <<END
-sluice ($version-1) unstable; urgency=medium
-
-  * Version $version. What it brings is in /usr/share/doc/sluice/changelog.gz
-
- -- The Sluice Authors <maintainers@sluice.dev>  $date
-END
+packaged=$(dpkg-parsechangelog --show-field Version)
+upstream=${packaged#*:}
+if [ "${upstream%-*}" != "$version" ]; then
+  echo "build.sh: this is version $version, and packaging/debian/changelog ends with $packaged; add what is new to it" >&2
+  exit 1
+fi
 if command -v ccache >/dev/null 2>&1 && [ -z "${CXX:-}" ]; then export CXX='ccache g++'; fi
 export DEB_BUILD_OPTIONS="${DEB_BUILD_OPTIONS-nocheck}"
 case " $DEB_BUILD_OPTIONS " in *" nocheck "*) export DEB_BUILD_PROFILES="nocheck ${DEB_BUILD_PROFILES:-}" ;; esac

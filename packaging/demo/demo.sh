@@ -7,35 +7,63 @@
 # starts sluiced on a folder of ordinary manifests, sends connections to the virtual IP
 # and shows who answered. Everything is gone afterwards. Needs root.
 #   --build-dir DIR  where to build (default: build)
+#   --installed      build nothing but what plays pods and clients; the service sluiced.service of this machine is moved
+#                    into the namespace of the node, and back
+#   --netecho FILE   what plays pods and clients, with --installed
 set -euo pipefail
 src=$(cd "$(dirname "$0")/../.." && pwd)
 build=$src/build
+installed=
+echo_tool=
 while [ $# -gt 0 ]; do
   case $1 in
     --build-dir) build=$2; shift 2 ;;
-    *) echo "usage: $0 [--build-dir DIR]" >&2; exit 2 ;;
+    --installed) installed=1; shift ;;
+    --netecho) echo_tool=$(realpath "$2"); shift 2 ;;
+    *) echo "usage: $0 [--build-dir DIR | --installed [--netecho FILE]]" >&2; exit 2 ;;
   esac
 done
 [ "$(id -u)" = 0 ] || { echo "demo.sh: network namespaces need root; run it with sudo" >&2; exit 1; }
 
 step() { printf '\n\033[1m== %s\033[0m\n' "$*"; }
 
-step "Building (the first time takes some minutes)"
-"$src/packaging/install-deps.sh" build demo
-"$src/packaging/build.sh" "$build" >"$src/build.log" 2>&1 || { tail -40 "$src/build.log"; exit 1; }
-rm -f "$src/build.log"
-sluiced=$build/core/sluiced
-ctl=$build/core/sluicectl
-echo_tool=$build/test/tools/netecho
+if [ -n "$installed" ]; then
+  sluiced=/usr/sbin/sluiced
+  ctl=/usr/sbin/sluicectl
+  # The unit has a /tmp of its own.
+  work=$(mktemp -d /run/sluice-demo.XXXXXX)
+  chmod 755 "$work"
+  state=/run/sluice
+  if [ -z "$echo_tool" ]; then
+    step "Building what plays pods and clients"
+    echo_tool=$work/netecho
+    "${CXX:-g++}" -std=c++20 -pthread -o "$echo_tool" "$src"/test/tools/netecho*.cpp
+  fi
+else
+  step "Building (the first time takes some minutes)"
+  "$src/packaging/install-deps.sh" build demo
+  "$src/packaging/build.sh" "$build" >"$src/build.log" 2>&1 || { tail -40 "$src/build.log"; exit 1; }
+  rm -f "$src/build.log"
+  sluiced=$build/core/sluiced
+  ctl=$build/core/sluicectl
+  echo_tool=$build/test/tools/netecho
+  work=$(mktemp -d /tmp/sluice-demo.XXXXXX)
+  state=$work/state
+fi
 
-work=$(mktemp -d /tmp/sluice-demo.XXXXXX)
 tag=sd$$
 spaces=()
 daemon=
+drop_in=/run/systemd/system/sluiced.service.d/demo.conf
 clean_up() {
   status=$?
   trap - EXIT INT TERM
   [ -z "$daemon" ] || kill "$daemon" 2>/dev/null || true
+  if [ -n "$installed" ]; then
+    rm -f "$drop_in"
+    systemctl daemon-reload
+    systemctl restart sluiced.service || true
+  fi
   for space in "${spaces[@]}"; do
     ip netns pids "$space" 2>/dev/null | xargs -r kill 2>/dev/null || true
     ip netns del "$space" 2>/dev/null || true
@@ -49,6 +77,9 @@ space() {  # a namespace with its loopback up
   ip netns add "$tag-$1"
   spaces+=("$tag-$1")
   ip -n "$tag-$1" link set lo up
+}
+said() {  # by the daemon
+  if [ -n "$installed" ]; then journalctl --unit sluiced.service --since "$begun" --output cat --no-pager; else cat "$work/log"; fi
 }
 on() { local where=$1; shift; ip netns exec "$tag-$where" "$@"; }
 
@@ -85,17 +116,29 @@ for i in 1 2 3; do
 done
 
 step "Starting sluiced on packaging/demo/manifests"
-mkdir "$work/manifests" "$work/state"
+mkdir "$work/manifests"
 cp "$src/packaging/demo/manifests/"*.yaml "$work/manifests/"
-ip netns exec "$tag-node" "$sluiced" --manifests "$work/manifests" --hostname-override demo-node --cluster-cidr 10.1.0.0/16,fd00:1::/64 \
-  --state-dir "$work/state" --iptables-min-sync-period 0s >"$work/log" 2>&1 &
-daemon=$!
+options=(--manifests "$work/manifests" --hostname-override demo-node --cluster-cidr "10.1.0.0/16,fd00:1::/64"
+  --state-dir "$state" --iptables-min-sync-period 0s)
+if [ -n "$installed" ]; then
+  systemctl stop sluiced.service
+  mkdir -p "${drop_in%/*}"
+  printf '%s\n' '[Service]' "NetworkNamespacePath=/run/netns/$tag-node" ExecCondition= ExecStart= "ExecStart=$sluiced ${options[*]}" \
+    >"$drop_in"
+  systemctl daemon-reload
+  begun=$(date '+%F %T')
+  systemctl start sluiced.service || { said; exit 1; }
+else
+  mkdir "$state"
+  ip netns exec "$tag-node" "$sluiced" "${options[@]}" >"$work/log" 2>&1 &
+  daemon=$!
+fi
 for _ in $(seq 100); do
-  if ! kill -0 "$daemon" 2>/dev/null; then cat "$work/log"; exit 1; fi
-  [ "$("$ctl" --state-dir "$work/state" status -o json 2>/dev/null | grep -o '"synced":true' | wc -l)" -ge 3 ] && break
+  if [ -n "$daemon" ] && ! kill -0 "$daemon" 2>/dev/null; then said; exit 1; fi
+  [ "$("$ctl" --state-dir "$state" status -o json 2>/dev/null | grep -o '"synced":true' | wc -l)" -ge 3 ] && break
   sleep 0.1
 done
-grep -E 'sync\]|plugin\]' "$work/log" | head -6 || true
+said | grep -E -m 6 'sync\]|plugin\]' || true
 
 wrong=0
 ask() {  # ask TITLE EXPECTED-REGEX COMMAND…: shows who answered and checks it
@@ -134,13 +177,16 @@ sleep 1
 ask "3 TCP connections from the node" "refused" on node "$echo_tool" ask tcp 10.96.0.80 80 --count 3 --summary
 
 step "What the daemon says of itself"
-"$ctl" --state-dir "$work/state" status
+"$ctl" --state-dir "$state" status
 
 step "Stopping, and removing every rule (sluiced --cleanup)"
-kill "$daemon"
-wait "$daemon" || true
-daemon=
-on node "$sluiced" --cleanup --state-dir "$work/state"
+if [ -n "$installed" ]; then systemctl stop sluiced.service
+else
+  kill "$daemon"
+  wait "$daemon" || true
+  daemon=
+fi
+on node "$sluiced" --cleanup --state-dir "$state"
 left=$(on node iptables-save | grep KUBE- | grep -vc KUBE-FIREWALL || true)
 echo "rules of ours left on the node, but for KUBE-FIREWALL, which kubelet shares: $left"
 [ "$left" = 0 ] || wrong=1
@@ -148,6 +194,6 @@ if [ "$wrong" = 0 ]; then
   printf '\nEverything answered as it should.\n'
 else
   printf '\nSomething did not answer as it should; the log of the daemon:\n'
-  cat "$work/log"
+  said
   exit 1
 fi

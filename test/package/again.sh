@@ -1,0 +1,42 @@
+#!/bin/sh
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# Builds the Debian packages a second time, in another place, at another time of day and with another umask, and compares
+# them. Usage: again.sh PACKAGES BUILDDIR [all]
+# PACKAGES is where packaging/debian/build.sh has built, BUILDDIR a configured tree. What was compiled is taken from the
+# first build but for some files of each kind, which are compiled again; with "all" everything is, without a cache.
+set -eu
+src=$(cd "$(dirname "$0")/../.." && pwd)
+first=$(cd "$1" && pwd)
+build=$(cd "$2" && pwd)
+other=$build/packages-of-another-build
+rm -rf "$other"
+mkdir -p "$other"
+trap 'rm -rf "$other"' EXIT
+export CCACHE_DISABLE=1 TZ=Pacific/Kiritimati LC_ALL=C.UTF-8
+umask 027
+
+if [ "${3:-}" = all ]; then
+  "$src/packaging/debian/build.sh" "$other" "$build"
+else
+  tree=$(find "$first" -mindepth 1 -maxdepth 1 -type d -name 'sluice-*')
+  # Links: nothing that was compiled is written to, only removed or replaced.
+  cp -al "$tree" "$other/"
+  cd "$other/${tree##*/}"
+  rm -rf debian
+  cp -r "$tree/packaging/debian" debian
+  rm core/app/sluiced-build_info.o core/ctl/sluicectl-main.o plugins/*/*_la-entry.lo plugins/*/.libs/*_la-entry.o
+  export DEB_BUILD_OPTIONS=nocheck DEB_BUILD_PROFILES=nocheck
+  dpkg-buildpackage --build=binary --no-pre-clean --no-sign --jobs-try="${SLUICE_JOBS:-$(nproc)}"
+fi
+
+status=0
+count=0
+for file in "$first"/*.deb; do
+  cmp "$file" "$other/${file##*/}" || status=1
+  count=$((count + 1))
+done
+echo "$count packages compared"
+[ "$count" -gt 7 ] || status=1
+exit $status

@@ -1,0 +1,125 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What packages are made of: which file is in which, under what licence, linked with what; and that another build of
+the same sources is the same."""
+
+import fnmatch
+import hashlib
+import json
+import re
+import shutil
+
+from outcome import call, require
+
+OURS = "The Sluice Authors"
+PARTS = ("sluice", "sluice-backend-iptables", "sluice-backend-ipvs", "sluice-backend-nftables",
+         "sluice-backend-userspace", "sluice-dev", "sluice-doc")
+NOTICE = re.compile(r"(?:Copyright|\(c\)|©)[^\n]*?\b(?:19|20)\d\d\b[^\n]*", re.IGNORECASE)
+
+
+class Contents:
+    """Of built packages, taken apart."""
+
+    def __init__(self, packages, src, build):
+        self.packages = packages
+        self.src = src
+        self.build = build
+        self.work = packages.work / "contents"
+        self.unpacked = None
+
+    def folder(self, name):
+        """The package with its files, unpacked once."""
+        if self.unpacked is None:
+            shutil.rmtree(self.work, ignore_errors=True)
+            self.work.mkdir(parents=True)
+            for part in PARTS:
+                call("dpkg-deb", "-x", str(self.packages.file(part)), str(self.work / part))
+            self.unpacked = True
+        return self.work / name
+
+    def files(self, name):
+        folder = self.folder(name)
+        return {"/" + str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir()}
+
+    def programs(self):
+        for part in PARTS:
+            for name in sorted(self.files(part)):
+                path = self.folder(part) / name.lstrip("/")
+                if not path.is_symlink() and path.read_bytes()[:4] == b"\x7fELF":
+                    yield part, name, path
+
+    def test_apart(self):
+        """no file is in two packages, and a backend's has the backend and its papers only"""
+        owner = {}
+        for part in PARTS:
+            for name in self.files(part):
+                require(name not in owner, f"{name} is in {owner.get(name)} and in {part}")
+                owner[name] = part
+        for part in PARTS:
+            if "-backend-" in part:
+                others = [name for name in self.files(part) if not name.startswith(f"/usr/share/doc/{part}/")]
+                require(len(others) == 1 and others[0].endswith(f"/sluice/plugins/{part.rsplit('-', 1)[1]}.so"), others)
+
+    def test_licences(self):
+        """the copyright file tells the licence of every file of the tarball"""
+        tree = self.work.parent / "tarball"
+        shutil.rmtree(tree, ignore_errors=True)
+        call("make", "--no-print-directory", "-s", "-C", str(self.build), "distdir", f"distdir={tree}", timeout=120)
+        patterns = stanzas(self.src / "packaging/debian/copyright")
+        require("*" in patterns, patterns)
+        used = set()
+        wrong = []
+        for path in sorted(path for path in tree.rglob("*") if path.is_file()):
+            name = str(path.relative_to(tree))
+            own = {pattern for pattern in patterns if pattern != "*" and fnmatch.fnmatchcase(name, pattern)}
+            used |= own
+            # Who is named in the first lines; recorded data has no such lines, the licence itself names a form.
+            head = path.read_bytes()[:6000].decode("utf-8", "replace")
+            holders = [notice for notice in NOTICE.findall(head) if OURS not in notice and name != "LICENSE"]
+            if name.startswith(("packaging/debian/copyright", "packaging/sbom/", "test/package/")):
+                continue
+            if holders and not own:
+                wrong.append(f"{name}: {holders[0]}")
+            if own and not holders:
+                wrong.append(f"{name}: is said to be of somebody else, and does not say so")
+        require(not wrong, "\n".join(wrong))
+        unused = set(patterns) - used - {"*"}
+        require(not unused, f"no such files: {unused}")
+
+    def test_bill(self):
+        """the bill of materials has every program with its digest, and every library it is linked with"""
+        bill = json.loads((self.folder("sluice") / "usr/share/doc/sluice/sbom.spdx.json").read_text(encoding="utf-8"))
+        require(bill["spdxVersion"] == "SPDX-2.3" and bill["SPDXID"] == "SPDXRef-DOCUMENT", bill["spdxVersion"])
+        names = {one["SPDXID"]: one for one in (*bill["packages"], *bill["files"])}
+        require(len(names) == len(bill["packages"]) + len(bill["files"]), "identifiers twice")
+        links = [(one["spdxElementId"], one["relatedSpdxElement"]) for one in bill["relationships"]
+                 if one["relationshipType"] == "DYNAMIC_LINK"]
+        require(all(one in names and other in names for one, other in links), links)
+        listed = {one["fileName"].lstrip("."): one for one in bill["files"]}
+        found = {name: path for _, name, path in self.programs()}
+        require(set(listed) == set(found), f"listed {set(listed)}, there are {set(found)}")
+        for name, path in found.items():
+            sums = {one["algorithm"]: one["checksumValue"] for one in listed[name]["checksums"]}
+            require(sums["SHA256"] == hashlib.sha256(path.read_bytes()).hexdigest(), f"{name}: another digest")
+        # Found another way by who made the packages: from the symbols that are used.
+        for part in PARTS:
+            mine = {listed[name]["SPDXID"] for owner, name, _ in self.programs() if owner == part}
+            linked = {names[other]["name"] for one, other in links if one in mine}
+            depends = call("dpkg-deb", "--field", str(self.packages.file(part)), "Depends")
+            needed = {one.split("(")[0].strip() for one in depends.split(",") if re.match(r"\s*lib.*\d", one)}
+            require(needed <= linked, f"{part} depends on {needed - linked}, which the bill does not have")
+        licences = {names[one]["name"]: names[one]["licenseDeclared"] for one in names if "Debian" in one}
+        require(licences["libipset13"] == "GPL-2.0-only" and "NOASSERTION" not in licences.values(), licences)
+
+    def test_build_path(self):
+        """no file tells where it was built"""
+        where = str(self.packages.folder.resolve()).encode()
+        told = [name for part in PARTS for name in sorted(self.files(part))
+                if where in (self.folder(part) / name.lstrip("/")).read_bytes()]
+        require(not told, f"{where.decode()} is in {told}")
+
+
+def stanzas(file):
+    """Patterns of files in a machine-readable copyright file."""
+    text = re.sub(r"\n[ \t]+", " ", file.read_text(encoding="utf-8"))
+    return [pattern for line in text.splitlines() if line.startswith("Files:") for pattern in line.split()[1:]]

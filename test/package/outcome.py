@@ -1,0 +1,60 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Tests in groups, told as TAP, and what they are made of."""
+
+import subprocess
+import time
+
+
+class Tests:
+    """Runs methods named test_… of a group in their order; one that raises has failed."""
+
+    def __init__(self):
+        self.count = self.failed = 0
+
+    def run(self, group, skip=None):
+        for name in [name for name in vars(type(group)) if name.startswith("test_")]:
+            method = getattr(group, name)
+            self.count += 1
+            title = f"{self.count} - {method.__doc__}"
+            if skip:
+                print(f"ok {title} # SKIP {skip}", flush=True)
+                continue
+            begin = time.monotonic()
+            try:
+                method()
+                print(f"ok {title}", flush=True)
+            except Exception as error:  # pylint: disable=broad-except
+                self.failed += 1
+                print(f"not ok {title}")
+                for line in f"{type(error).__name__}: {error}".splitlines():
+                    print(f"#   {line}")
+            print(f"#   {time.monotonic() - begin:.1f} s", flush=True)
+
+    def finish(self):
+        print(f"1..{self.count}")
+        return 1 if self.failed or not self.count else 0
+
+
+def require(condition, said=""):
+    if not condition:
+        raise AssertionError(said)
+
+
+def succeed(done):
+    require(done.returncode == 0, f"{' '.join(map(str, done.args))}\nstatus {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def call(*argv, **options):
+    return succeed(subprocess.run(argv, capture_output=True, text=True, check=False, **options))
+
+
+def wait_for(condition, what, seconds=60):
+    end = time.monotonic() + seconds
+    while True:
+        found = condition()
+        if found:
+            return found
+        require(time.monotonic() < end, f"within {seconds} s not: {what() if callable(what) else what}")
+        time.sleep(0.1)

@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The RPM packages: built, and installed into a folder by the rpm of this machine, whose own packages are of another kind:
+what ours ask for is compared with what is here, and no script of theirs is run. Prints TAP.
+
+  rpm_test.py --builddir DIR [--built TREE]
+
+DIR is a build tree, TREE one that is built and has the folders of a package; without it everything is compiled.
+"""
+
+import argparse
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from outcome import Tests, call, require
+
+SRC = Path(__file__).resolve().parents[2]
+BACKENDS = ("iptables", "ipvs", "nftables", "userspace")
+NAMES = ("sluice", *(f"sluice-backend-{backend}" for backend in BACKENDS), "sluice-devel", "sluice-doc")
+
+
+class Rpms:
+    """Of the split, in a folder that is the root of a system."""
+
+    def __init__(self, build, built):
+        self.build = build
+        self.built = built
+        self.folder = build / "rpms"
+        self.root = build / "rpms/root"
+
+    def file(self, name):
+        found = [path for path in self.folder.glob(f"{name}-[0-9]*.rpm")]
+        require(len(found) == 1, f"packages named {name} in {self.folder}: {found}")
+        return found[0]
+
+    def rpm(self, *argv):
+        return call("rpm", "--root", str(self.root), "--define", "_dbpath /var/lib/rpm", *argv, timeout=120)
+
+    def of(self, name, what):
+        return call("rpm", "-qp", what, str(self.file(name))).splitlines()
+
+    def left(self):
+        """Files in the root that are not rpm's own notes."""
+        return sorted(str(path.relative_to(self.root)) for path in self.root.rglob("*")
+                      if not path.is_dir() and "var/lib/rpm" not in str(path))
+
+    def test_build(self):
+        """packages are built from the tarball by the spec file"""
+        argv = [str(SRC / "packaging/rpm/build.sh"), str(self.folder), str(self.build)]
+        call(*argv, *([str(self.built)] if self.built else []), timeout=7200)
+        for name in NAMES:
+            self.file(name)
+
+    def test_needs(self):
+        """what packages ask for is brought by another of them, or a library that is here"""
+        provided = {line.split()[0] for name in NAMES for line in self.of(name, "--provides")}
+        libraries = set(re.findall(r"^\s*(\S+) \(", call("/sbin/ldconfig", "-p"), re.MULTILINE))
+        tools = {"iptables", "procps-ng", "systemd", "/bin/sh", "/usr/bin/pkg-config", "rtld(GNU_HASH)"}
+        for name in NAMES:
+            for need in {line.split()[0] for line in self.of(name, "--requires")}:
+                library = need.split("(")[0]
+                require(need in provided or need in tools or library in libraries or need.startswith("rpmlib("),
+                        f"{name} asks for {need}")
+        require("sluice-backend" in {line.split()[0] for line in self.of("sluice", "--requires")})
+        for backend in BACKENDS:
+            needs = {line.split()[0] for line in self.of(f"sluice-backend-{backend}", "--requires")}
+            require(("iptables" in needs) == (backend != "nftables"), needs)
+
+    def test_licences(self):
+        """the licence of a package is that of what it is linked with"""
+        for name, licence in (("sluice", "Apache-2.0"), ("sluice-backend-nftables", "Apache-2.0 AND GPL-3.0-or-later"),
+                              ("sluice-backend-ipvs", "Apache-2.0 AND GPL-2.0-only"), ("sluice-backend-iptables", "Apache-2.0")):
+            said = call("rpm", "-qp", "--queryformat", "%{LICENSE}", str(self.file(name)))
+            require(said == licence, f"{name}: {said}")
+
+    def test_install(self):
+        """all are installed together, and every file is as it was packed"""
+        shutil.rmtree(self.root, ignore_errors=True)
+        self.root.mkdir(parents=True)
+        self.rpm("-i", "--nodeps", "--noscripts", "--notriggers", *(str(self.file(name)) for name in NAMES))
+        require(set(self.rpm("-qa", "--queryformat", "%{NAME}\\n").split()) == set(NAMES))
+        self.rpm("-Va", "--nodeps", "--noscripts")
+        listed = {name: {line for line in self.rpm("-ql", name).splitlines()} for name in NAMES}
+        for backend in BACKENDS:
+            plugins = [line for line in listed[f"sluice-backend-{backend}"] if line.endswith(".so")]
+            require(len(plugins) == 1 and plugins[0].endswith(f"/{backend}.so"), plugins)
+        for name in ("/usr/sbin/sluiced", "/usr/sbin/sluicectl", "/etc/sluice/config.yaml", "/etc/sluice/manifests",
+                     "/usr/lib/systemd/system/sluiced.service", "/usr/libexec/sluice/configured"):
+            require(name in listed["sluice"], f"not in sluice: {name}")
+        require(any(line.endswith("/abi/abi.hpp") for line in listed["sluice-devel"]), listed["sluice-devel"])
+
+    def test_runs(self):
+        """the daemon looks for backends where the packages put them, and takes the configuration as installed"""
+        daemon = str(self.root / "usr/sbin/sluiced")
+        plugin = next(line for line in self.rpm("-ql", "sluice-backend-iptables").splitlines() if line.endswith(".so"))
+        folder = plugin.rsplit("/", 1)[0]
+        require(folder in call(daemon, "--help"), f"sluiced does not look into {folder}")
+        config = self.folder / "config.yaml"
+        text = (self.root / "etc/sluice/config.yaml").read_text(encoding="utf-8")
+        config.write_text(text.replace("/etc/sluice", str(self.root / "etc/sluice")), encoding="utf-8")
+        call(daemon, "--check", "--config", str(config), "--plugin-dir", str(self.root) + folder)
+
+    def test_one_backend(self):
+        """a backend goes alone, and takes nothing of another with it"""
+        before = set(self.left())
+        gone = {line.lstrip("/") for line in self.rpm("-ql", "sluice-backend-ipvs").splitlines()}
+        self.rpm("-e", "--noscripts", "--notriggers", "sluice-backend-ipvs")
+        require(before - set(self.left()) == gone & before, before - set(self.left()) ^ gone & before)
+        # The daemon needs one.
+        rest = [f"sluice-backend-{one}" for one in BACKENDS if one != "ipvs"]
+        done = subprocess.run(["rpm", "--root", str(self.root), "--define", "_dbpath /var/lib/rpm", "-e", "--test", *rest],
+                              capture_output=True, text=True, check=False)
+        require(done.returncode != 0 and "sluice-backend is needed by" in done.stderr, done.stdout + done.stderr)
+
+    def test_erase(self):
+        """erased, nothing is left"""
+        self.rpm("-e", "--noscripts", "--notriggers", *self.rpm("-qa", "--queryformat", "%{NAME}\\n").split())
+        require(not self.left(), self.left())
+        folders = sorted(str(path) for path in self.root.rglob("*sluice*"))
+        require(not folders, folders)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--builddir", required=True, type=Path)
+    parser.add_argument("--built", type=Path)
+    options = parser.parse_args()
+    tests = Tests()
+    tests.run(Rpms(options.builddir.resolve(), options.built and options.built.resolve()))
+    return tests.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
