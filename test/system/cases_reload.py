@@ -414,10 +414,18 @@ def not_restored(t, daemon, original):
     equal = 0
     while equal < 2:
         wrong = data_plane.difference(original, data_plane.meaning(t, daemon.daemon))
-        equal = 0 if wrong or daemon.retiring() else equal + 1
+        # What the mutilated file asked for may still be to be written, and then be undone.
+        equal = 0 if wrong or daemon.retiring() or not caught_up(t) else equal + 1
         if equal == 0 and time.monotonic() > deadline:
             return wrong or f"{daemon.retiring()} has not retired"
     return ""
+
+
+def caught_up(t):
+    """Whether the kernel has all that the daemon knows of."""
+    ages = [line.rsplit(" ", 1)[1] for line in observed.metrics(t).body.splitlines()
+            if line.startswith("sluice_oldest_pending_change_age_seconds{")]
+    return bool(ages) and all(float(age) == 0 for age in ages)
 
 
 def keep_file(t, text, number):
