@@ -454,8 +454,8 @@ part_asan() {
   if [ "$long" != 0 ]; then
     for backend in iptables nftables userspace; do watched "system-$backend" 3600 python3 $system --backend "$backend"; done
   else
-    watched system-manifests 600 python3 $system --source manifests --family v6 --protocol udp
-    watched system-apiserver 600 python3 $system --backend nftables --source apiserver --family v4 --protocol tcp
+    watched system-manifests 600 python3 $system --source manifests --family v6 --protocol udp --lanes 3
+    watched system-apiserver 600 python3 $system --backend nftables --source apiserver --family v4 --protocol tcp --lanes 3
     watched system-nftables-manifests 600 python3 $system --backend nftables --source manifests --once \
       --filter 'cases_nftables.*' --filter 'cases_nftablesdrift.*'
     # All of it together: a relay goes on while programs are started and everything else happens.

@@ -9,7 +9,9 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -62,6 +64,16 @@ fs::path path_of(int memory) {
 
 }  // namespace
 
+int seal_against_changes(int memory) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+  for (;;) {
+    if (fcntl(memory, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0) return 0;
+    const int error = errno;
+    if (error != EBUSY || std::chrono::steady_clock::now() > until) return error;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
 base::Result<PrivateCopy> PrivateCopy::make(const fs::path& file) {
   const base::Fd from(open(file.c_str(), O_RDONLY | O_CLOEXEC));
   if (!from.valid()) return failed(file, "open", errno);
@@ -70,9 +82,7 @@ base::Result<PrivateCopy> PrivateCopy::make(const fs::path& file) {
     return failed(file, "make memory for it (memfd_create; see the sysctl vm.memfd_noexec, which has to be 0 or 1)", errno);
   }
   if (Status status = copy_content(file, from.get(), memory.get()); !status.ok()) return status;
-  if (fcntl(memory.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
-    return failed(file, "seal the memory", errno);
-  }
+  if (const int error = seal_against_changes(memory.get()); error != 0) return failed(file, "seal the memory", error);
   fs::path path = path_of(memory.get());
   return PrivateCopy(std::move(memory), std::move(path));
 }

@@ -13,6 +13,10 @@
 
 namespace sluice::plugin {
 
+// Afterwards nobody can change the memory (memfd_create(2)). 0, or an errno of F_ADD_SEALS (fcntl(2)). The kernel refuses
+// with EBUSY while it holds one of the pages itself, to move it or to put it on a list: for two seconds it is asked again.
+int seal_against_changes(int memory);
+
 class PrivateCopy {
  public:
   static base::Result<PrivateCopy> make(const std::filesystem::path& file);

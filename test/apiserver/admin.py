@@ -101,14 +101,17 @@ class Admin:
         """New connections see a new server certificate; or the folder gets a new client's."""
         if self.server.pki is None:
             raise status.bad_request("the server runs without TLS")
-        unknown = sorted(set(body) - {"name", "authority", "valid_from", "valid_until", "revoke_others"})
+        unknown = sorted(set(body) - {"name", "authority", "valid_from", "valid_until", "revoke_others", "issue"})
         if unknown or body.get("name") not in ("server", "client") or \
                 body.get("authority", "ca") not in ("ca", "other-ca"):
             raise status.bad_request("give name (server or client), and if you like authority "
                                      "(ca or other-ca), valid_from, valid_until (seconds from now), "
-                                     "revoke_others (of a client)")
+                                     "revoke_others (of a client), issue (false: the one in the folder stays)")
         revoke = body.pop("revoke_others", False)
-        self.server.pki.issue(**body)
+        if body.pop("issue", True):
+            self.server.pki.issue(**body)
+            if body["name"] == "client":
+                self.server.pki.only_client = None
         if revoke and body["name"] == "client":
             self.server.pki.revoke_others()
         if body["name"] == "server":

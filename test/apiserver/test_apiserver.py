@@ -535,6 +535,13 @@ def tls_and_credentials():
             old.sendall(b"GET /api/v1/services HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
             equal(Answer(read_all(old)).code, 401)
         equal(server.get("/api/v1/services").code, 200)
+        # Both count until the old one is revoked.
+        with server.connect() as old, server.connect() as older:
+            for connection, change, code in ((older, {}, 200), (old, {"issue": False, "revoke_others": True}, 401)):
+                server.control("certificate", {"name": "client", **change})
+                connection.sendall(b"GET /api/v1/services HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+                equal(Answer(read_all(connection)).code, code)
+                equal(server.get("/api/v1/services").code, 200)
     with Server("--anonymous", plain=False) as server:
         equal(server.exchange(b"GET /api/v1/services HTTP/1.1\r\nHost: x\r\n\r\n",
                               certificate=False).code, 200)

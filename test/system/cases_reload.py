@@ -316,8 +316,7 @@ def certificates(t):
     for number in (1, 2):
         before = {one["certificate"]["serial"] for one in source.requests()[0] if one["certificate"]}
         reloads, since = ground.daemon.status()["reload"]["count"], source.requests()[1]
-        source.rotate_client()
-        publish(number)
+        source.rotate_client(lambda number=number: publish(number))
         # The others follow the first that is opened anew, or all are.
         source.admin("cut", {"how": "abrupt", "resource": "services" if number == 1 else ""})
         expect_watched(t, source, since, lambda one, before=before: one["certificate"] and one["certificate"]["serial"] not in before)
@@ -326,8 +325,9 @@ def certificates(t):
         t.require(last["result"] == "success" and any("certificates" in one for one in last["sentences"]), f"the reload: {last}")
         t.settle()
         ground.require_listed_once(f"rotation {number}")
-    refused = [line for line in ground.daemon.daemon.log().splitlines() if "401" in line]
-    t.require(not refused, f"the old certificate was used: {refused[:2]}")
+    refused = [line for line in ground.daemon.daemon.log().splitlines() if "answers 401" in line]
+    # A request that has begun with the old one may meet a server that refuses it already; none tries again with it.
+    t.require(len(refused) <= 2, f"the old certificate was used after two rotations: {refused}")
     ground.daemon.daemon.check_alive()
     t.require(ground.daemon.daemon.pid == pid, "another process")
     ground.end("certificates")
@@ -414,10 +414,18 @@ def not_restored(t, daemon, original):
     equal = 0
     while equal < 2:
         wrong = data_plane.difference(original, data_plane.meaning(t, daemon.daemon))
-        equal = 0 if wrong or daemon.retiring() else equal + 1
+        # What the mutilated file asked for may still be to be written, and then be undone.
+        equal = 0 if wrong or daemon.retiring() or not caught_up(t) else equal + 1
         if equal == 0 and time.monotonic() > deadline:
             return wrong or f"{daemon.retiring()} has not retired"
     return ""
+
+
+def caught_up(t):
+    """Whether the kernel has all that the daemon knows of."""
+    ages = [line.rsplit(" ", 1)[1] for line in observed.metrics(t).body.splitlines()
+            if line.startswith("sluice_oldest_pending_change_age_seconds{")]
+    return bool(ages) and all(float(age) == 0 for age in ages)
 
 
 def keep_file(t, text, number):

@@ -79,10 +79,12 @@ class ApiSource:
     def admin_get(self, what):
         return self._request("GET", f"/_test/{what}")
 
-    def rotate_client(self):
-        """A new certificate of the client is in the folder, and every earlier one is refused."""
+    def rotate_client(self, publish):
+        """A new certificate of the client is in the folder; once publish() has returned every earlier one is refused."""
         with self._lock:
-            self.admin("certificate", {"name": "client", "revoke_others": True})
+            self.admin("certificate", {"name": "client"})
+            publish()
+            self.admin("certificate", {"name": "client", "revoke_others": True, "issue": False})
             self._connection = None
 
     def fault(self, **fault):

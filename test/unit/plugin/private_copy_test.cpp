@@ -5,12 +5,16 @@
 
 #include <cppunit/extensions/HelperMacros.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <filesystem>
 #include <set>
 #include <string>
+#include <thread>
 
 #include "core/base/files.hpp"
 #include "core/plugin/loader.hpp"
@@ -28,6 +32,8 @@ class PrivateCopyTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(PrivateCopyTest);
   CPPUNIT_TEST(copy_has_the_content_of_its_time);
   CPPUNIT_TEST(nobody_can_change_a_copy);
+  CPPUNIT_TEST(memory_that_is_busy_is_sealed_a_moment_later);
+  CPPUNIT_TEST(memory_that_stays_busy_is_said);
   CPPUNIT_TEST(copy_goes_with_its_owner);
   CPPUNIT_TEST(every_copy_has_a_path_of_its_own);
   CPPUNIT_TEST(a_file_that_is_not_there_is_named);
@@ -51,6 +57,40 @@ class PrivateCopyTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(open_to_write.valid());
     CPPUNIT_ASSERT_EQUAL(ssize_t{-1}, pwrite(open_to_write.get(), "x", 1, 0));
     CPPUNIT_ASSERT_EQUAL(EPERM, errno);
+  }
+
+  // Busy as it is while the kernel holds a page: here it is mapped to be written.
+  struct Busy {
+    Busy() : memory(memfd_create("busy", MFD_CLOEXEC | MFD_ALLOW_SEALING)) {
+      CPPUNIT_ASSERT_EQUAL(0, ftruncate(memory.get(), 4096));
+      void* const made = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, memory.get(), 0);
+      CPPUNIT_ASSERT(made != MAP_FAILED);
+      mapped = made;
+    }
+    ~Busy() { end(); }
+    void end() {
+      if (void* const was = mapped.exchange(nullptr); was != nullptr) munmap(was, 4096);
+    }
+    base::Fd memory;
+    std::atomic<void*> mapped = nullptr;
+  };
+
+  void memory_that_is_busy_is_sealed_a_moment_later() {
+    Busy busy;
+    std::thread other([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      busy.end();
+    });
+    const int error = seal_against_changes(busy.memory.get());
+    other.join();
+    CPPUNIT_ASSERT_EQUAL(0, error);
+    CPPUNIT_ASSERT_EQUAL(ssize_t{-1}, pwrite(busy.memory.get(), "x", 1, 0));
+  }
+
+  void memory_that_stays_busy_is_said() {
+    const Busy busy;
+    CPPUNIT_ASSERT_EQUAL(EBUSY, seal_against_changes(busy.memory.get()));
+    CPPUNIT_ASSERT_EQUAL(EBADF, seal_against_changes(-1));
   }
 
   void copy_goes_with_its_owner() {

@@ -113,13 +113,13 @@ class CtlReloadTest : public CppUnit::TestFixture {
 
   void the_status_shows_swaps() {
     const json status = json::parse(R"({
-      "swap":{"state":"probing","from":"iptables","to":"nftables","since":"T1","steps":["loading"],
+      "swap":{"state":"probing","from":"iptables","to":"nftables","since":"T1",
               "last":{"from":"ipvs","to":"iptables","result":"success","seconds":1.5,"longest_wait_seconds":0.012}},
-      "retiring":[{"backend":"ipvs","families":["IPv4","IPv6"],"until":"T2","connections":7},
+      "retiring":[{"backend":"ipvs","families":["IPv4","IPv6"],"until":"T2"},
                   {"backend":"x","families":[],"until":"T3","error":"it is stuck"}]})");
     CPPUNIT_ASSERT_EQUAL(std::string("Swap     ipvs to iptables: success, took 1.50 s, longest wait 12.0 ms\n"
-                                     "Swap     iptables to nftables: probing, since T1; done: loading\n"
-                                     "Retiring ipvs, IPv4, IPv6, until T2, 7 connections\n"
+                                     "Swap     iptables to nftables: probing, since T1\n"
+                                     "Retiring ipvs, IPv4, IPv6, until T2\n"
                                      "Retiring x, until T3: it is stuck\n"),
                          reload_lines(status));
     const json failed = json::parse(
