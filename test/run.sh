@@ -501,7 +501,8 @@ part_tsan() {
   end_reports
 }
 
-# The Debian packages, in a clean Debian with a systemd of its own, and built again; the RPM packages in a folder.
+# The Debian packages, in a clean Debian with a systemd of its own, and built again; the RPM packages in a folder. In the
+# long form the machine of an author of backends as well, and upgrades in each mode on another kernel.
 part_package() {
   wait_for_build packages
   build_packages one "the Debian packages are built" 2400 || return
@@ -513,6 +514,8 @@ part_package() {
   else
     one "packages built again are the same" 7200 "$src/test/package/again.sh" "$build/packages" "$build" all
     tap rpm 7200 python3 "$src/test/package/rpm_test.py" --builddir "$build"
+    tap author 3600 python3 "$src/test/package/author_test.py" --builddir "$build" --debs "$build/packages"
+    tap upgrade 16000 python3 "$src/test/package/upgrade_test.py" --builddir "$build" --debs "$build/packages"
   fi
 }
 version() { sed -n 's/^PACKAGE_VERSION = //p' "$build/Makefile"; }

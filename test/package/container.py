@@ -1,7 +1,7 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A clean Debian in a folder, and systemd booted in it: in namespaces and a control group of its own, without
-network. Nothing of it is left afterwards, and nothing of the host's own is changed."""
+"""A clean Debian in a folder, and systemd booted in it: in namespaces and a control group of its own, without network,
+or as process 1 of a virtual machine. Nothing of it is left afterwards, and nothing of the host's own is changed."""
 
 import os
 import shutil
@@ -10,11 +10,13 @@ import subprocess
 import time
 from pathlib import Path
 
+from outcome import stretched
+
 SOURCES = ("/etc/apt/sources.list", "/etc/apt/sources.list.d")
 SUITE = "bookworm"
 
 # These would look after the one kernel that is here, or only cost time.
-MASKED = ("systemd-sysctl.service", "systemd-modules-load.service", "systemd-remount-fs.service",
+MASKED = ("systemd-sysctl.service", "kmod-static-nodes.service", "systemd-modules-load.service", "systemd-remount-fs.service",
           "systemd-update-utmp.service", "systemd-logind.service", "sys-kernel-debug.mount",
           "sys-kernel-tracing.mount", "sys-fs-fuse-connections.mount", "dev-hugepages.mount", "apt-daily.timer",
           "apt-daily-upgrade.timer", "dpkg-db-backup.timer", "e2scrub_all.timer", "fstrim.timer", "man-db.timer")
@@ -64,7 +66,7 @@ def make_root(root, packages):
     done = subprocess.run(
         ["mmdebstrap", "--quiet", "--variant=minbase", f"--include={','.join(packages)}", f"--setup-hook={cached}",
          "--skip=essential/unlink,download/empty,cleanup/apt", *settings, SUITE, str(root), *lists],
-        capture_output=True, text=True, timeout=400)
+        capture_output=True, text=True, timeout=stretched(400))
     if done.returncode:
         raise CannotRun("no clean Debian could be made: " + (done.stderr.strip().splitlines() or ["?"])[-1])
 
@@ -76,16 +78,65 @@ def apt_settings():
     return [line for line in dump.splitlines() if line.startswith(wanted) and not line.endswith('"";')]
 
 
-class Container:
-    """systemd in `root`. Programs run in it with run(); stop() ends everything in it at once."""
+def mask(root):
+    for unit in MASKED:
+        link = Path(root) / "etc/systemd/system" / unit
+        link.unlink(missing_ok=True)
+        link.symlink_to("/dev/null")
+
+
+class System:
+    """systemd in `root`, however it was started. Programs run in it with run()."""
+
+    ENVIRONMENT = ("env", "-i", "PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND=noninteractive",
+                   "LC_ALL=C.UTF-8")
 
     def __init__(self, root):
         self.root = Path(root)
+
+    def command(self, *argv):
+        raise NotImplementedError
+
+    def reachable(self):
+        """Whether something can run in it already; raises CannotRun when nothing ever will."""
+        return True
+
+    def wait_until_up(self, seconds=120):
+        """Until systemd has started what there is; raises CannotRun when it does not come up."""
+        end = time.monotonic() + stretched(seconds)
+        state = ""
+        while time.monotonic() < end:
+            if self.reachable():
+                state = self.run("systemctl", "is-system-running").stdout.strip()
+                if state in ("running", "degraded"):
+                    return
+            time.sleep(stretched(0.2))
+        raise CannotRun(f"systemd does not come up here, it is '{state}'")
+
+    def run(self, *argv, timeout=120, stdin=None):
+        """A program in the system; never raises for its exit status."""
+        return subprocess.run(self.command(*argv), capture_output=True, text=True, timeout=stretched(timeout), input=stdin)
+
+    def start(self, *argv):
+        """A program that stays; it ends with the system."""
+        return subprocess.Popen(self.command(*argv), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                stderr=subprocess.DEVNULL)
+
+
+class ProcessOne(System):
+    """systemd that is process 1 of this virtual machine, see test/vm/run --systemd."""
+
+    def command(self, *argv):
+        return ["chroot", str(self.root), *self.ENVIRONMENT, *argv]
+
+
+class Container(System):
+    """systemd in namespaces; stop() ends everything in it at once."""
+
+    def __init__(self, root):
+        super().__init__(root)
         self._group = self._make_group()
-        for unit in MASKED:
-            link = self.root / "etc/systemd/system" / unit
-            link.unlink(missing_ok=True)
-            link.symlink_to("/dev/null")
+        mask(root)
         self._boot = subprocess.Popen(["sh", "-c", BOOT, "sh", str(self.root), str(self._group)],
                                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         self._first = None
@@ -102,20 +153,11 @@ class Container:
                 return group
         raise CannotRun("there is no control group version 2")
 
-    def wait_until_up(self, seconds=120):
-        """Until systemd has started what there is; raises CannotRun when it does not come up."""
-        end = time.monotonic() + seconds
-        state = ""
-        while time.monotonic() < end:
-            if self._boot.poll() is not None:
-                raise CannotRun("systemd does not start here: " + self._boot.stderr.read().decode().strip())
-            self._first = self._first or self._find_first()
-            if self._first:
-                state = self.run("systemctl", "is-system-running").stdout.strip()
-                if state in ("running", "degraded"):
-                    return
-            time.sleep(0.2)
-        raise CannotRun(f"systemd does not come up here, it is '{state}'")
+    def reachable(self):
+        if self._boot.poll() is not None:
+            raise CannotRun("systemd does not start here: " + self._boot.stderr.read().decode().strip())
+        self._first = self._first or self._find_first()
+        return self._first is not None
 
     def _find_first(self):
         children = Path(f"/proc/{self._boot.pid}/task/{self._boot.pid}/children").read_text(encoding="ascii").split()
@@ -123,19 +165,9 @@ class Container:
             return children[0]
         return None
 
-    def run(self, *argv, timeout=120, stdin=None):
-        """A program in the container; never raises for its exit status."""
-        return subprocess.run(self.command(*argv), capture_output=True, text=True, timeout=timeout, input=stdin)
-
-    def start(self, *argv):
-        """A program that stays; it ends with the container."""
-        return subprocess.Popen(self.command(*argv), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                stderr=subprocess.DEVNULL)
-
     def command(self, *argv):
-        clean = ("env", "-i", "PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C.UTF-8")
         return ["nsenter", "--target", self._first, "--mount", "--pid", "--net", "--uts", "--ipc", "--cgroup", "--root",
-                "--wd", *clean, *argv]
+                "--wd", *self.ENVIRONMENT, *argv]
 
     def stop(self):
         if self._boot.poll() is None:

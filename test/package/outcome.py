@@ -2,8 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests in groups, told as TAP, and what they are made of."""
 
+import os
 import subprocess
 import time
+
+# How many times slower than usual this machine does anything: see test/system/lib/pace.py.
+SLOWNESS = max(1.0, float(os.environ.get("SLUICE_TEST_SLOWNESS") or 1))
+
+
+class Skip(Exception):
+    """What a test cannot be run without."""
 
 
 class Tests:
@@ -12,11 +20,12 @@ class Tests:
     def __init__(self):
         self.count = self.failed = 0
 
-    def run(self, group, skip=None):
+    def run(self, group, skip=None, about=None):
+        """`about` stands before what the tests say of themselves, where a group is run more than once."""
         for name in [name for name in vars(type(group)) if name.startswith("test_")]:
             method = getattr(group, name)
             self.count += 1
-            title = f"{self.count} - {method.__doc__}"
+            title = f"{self.count} - {f'{about}: ' if about else ''}{method.__doc__}"
             if skip:
                 print(f"ok {title} # SKIP {skip}", flush=True)
                 continue
@@ -24,6 +33,8 @@ class Tests:
             try:
                 method()
                 print(f"ok {title}", flush=True)
+            except Skip as why:
+                print(f"ok {title} # SKIP {why}", flush=True)
             except Exception as error:  # pylint: disable=broad-except
                 self.failed += 1
                 print(f"not ok {title}")
@@ -46,15 +57,20 @@ def succeed(done):
     return done.stdout
 
 
-def call(*argv, **options):
-    return succeed(subprocess.run(argv, capture_output=True, text=True, check=False, **options))
+def call(*argv, timeout=600, **options):
+    return succeed(subprocess.run(argv, capture_output=True, text=True, check=False, timeout=stretched(timeout), **options))
+
+
+def stretched(limit):
+    """A limit or a pause as it is to be on this machine."""
+    return limit * SLOWNESS
 
 
 def wait_for(condition, what, seconds=60):
-    end = time.monotonic() + seconds
+    end = time.monotonic() + stretched(seconds)
     while True:
         found = condition()
         if found:
             return found
-        require(time.monotonic() < end, f"within {seconds} s not: {what() if callable(what) else what}")
-        time.sleep(0.1)
+        require(time.monotonic() < end, f"within {stretched(seconds):g} s not: {what() if callable(what) else what}")
+        time.sleep(stretched(0.1))

@@ -186,7 +186,8 @@ def interrupted(scene):
 @test("what cannot be done is said in one line, with status 125")
 def refused(scene):
     for words, said in ((["--kernel", "/no/such.deb", "--", "true"], "no file /no/such.deb"),
-                        (["--builddir", "/no/such", "--", "true"], "/no/such is no build tree")):
+                        (["--builddir", "/no/such", "--", "true"], "/no/such is no build tree"),
+                        (["--systemd", "/no/such", "--", "true"], "there is no systemd in /no/such")):
         status, out, err = scene.run(*words)
         equal((status, out, err.count("\n")), (125, "", 1), f"status, stdout and lines of {words}")
         holds(err, said, "stderr")

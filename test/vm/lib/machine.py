@@ -78,6 +78,7 @@ class Machine:
         self._put("command", f"{exports}cd {shlex.quote(directory)} || exit 125\nexec {shlex.join(command)}{one}\n")
         self._put("results", "".join(f"{folder}\n" for folder in results))
         self._put("modules", self._kernel.modules + "\n")
+        self._put("system", os.path.abspath(self._wanted.systemd) if self._wanted.systemd else "")
         shutil.copy(os.path.join(GUEST, "session"), self._job)
 
     def _put(self, name, content):
