@@ -41,7 +41,7 @@ LICENCES = {
 }
 OURS = "Apache-2.0"
 # As a binary, under what the libraries it is linked with leave.
-BINARIES = {"nftables.so": "Apache-2.0 AND GPL-3.0-or-later", "ipvs.so": "Apache-2.0 AND GPL-2.0-only"}
+BINARIES = {"nftables.so": "Apache-2.0 AND GPL-3.0-or-later", "ipvs.so": "GPL-2.0-only"}
 COMPILED = ("core", "plugins", "sdk")
 
 

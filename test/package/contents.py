@@ -9,11 +9,13 @@ import json
 import re
 import shutil
 
-from outcome import call, require
+from outcome import Skip, call, require
 
 OURS = "The Sluice Authors"
 PARTS = ("sluice", "sluice-backend-iptables", "sluice-backend-ipvs", "sluice-backend-nftables",
          "sluice-backend-userspace", "sluice-dev", "sluice-doc")
+# Of what may be linked with a program under version 2 of the GPL and no later one.
+WITH_GPL_2 = ("GPL-2.0-only", "LGPL-2.1-only", "LGPL-2.1-or-later", "GPL-3.0-or-later WITH GCC-exception-3.1")
 NOTICE = re.compile(r"(?:Copyright|\(c\)|©)[^\n]*?\b(?:19|20)\d\d\b[^\n]*", re.IGNORECASE)
 
 
@@ -65,13 +67,14 @@ class Contents:
         tree = self.work.parent / "tarball"
         shutil.rmtree(tree, ignore_errors=True)
         call("make", "--no-print-directory", "-s", "-C", str(self.build), "distdir", f"distdir={tree}", timeout=120)
-        patterns = stanzas(self.src / "packaging/debian/copyright")
-        require("*" in patterns, patterns)
+        found = stanzas(self.src / "packaging/debian/copyright")
+        require(("*", OURS, "Apache-2.0") in found, found)
+        patterns = [pattern for pattern, holder, _ in found if holder != OURS]
         used = set()
         wrong = []
         for path in sorted(path for path in tree.rglob("*") if path.is_file()):
             name = str(path.relative_to(tree))
-            own = {pattern for pattern in patterns if pattern != "*" and fnmatch.fnmatchcase(name, pattern)}
+            own = {pattern for pattern in patterns if fnmatch.fnmatchcase(name, pattern)}
             used |= own
             # Who is named in the first lines; recorded data has no such lines, the licence itself names a form.
             head = path.read_bytes()[:6000].decode("utf-8", "replace")
@@ -83,7 +86,7 @@ class Contents:
             if own and not holders:
                 wrong.append(f"{name}: is said to be of somebody else, and does not say so")
         require(not wrong, "\n".join(wrong))
-        unused = set(patterns) - used - {"*"}
+        unused = set(patterns) - used
         require(not unused, f"no such files: {unused}")
 
     def test_bill(self):
@@ -111,6 +114,30 @@ class Contents:
         licences = {names[one]["name"]: names[one]["licenseDeclared"] for one in names if "Debian" in one}
         require(licences["libipset13"] == "GPL-2.0-only" and "NOASSERTION" not in licences.values(), licences)
 
+    def test_ipvs(self):
+        """all that ipvs.so is made of and linked with may be passed on under version 2 of the GPL and no later one"""
+        bill = json.loads((self.folder("sluice") / "usr/share/doc/sluice/sbom.spdx.json").read_text(encoding="utf-8"))
+        named = {one["SPDXID"]: one for one in (*bill["packages"], *bill["files"])}
+        plugin, = (one["SPDXID"] for one in bill["files"] if one["fileName"].endswith("/ipvs.so"))
+        require(named[plugin]["licenseConcluded"] == "GPL-2.0-only", named[plugin])
+        libraries = [named[one["relatedSpdxElement"]] for one in bill["relationships"]
+                     if one["relationshipType"] == "DYNAMIC_LINK" and one["spdxElementId"] == plugin]
+        linked = {one["name"]: one["licenseDeclared"] for one in libraries}
+        wrong = {name: licence for name, licence in linked.items() if licence not in WITH_GPL_2}
+        require("libipset13" in linked and not wrong, f"linked with {linked}, of which {wrong}")
+        trees = list(self.packages.folder.glob("sluice-*/plugins/ipvs"))
+        if not trees:
+            raise Skip("the packages were built elsewhere, with what the compiler noted of sources")
+        both = [pattern for pattern, _, licence in stanzas(self.src / "packaging/debian/copyright")
+                if licence == "Apache-2.0 or GPL-2"]
+        read = set()
+        for folder in (trees[0], trees[0].parent / "common"):
+            for notes in folder.rglob("*.Plo"):
+                names = re.findall(r"(?<!\S)(?!/)(\S+\.[ch]pp):?(?=\s)", notes.read_text(encoding="utf-8"))
+                read |= {name.removeprefix("./") for name in names}
+        wrong = sorted(name for name in read if not any(fnmatch.fnmatchcase(name, pattern) for pattern in both))
+        require(len(read) > 100 and not wrong, f"of {len(read)} files: {wrong}")
+
     def test_build_path(self):
         """no file tells where it was built"""
         where = str(self.packages.folder.resolve()).encode()
@@ -120,6 +147,11 @@ class Contents:
 
 
 def stanzas(file):
-    """Patterns of files in a machine-readable copyright file."""
+    """Of a machine-readable copyright file: pattern of files, holder without years, licence."""
     text = re.sub(r"\n[ \t]+", " ", file.read_text(encoding="utf-8"))
-    return [pattern for line in text.splitlines() if line.startswith("Files:") for pattern in line.split()[1:]]
+    found = []
+    for stanza in text.split("\n\n"):
+        fields = dict(line.split(": ", 1) for line in stanza.splitlines() if ": " in line)
+        for pattern in fields.get("Files", "").split():
+            found.append((pattern, re.sub(r"^[\d, -]+ ", "", fields["Copyright"]), fields["License"]))
+    return found
