@@ -291,6 +291,7 @@ class Installed:
             self.require_served()
         require(self.unit("NRestarts") == "2", self.unit("NRestarts"))
         drop_in.unlink()
+        drop_in.parent.rmdir()
         self.run("systemctl", "daemon-reload")
 
     def test_no_server(self):
@@ -355,6 +356,7 @@ class Installed:
             self.require_served()
         finally:
             drop_in.unlink()
+            drop_in.parent.rmdir()
             self.run("systemctl", "daemon-reload")
             self.run("systemctl", "restart", UNIT)
             exchange(config, text)
@@ -468,15 +470,20 @@ class Installed:
         wait_for(lambda: "generation" in self.unit("StatusText"), lambda: "a generation in: " + self.unit("StatusText"))
         # Gone before the daemon is: what removes rules finds no backend, only the ledger.
         self.run("dpkg", "--purge", "--force-depends", "sluice-backend-iptables")
-        self.apt("purge", "sluice", "sluice-backend-*")
+        self.apt("purge", *self.known())
+        require(not self.known(), self.known())
         for command in ("iptables-save", "ip6tables-save"):
             left = [line for line in self.run(command).splitlines() if "KUBE-" in line and "KUBE-FIREWALL" not in line]
             require(not left, left)
-        for name in ("/etc/sluice", "/var/lib/sluice", "/var/cache/sluice", "/var/log/sluice"):
-            require(not self.path(name).exists(), name)
-        self.run("sh", "-c", "! test -e /run/sluice")
-        self.run("sh", "-c", "! find /etc /usr /lib /var/lib/systemd -name '*sluice*' -not -path '*sluice-dev*' "
-                             "-not -path '/usr/include/*' -not -path '/usr/share/*' -not -name sluice-sdk.pc | grep .")
+        self.run("test", "!", "-e", "/run/sluice")
+        # Not what the tests have put there.
+        left = self.run("find", "/", "-xdev", "-name", "*sluice*", "-not", "-path", "/srv/*").splitlines()
+        require(not left, left)
+
+    def known(self):
+        """Packages of ours that are installed, or have left something."""
+        said = self.container.run("dpkg-query", "-W", "-f", "${db:Status-Abbrev} ${Package}\n", "sluice*").stdout
+        return sorted(line.split()[-1] for line in said.splitlines() if not line.startswith("un"))
 
 
 def page(name):
