@@ -21,7 +21,7 @@ if [ ! -f "$tree/config.status" ]; then
 fi
 version=$(sed -n 's/^PACKAGE_VERSION = //p' "$tree/Makefile")
 name=sluice-$version
-rm -rf "$out/$name" "$out"/*.deb "$out"/*.changes "$out"/*.buildinfo
+rm -rf "${out:?}/$name" "$out"/*.deb "$out"/*.changes "$out"/*.buildinfo
 # Without the archive, and not where another `make dist` may be at work.
 make --no-print-directory -s -C "$tree" distdir distdir="$out/$name"
 
@@ -33,7 +33,12 @@ if [ "${upstream%-*}" != "$version" ]; then
   echo "build.sh: this is version $version, and packaging/debian/changelog ends with $packaged; add what is new to it" >&2
   exit 1
 fi
-if command -v ccache >/dev/null 2>&1 && [ -z "${CXX:-}" ]; then export CXX='ccache g++'; fi
+if command -v ccache >/dev/null 2>&1 && [ -z "${CXX:-}" ]; then
+  export CXX='ccache g++'
+  # debhelper gives programs a home folder that is new each time.
+  : "${CCACHE_DIR:=$(ccache --get-config cache_dir)}" "${CCACHE_MAXSIZE:=$(ccache --get-config max_size)}"
+  export CCACHE_DIR CCACHE_MAXSIZE
+fi
 export DEB_BUILD_OPTIONS="${DEB_BUILD_OPTIONS-nocheck}"
 case " $DEB_BUILD_OPTIONS " in *" nocheck "*) export DEB_BUILD_PROFILES="nocheck ${DEB_BUILD_PROFILES:-}" ;; esac
 dpkg-buildpackage --build=binary --no-sign --jobs-try="${SLUICE_JOBS:-$(nproc)}"
