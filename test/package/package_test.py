@@ -139,6 +139,13 @@ class Installed:
         return self.run("apt-get", "-y", "-o", "APT::Get::List-Cleanup=0", "-o", "Dpkg::Use-Pty=0", "-o",
                         "Dpkg::Options::=--force-confold", *argv, timeout=300)
 
+    def require_whole(self):
+        """Files that went from one package to another are there."""
+        missing = [name for name in self.run("dpkg", "-L", "sluice").splitlines() if not os.path.lexists(self.path(name))]
+        require(not missing, missing)
+        there = {name.stem for name in self.container.root.glob("usr/lib/*/sluice/plugins/*.so")}
+        require(there == set(BACKENDS), there)
+
     def require_kept(self, with_line):
         """The operator's configuration is in force, and what the package has brought is beside it."""
         require("the operator was here" in self.path("/etc/sluice/config.yaml").read_text(encoding="utf-8"))
@@ -395,6 +402,7 @@ class Installed:
         self.wait_active()
         self.require_served()
         self.require_kept(with_line=True)
+        self.require_whole()
 
     def test_upgrade(self):
         """from the one package to the many: apt upgrade brings all of them, and no connection fails"""

@@ -82,6 +82,7 @@ class Moved(Installed):
         self.kept(lambda: self.apt("install", "--allow-downgrades", f"sluice={OLD_VERSION}"))
         require(not {name for name in self.installed() if "backend" in name}, self.installed())
         require(self.version() == OLD_VERSION)
+        self.require_whole()
 
 
 class Begun(Installed):
