@@ -69,7 +69,6 @@ swap::BackendRun::Settings Backends::run_settings(const Settings& settings, cons
   for (const base::Family family : base::kFamilies) {
     plugin::BackendSettings& backend = out.backend[base::family_index(family)];
     backend.family = abi_family(family);
-    backend.config = section.yaml;
     backend.options.assign(section.options.begin(), section.options.end());
     backend.options.insert(backend.options.end(), settings.mode_options.begin(), settings.mode_options.end());
     backend.state_dir = state_dir;
@@ -198,8 +197,8 @@ swap::BackendRun::Callbacks Backends::callbacks() {
     }
   };
   out.event = [this](const std::string& backend, abi::Severity severity, const std::string& reason,
-                     const std::string& note) {
-    around_.events.record(backend_event(around_.node_name, backend, severity, reason, note));
+                     const std::string& note, const std::optional<plugin::ServicePortName>& regarding) {
+    around_.events.record(backend_event(around_.node_name, backend, severity, reason, note, regarding));
   };
   out.relays = [this](swap::RunId run, base::Family family, plugin::RelayedPort port) {
     if (ServedFamily* const of = served(family)) of->relays(run, std::move(port));
@@ -257,7 +256,6 @@ bool Backends::wants_swap(const Settings& to) const {
   const auto& now = run->settings();
   for (const auto& of : run->families()) {
     const std::size_t index = base::family_index(of->family);
-    if (now.backend[index].config != wanted.backend[index].config) return true;
     if (now.backend[index].options != wanted.backend[index].options) return true;
   }
   const plugin::Folders folders(to.plugins.folders.begin(), to.plugins.folders.end());

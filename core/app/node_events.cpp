@@ -62,10 +62,12 @@ ClusterEvent reload_event(const std::string& node, const ReloadResult& result) {
 }
 
 ClusterEvent backend_event(const std::string& node, const std::string& backend, abi::Severity severity,
-                           const std::string& reason, const std::string& note) {
+                           const std::string& reason, const std::string& note,
+                           const std::optional<plugin::ServicePortName>& regarding) {
   const bool bad = severity == abi::Severity::kError || severity == abi::Severity::kWarning;
   return {bad ? ClusterEvent::Type::warning : ClusterEvent::Type::normal, reason.empty() ? "BackendEvent" : reason,
-          "RunBackend", "backend " + backend + ": " + note, Regarding::node(node)};
+          "RunBackend", "backend " + backend + ": " + note,
+          regarding ? Regarding::service(regarding->name_space, regarding->service) : Regarding::node(node)};
 }
 
 }  // namespace sluice::app

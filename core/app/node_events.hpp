@@ -5,6 +5,7 @@
 // Pure.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,7 @@ kube::ClusterEvent left_out_event(const std::string& backend, const plugin::Fail
 // REQUIRES: something came of it.
 kube::ClusterEvent reload_event(const std::string& node, const ReloadResult& result);
 kube::ClusterEvent backend_event(const std::string& node, const std::string& backend, abi::Severity severity,
-                                 const std::string& reason, const std::string& note);
+                                 const std::string& reason, const std::string& note,
+                                 const std::optional<plugin::ServicePortName>& regarding);
 
 }  // namespace sluice::app

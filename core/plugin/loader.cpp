@@ -27,7 +27,6 @@ using base::StatusCode;
 
 // The first released size: a shorter descriptor lacks fields that are read below.
 constexpr std::uint32_t kSmallestEntry = 64;
-constexpr std::uint64_t kHostFeatures = abi::kHostFeatureNone;
 
 constexpr std::pair<std::uint64_t, const char*> kFeatureNames[] = {
     {abi::kFeatureIpv4, "ipv4"},         {abi::kFeatureIpv6, "ipv6"},         {abi::kFeatureTcp, "tcp"},

@@ -17,6 +17,9 @@
 
 namespace sluice::plugin {
 
+// What this daemon offers to those that ask for it in their descriptor.
+constexpr std::uint64_t kHostFeatures = abi::kHostFeatureNone;
+
 struct LoadRequest {
   std::filesystem::path file;
   std::string id;                     // what the descriptor must say

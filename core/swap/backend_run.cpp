@@ -96,8 +96,9 @@ sync::SyncLoop::Callbacks BackendRun::loop_callbacks(PerFamily& of) {
   out.on_left_out = [this, id](const plugin::FailedObject& failed) {
     if (callbacks_.left_out) callbacks_.left_out(id, failed);
   };
-  out.on_event = [this](abi::Severity severity, const std::string& reason, const std::string& note) {
-    if (callbacks_.event) callbacks_.event(settings_.plugin->id(), severity, reason, note);
+  out.on_event = [this](abi::Severity severity, const std::string& reason, const std::string& note,
+                        const std::optional<plugin::ServicePortName>& regarding) {
+    if (callbacks_.event) callbacks_.event(settings_.plugin->id(), severity, reason, note, regarding);
   };
   return out;
 }

@@ -140,7 +140,7 @@ void SyncLoop::run(MakeBackend make, std::promise<base::Status> ready) {
 base::Status SyncLoop::prepare(MakeBackend make) {
   plugin::HostCallbacks callbacks;
   callbacks.request_resync = [this](std::string reason) { request_full(std::move(reason)); };
-  callbacks.report_unwell = [this](std::string reason) { queue_.put(Unwell{std::move(reason)}); };
+  callbacks.report_unhealthy = [this](std::string reason) { queue_.put(Unwell{std::move(reason)}); };
   callbacks.event = callbacks_.on_event;
   auto made = make(std::move(callbacks));
   if (!made) return made.status();
@@ -261,6 +261,7 @@ base::Status SyncLoop::apply(const snapshot::Transaction& transaction, SyncRepor
   report.ok = outcome.ok();
   report.at = at;
   report.apply_seconds = took;
+  report.kernel_seconds = seconds(outcome.kernel_time);
   report_left_out(outcome);
   // What was consumed cannot be replayed: after a failure only everything will do.
   need_full_ = !outcome.ok();

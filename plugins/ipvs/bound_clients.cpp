@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "sluice/sdk/affinity.hpp"
 #include "sluice/sdk/views.hpp"
 
 namespace sluice::ipvs {
@@ -30,7 +31,7 @@ abi::ServicePortKey key_of(const PortId& id) {
   const std::size_t slash = name.find('/');
   const std::size_t colon = name.find(':', slash);
   abi::ServicePortKey key{};
-  key.namespace_name = sdk::view(name.substr(0, slash));
+  key.service_namespace = sdk::view(name.substr(0, slash));
   key.service_name = sdk::view(name.substr(slash + 1, std::min(colon, name.size()) - slash - 1));
   if (colon != std::string_view::npos) key.port_name = sdk::view(name.substr(colon + 1));
   key.protocol = id.second;
@@ -63,6 +64,7 @@ bool export_clients(const Wanted& wanted, const VisitConnections& visit, const M
     return true;
   };
   const bool all = visit(note, more);
+  sdk::AffinityBatch batch(sink);
   for (const auto& [who, binding] : clients) {
     abi::AffinityClient client{};
     client.key = key_of(who.first);
@@ -70,7 +72,7 @@ bool export_clients(const Wanted& wanted, const VisitConnections& visit, const M
     client.endpoint = binding.real.address;
     client.endpoint_port = binding.real.port;
     client.remaining_seconds = binding.seconds;
-    sink.add(&client);
+    batch.add(client);
   }
   return all;
 }

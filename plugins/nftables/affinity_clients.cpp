@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "sluice/sdk/address.hpp"
+#include "sluice/sdk/affinity.hpp"
 #include "sluice/sdk/service.hpp"
 #include "sluice/sdk/views.hpp"
 
@@ -19,7 +20,7 @@ abi::ServicePortKey port_key(std::string_view printed, abi::Protocol protocol) {
   const std::size_t slash = std::min(printed.find('/'), printed.size());
   const std::size_t colon = std::min(printed.find(':', slash), printed.size());
   abi::ServicePortKey key{};
-  key.namespace_name = sdk::view(printed.substr(0, slash));
+  key.service_namespace = sdk::view(printed.substr(0, slash));
   key.service_name = sdk::view(printed.substr(std::min(slash + 1, colon), colon - std::min(slash + 1, colon)));
   key.port_name = sdk::view(printed.substr(std::min(colon + 1, printed.size())));
   key.protocol = protocol;
@@ -34,6 +35,7 @@ void tell_clients(const Model& model, const std::vector<RememberedClient>& remem
   for (const RememberedClient& one : remembered) by_id.push_back(&one);
   std::sort(by_id.begin(), by_id.end(),
             [](const RememberedClient* a, const RememberedClient* b) { return a->id < b->id; });
+  sdk::AffinityBatch batch(sink);
   model.each_sticky([&](const Model::Sticky& port) {
     const auto first = std::lower_bound(by_id.begin(), by_id.end(), port.id,
                                         [](const RememberedClient* one, std::uint32_t id) { return one->id < id; });
@@ -48,7 +50,7 @@ void tell_clients(const Model& model, const std::vector<RememberedClient>& remem
       client.endpoint = endpoint->second.address;
       client.endpoint_port = endpoint->second.port;
       client.remaining_seconds = std::clamp((*at)->remaining, std::uint32_t{1}, std::max(port.seconds, std::uint32_t{1}));
-      sink.add(&client);
+      batch.add(client);
     }
   });
 }

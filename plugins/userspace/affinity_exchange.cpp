@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "plugins/userspace/service_table.hpp"
+#include "sluice/sdk/affinity.hpp"
 #include "sluice/sdk/error.hpp"
 #include "sluice/sdk/views.hpp"
 
@@ -23,7 +24,7 @@ abi::ServicePortKey key_of(const PortalId& id) {
   const std::size_t slash = name.find('/');
   const std::size_t colon = name.find(':', slash);
   abi::ServicePortKey key{};
-  key.namespace_name = sdk::view(name.substr(0, slash));
+  key.service_namespace = sdk::view(name.substr(0, slash));
   key.service_name = sdk::view(name.substr(slash + 1, colon == name.npos ? colon : colon - slash - 1));
   key.port_name = sdk::view(colon == name.npos ? std::string_view() : name.substr(colon + 1));
   key.protocol = id.second;
@@ -41,6 +42,7 @@ void AffinityExchange::set_table(ServiceTable* table) {
 abi::Code AffinityExchange::export_clients(abi::AffinitySink* sink, abi::Error* error) noexcept {
   return sdk::guarded(error, [&] {
     if (table_ == nullptr) return;
+    sdk::AffinityBatch batch(*sink);
     table_->each_binding([&](const PortalId& id, const Balancer::Binding& binding) {
       abi::AffinityClient client{};
       client.key = key_of(id);
@@ -48,7 +50,7 @@ abi::Code AffinityExchange::export_clients(abi::AffinitySink* sink, abi::Error* 
       client.endpoint = binding.endpoint;
       client.endpoint_port = binding.port;
       client.remaining_seconds = static_cast<std::uint32_t>(std::chrono::ceil<seconds>(binding.remaining).count());
-      sink->add(&client);
+      batch.add(client);
     });
   });
 }

@@ -103,7 +103,7 @@ std::string ServiceTable::bring(OpenFace& to, FaceKind kind, bool needed, const 
                                   settings_.balancer, ++seed_, relayed_);
   }
   face->set_tells_client(port.key.protocol == abi::Protocol::kTcp &&
-                         settings_.uses_proxy_protocol(sdk::text(port.key.namespace_name),
+                         settings_.uses_proxy_protocol(sdk::text(port.key.service_namespace),
                                                        sdk::text(port.key.service_name),
                                                        sdk::text(port.key.port_name)));
   face->balancer().set_affinity(port.affinity_seconds);

@@ -47,11 +47,11 @@ check "a removed method turns it red" turns_red backend.hpp '/virtual Code verif
 check "a moved method turns it red" turns_red host.hpp \
   '/virtual std::uint64_t now()/d; /virtual void log(/i virtual std::uint64_t now() noexcept = 0;'
 check "an appended method of an extension turns it red" turns_red relay.hpp \
-  '/virtual void relays(/a virtual void more() const noexcept = 0;'
+  '/virtual void set_relay_ports(/a virtual void more() noexcept = 0;'
 check "an appended method of the backend's extension turns it red" turns_red preparation.hpp \
-  '/virtual Code prepare(/a virtual void more() const noexcept = 0;'
+  '/virtual Code prepare(/a virtual void more() noexcept = 0;'
 check "an appended method of the inspection turns it red" turns_red inspection.hpp \
-  '/virtual Code services(/a virtual void more() const noexcept = 0;'
+  '/virtual Code services(/a virtual void more() noexcept = 0;'
 check "an appended method of the affinity turns it red" turns_red affinity.hpp \
   '/virtual Code import_clients(/a virtual void more() noexcept = 0;'
 check "an appended method of what receives clients turns it red" turns_red affinity.hpp \
@@ -59,11 +59,11 @@ check "an appended method of what receives clients turns it red" turns_red affin
 check "an appended field of a client turns it red" turns_red affinity.hpp \
   '/uint32_t remaining_seconds;/a std::uint64_t more;'
 check "an appended method of the kept descriptors turns it red" turns_red descriptors.hpp \
-  '/virtual void names(/a virtual void more() const noexcept = 0;'
+  '/virtual void names(/a virtual void more() noexcept = 0;'
 check "an appended field of what create() is given turns it red" turns_red entry.hpp \
-  '/std::uint32_t reserved2;/a std::uint64_t more;'
+  '/StringView host_version;/a std::uint64_t more;'
 check "an appended field of the node turns it red" turns_red node.hpp '/ArrayView service_cidrs;/a std::uint64_t more;'
-check "a changed id of an extension turns it red" turns_red relay.hpp 's|sluice.host.relay/0"|sluice.host.relay/1"|'
+check "a changed id of an extension turns it red" turns_red relay.hpp 's|sluice.host.relay/1"|sluice.host.relay/2"|'
 check "a changed parameter turns it red" turns_red backend.hpp \
   's/virtual Code probe(Error/virtual Code probe(const Error/'
 check "a virtual destructor turns it red" turns_red backend.hpp \
@@ -74,5 +74,5 @@ check "swapped one-byte fields turn it red" turns_red service.hpp \
   '/^struct Frontend {/,/^}/{/FrontendKind kind;/d; s/std::uint8_t reserved.*/&\n FrontendKind kind;/}'
 check "a changed value of an enumeration turns it red" turns_red types.hpp \
   's/kDenied = 5/kDenied = 6/; s/kKernel = 6/kKernel = 5/'
-check "an appended field turns it red" turns_red transaction.hpp '/objects_owned;/a std::uint64_t more;'
+check "an appended field turns it red" turns_red transaction.hpp '/kernel_nanoseconds;/a std::uint64_t more;'
 finish

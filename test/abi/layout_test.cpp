@@ -40,7 +40,7 @@ static_assert(offsetof(Option, key) == 0);
 static_assert(offsetof(Option, value) == 16);
 
 static_assert(sizeof(ServicePortKey) == 56);
-static_assert(offsetof(ServicePortKey, namespace_name) == 0);
+static_assert(offsetof(ServicePortKey, service_namespace) == 0);
 static_assert(offsetof(ServicePortKey, service_name) == 16);
 static_assert(offsetof(ServicePortKey, port_name) == 32);
 static_assert(offsetof(ServicePortKey, protocol) == 48);
@@ -91,27 +91,30 @@ static_assert(offsetof(Transaction, node) == 24);
 static_assert(offsetof(Transaction, service_ports) == 32);
 static_assert(offsetof(Transaction, removed) == 56);
 
-static_assert(sizeof(ApplyResult) == 24);
+static_assert(sizeof(ApplyResult) == 32);
 static_assert(offsetof(ApplyResult, struct_size) == 0);
-static_assert(offsetof(ApplyResult, failed_services) == 4);
+static_assert(offsetof(ApplyResult, reserved) == 4);
 static_assert(offsetof(ApplyResult, kernel_writes) == 8);
 static_assert(offsetof(ApplyResult, objects_owned) == 16);
+static_assert(offsetof(ApplyResult, kernel_nanoseconds) == 24);
 
 static_assert(sizeof(Handover) == 32);
 static_assert(offsetof(Handover, struct_size) == 0);
 static_assert(offsetof(Handover, drain_seconds) == 4);
 static_assert(offsetof(Handover, claims) == 8);
 
-static_assert(sizeof(CreateArgs) == 80);
+static_assert(sizeof(CreateArgs) == 88);
 static_assert(offsetof(CreateArgs, struct_size) == 0);
 static_assert(offsetof(CreateArgs, family) == 4);
 static_assert(offsetof(CreateArgs, reserved) == 5);
 static_assert(offsetof(CreateArgs, host) == 8);
-static_assert(offsetof(CreateArgs, config) == 16);
-static_assert(offsetof(CreateArgs, options) == 32);
-static_assert(offsetof(CreateArgs, state_dir) == 56);
-static_assert(offsetof(CreateArgs, flags) == 72);
-static_assert(offsetof(CreateArgs, reserved2) == 76);
+static_assert(offsetof(CreateArgs, options) == 16);
+static_assert(offsetof(CreateArgs, state_dir) == 40);
+static_assert(offsetof(CreateArgs, flags) == 56);
+static_assert(offsetof(CreateArgs, host_minor) == 60);
+static_assert(offsetof(CreateArgs, reserved2) == 62);
+static_assert(offsetof(CreateArgs, host_features) == 64);
+static_assert(offsetof(CreateArgs, host_version) == 72);
 
 static_assert(sizeof(AffinityClient) == 96);
 static_assert(offsetof(AffinityClient, key) == 0);
@@ -179,7 +182,7 @@ static_assert(std::is_same_v<std::underlying_type_t<LocalDetectorKind>, std::uin
 static_assert(static_cast<std::uint32_t>(LocalDetectorKind::kNone) == 0);
 static_assert(static_cast<std::uint32_t>(LocalDetectorKind::kCidr) == 1);
 static_assert(static_cast<std::uint32_t>(LocalDetectorKind::kBridgeInterface) == 2);
-static_assert(static_cast<std::uint32_t>(LocalDetectorKind::kInterfacePrefix) == 3);
+static_assert(static_cast<std::uint32_t>(LocalDetectorKind::kInterfaceNamePrefix) == 3);
 
 static_assert(std::is_same_v<std::underlying_type_t<NodeFlag>, std::uint32_t>);
 static_assert(kNodePortsMatchAll == 0x1);
@@ -214,6 +217,9 @@ static_assert(kFeatureAffinity == 0x40);
 static_assert(kFeatureNodePort == 0x80);
 static_assert(kFeatureDrain == 0x100);
 static_assert(kFeatureServiceCidrs == 0x200);
+
+static_assert(std::is_same_v<std::underlying_type_t<CreateFlag>, std::uint32_t>);
+static_assert(kCreatePredecessorServes == 0x1);
 
 static_assert(std::is_same_v<std::underlying_type_t<HostFeature>, std::uint64_t>);
 static_assert(kHostFeatureNone == 0);

@@ -17,9 +17,8 @@ void add_problem(Problems& problems, const std::string& name, const std::string&
   all.append(all.empty() ? "" : "; ").append(why);
 }
 
-void LeftOut::note(const abi::Transaction& transaction, const Problems& problems, abi::ApplyResult& result) {
+void LeftOut::note(const abi::Transaction& transaction, const Problems& problems) {
   for (const auto& [name, why] : problems) {
-    ++result.failed_services;
     abi::Error reason = sdk::empty_error();
     sdk::set_error(&reason, name, why);
     host_.object_failed(sdk::view(name), &reason);

@@ -27,7 +27,7 @@ class LeftOut {
   explicit LeftOut(abi::Host& host) : host_(host) {}
 
   // During apply(), for a transaction that was carried out. A full one has tried all service ports, a delta those it names.
-  void note(const abi::Transaction& transaction, const Problems& problems, abi::ApplyResult& result);
+  void note(const abi::Transaction& transaction, const Problems& problems);
 
   // One that no transaction has named has got something. The daemon has it among those that are left out until it is named
   // again, so that a full transaction is asked for; not for those that were not left out.

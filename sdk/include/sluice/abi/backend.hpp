@@ -29,8 +29,6 @@ struct Handover {
 };
 static_assert(sizeof(Handover) == 32 && offsetof(Handover, claims) == 8);
 
-// "sluice.backend/0".
-//
 // Threads: all methods are called from one thread (the apply thread of this
 // family), never concurrently, never re-entrantly. A backend may own threads; they
 // end before release() returns.
@@ -77,8 +75,9 @@ class Backend {
   // process; leaves everything else alone. What does not exist is fine. Limit: 60 s.
   virtual Code cleanup(Error* error) noexcept = 0;
 
-  // Further interfaces by id ("sluice.backend.<name>/<revision>"); null when unknown.
-  virtual const void* extension(StringView id) noexcept = 0;
+  // Further interfaces by id ("sluice.backend.<name>/<revision>"); null when unknown. The same pointer each time, valid
+  // until release(); the id names its type.
+  virtual void* extension(StringView id) noexcept = 0;
 
   // Ends the object, on the apply thread: threads joined, descriptors closed, kernel
   // state left in place. Limit: 5 s.

@@ -19,7 +19,7 @@ enum Feature : std::uint64_t {
   kFeatureAffinity = 1ull << 6,  // honours session affinity
   kFeatureNodePort = 1ull << 7,
   kFeatureDrain = 1ull << 8,     // retire() honours drain_seconds
-  kFeatureServiceCidrs = 1ull << 9,  // uses NodeFacts::service_cidrs; without it they are not watched. Since minor 5
+  kFeatureServiceCidrs = 1ull << 9,  // uses NodeFacts::service_cidrs; without it they are not watched
 };
 
 // What a backend cannot live without on the side of the daemon. None is defined yet:
@@ -30,7 +30,7 @@ enum HostFeature : std::uint64_t { kHostFeatureNone = 0 };
 enum CreateFlag : std::uint32_t {
   // Another backend serves this family until this one's first apply() is in the kernel, and
   // is retired afterwards: the first apply() puts what leads new connections to this backend
-  // in place last, at once, and deletes nothing it does not claim itself. Since minor 6.
+  // in place last, at once, and deletes nothing it does not claim itself.
   kCreatePredecessorServes = 1u << 0,
 };
 
@@ -39,15 +39,19 @@ struct CreateArgs {
   std::uint32_t struct_size;
   Family family;
   std::uint8_t reserved[3];
-  Host* host;             // valid until release() returns
-  StringView config;      // the backend's own configuration section as YAML text, for messages; may be empty
-  ArrayView options;      // Option: the same, flattened; this is what counts, no YAML parser is needed
-  StringView state_dir;   // a folder for this backend's small state; exists, may be emptied at boot
-  std::uint32_t flags;    // CreateFlag; since minor 6
-  std::uint32_t reserved2;
+  Host* host;                  // the daemon's; valid until release() returns
+  ArrayView options;           // Option: the backend's own configuration section, flattened
+  StringView state_dir;        // a folder for this backend's small state; exists, may be emptied at boot
+  std::uint32_t flags;         // CreateFlag
+  std::uint16_t host_minor;    // kMinor of the daemon; the major is the same
+  std::uint16_t reserved2;
+  std::uint64_t host_features; // HostFeature
+  StringView host_version;     // of the daemon, for people: "0.9.1"
 };
-static_assert(sizeof(CreateArgs) == 80 && offsetof(CreateArgs, flags) == 72 && offsetof(CreateArgs, host) == 8 && offsetof(CreateArgs, config) == 16 &&
-              offsetof(CreateArgs, options) == 32 && offsetof(CreateArgs, state_dir) == 56);
+static_assert(sizeof(CreateArgs) == 88 && offsetof(CreateArgs, host) == 8 && offsetof(CreateArgs, options) == 16 &&
+              offsetof(CreateArgs, state_dir) == 40 && offsetof(CreateArgs, flags) == 56 &&
+              offsetof(CreateArgs, host_minor) == 60 && offsetof(CreateArgs, host_features) == 64 &&
+              offsetof(CreateArgs, host_version) == 72);
 
 // The fields up to `minor` never move. Strings are NUL-terminated and static.
 struct PluginEntry {

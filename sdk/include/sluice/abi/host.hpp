@@ -4,7 +4,7 @@
 // What the daemon offers to a backend. Implemented by sluiced.
 #pragma once
 
-#include "sluice/abi/types.hpp"
+#include "sluice/abi/service.hpp"
 
 namespace sluice::abi {
 
@@ -16,7 +16,7 @@ enum class MetricKind : std::uint32_t {
   kCounterSet = 3,  // a counter that somebody else keeps, such as the kernel: its whole value
 };
 
-// "sluice.host/0". Valid from create() until release() returns. Every method may be
+// Valid from create() until release() returns. Every method may be
 // called from any thread, does not block, and never calls the backend back on the
 // same stack.
 class Host {
@@ -24,11 +24,17 @@ class Host {
   // One line, no line feed. Debug text is dropped below verbosity 4.
   virtual void log(Severity severity, StringView text) noexcept = 0;
 
+  // Whether lines of this severity are kept now, 0 or 1: a text that nobody reads need not be made. It may change with
+  // each reload. Cheap.
+  virtual std::int32_t log_enabled(Severity severity) noexcept = 0;
+
   // Adds to, sets or observes a metric. `labels` is `name="value",…` or empty.
   virtual void metric(MetricKind kind, StringView name, StringView labels, double value) noexcept = 0;
 
-  // An event for the node's operator: `reason` in CamelCase, `note` a sentence.
-  virtual void event(Severity severity, StringView reason, StringView note) noexcept = 0;
+  // An event for operators, as Kubernetes has them: Warning for kError and kWarning, Normal otherwise. `reason` in
+  // UpperCamelCase, `note` a sentence; the daemon cuts what is longer than Kubernetes takes. `regarding`: it is about the
+  // Service of this port; null: about the node. Copied.
+  virtual void event(Severity severity, StringView reason, StringView note, const ServicePortKey* regarding) noexcept = 0;
 
   // Nanoseconds of a monotonic clock.
   virtual std::uint64_t now() noexcept = 0;
@@ -38,14 +44,15 @@ class Host {
 
   // The backend cannot do its work until further notice; health turns red with `reason`.
   // An empty reason takes it back.
-  virtual void report_unwell(StringView reason) noexcept = 0;
+  virtual void report_unhealthy(StringView reason) noexcept = 0;
 
   // During apply(): one service port could not be programmed and was left out.
   // `object` is its printed name. Outside apply() the report is dropped.
   virtual void object_failed(StringView object, const Error* error) noexcept = 0;
 
-  // Further interfaces by id ("sluice.host.<name>/<revision>"); null when unknown.
-  virtual const void* extension(StringView id) noexcept = 0;
+  // Further interfaces by id ("sluice.host.<name>/<revision>"); null when unknown. The same pointer each time, valid until
+  // release() returns; the id names its type.
+  virtual void* extension(StringView id) noexcept = 0;
 
  protected:
   ~Host() = default;

@@ -13,7 +13,7 @@ enum class LocalDetectorKind : std::uint32_t {
   kNone = 0,             // not possible: rules that depend on it are left out
   kCidr = 1,             // source address inside `cidr`
   kBridgeInterface = 2,  // arrives through `interface_name`
-  kInterfacePrefix = 3,  // arrives through an interface whose name starts with `interface_name`
+  kInterfaceNamePrefix = 3,  // arrives through an interface whose name starts with `interface_name`
 };
 
 enum NodeFlag : std::uint32_t {
@@ -35,7 +35,7 @@ struct NodeFacts {
   StringView detector_interface;   // for the interface kinds
   ArrayView node_port_addresses;   // Address; concrete, sorted, without duplicates
   ArrayView local_addresses;       // Address; all non-loopback addresses of this family, sorted
-  // Since minor 5, with kFeatureServiceCidrs. Prefix; what cluster IPs are taken from
+  // With kFeatureServiceCidrs. Prefix; what cluster IPs are taken from
   // (ServiceCIDR objects), sorted, none inside another; empty when not known.
   ArrayView service_cidrs;
 };

@@ -13,7 +13,7 @@ namespace sluice::abi {
 // or "namespace/name" for an unnamed port; the protocol is part of the identity
 // but not of the printed name.
 struct ServicePortKey {
-  StringView namespace_name;
+  StringView service_namespace;
   StringView service_name;
   StringView port_name;
   Protocol protocol;

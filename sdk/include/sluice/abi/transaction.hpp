@@ -31,13 +31,15 @@ static_assert(sizeof(Transaction) == 80 && offsetof(Transaction, base_generation
               offsetof(Transaction, generation) == 16 && offsetof(Transaction, node) == 24 &&
               offsetof(Transaction, service_ports) == 32 && offsetof(Transaction, removed) == 56);
 
-// What one apply() cost. Filled by the backend, all optional.
+// What one apply() cost. The caller sets struct_size and zeroes the rest; it is also read after a failure.
 struct ApplyResult {
-  std::uint32_t struct_size;        // set by the caller
-  std::uint32_t failed_services;    // reported through Host::object_failed and left out; the rest is in place
-  std::uint64_t kernel_writes;      // messages or rule lines sent to the kernel; 0 = nothing was different
-  std::uint64_t objects_owned;      // rules, chains, elements now owned
+  std::uint32_t struct_size;
+  std::uint32_t reserved;
+  std::uint64_t kernel_writes;       // messages or rule lines that changed something; 0 = nothing was different
+  std::uint64_t objects_owned;       // rules, chains, elements now owned; of no meaning after a failure
+  std::uint64_t kernel_nanoseconds;  // spent waiting for the kernel, or what stands for it; 0 = not measured
 };
-static_assert(sizeof(ApplyResult) == 24 && offsetof(ApplyResult, kernel_writes) == 8);
+static_assert(sizeof(ApplyResult) == 32 && offsetof(ApplyResult, kernel_writes) == 8 &&
+              offsetof(ApplyResult, kernel_nanoseconds) == 24);
 
 }  // namespace sluice::abi

@@ -22,7 +22,7 @@ inline constexpr std::uint32_t kMagic = 0x30434C53;
 // Must be equal on both sides. 0 is the draft: it may change between releases.
 inline constexpr std::uint16_t kMajor = 0;
 // Additive only; a difference is never a reason to refuse.
-inline constexpr std::uint16_t kMinor = 6;
+inline constexpr std::uint16_t kMinor = 7;
 
 // UTF-8 text, not terminated by NUL. `data` may be null when `size` is 0.
 struct StringView {

@@ -15,7 +15,7 @@ namespace sluice::sdk {
 // "namespace/name:port", or "namespace/name" for an unnamed port.
 inline std::string service_port_name(const abi::ServicePortKey& key) {
   std::string name;
-  name.append(text(key.namespace_name)).append("/").append(text(key.service_name));
+  name.append(text(key.service_namespace)).append("/").append(text(key.service_name));
   if (key.port_name.size != 0) name.append(":").append(text(key.port_name));
   return name;
 }
@@ -36,7 +36,7 @@ inline std::string service_port_id(const abi::ServicePortKey& key) {
 }
 
 inline bool equal(const abi::ServicePortKey& a, const abi::ServicePortKey& b) noexcept {
-  return a.protocol == b.protocol && text(a.namespace_name) == text(b.namespace_name) &&
+  return a.protocol == b.protocol && text(a.service_namespace) == text(b.service_namespace) &&
          text(a.service_name) == text(b.service_name) && text(a.port_name) == text(b.port_name);
 }
 
