@@ -191,7 +191,7 @@ swap::BackendRun::Callbacks Backends::callbacks() {
   out.synced = [this](swap::RunId run, base::Family family, const sync::SyncReport& report) {
     if (const auto now = serving(); now && now->id() == run) around_.metrics.synced(family, report);
   };
-  out.left_out = [this](swap::RunId run, const plugin::FailedObject& failed) {
+  out.left_out = [this](swap::RunId run, const plugin::FailedServicePort& failed) {
     if (const auto now = serving(); now && now->id() == run) {
       around_.events.record(left_out_event(now->plugin().id(), failed));
     }

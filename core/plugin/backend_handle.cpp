@@ -254,7 +254,7 @@ ApplyOutcome BackendHandle::apply(const abi::Transaction& transaction) {
     applied.message = "the plugin does not accept delta transactions";
     return applied;
   }
-  host_.take_failed();
+  host_.take_reports();
   abi::ApplyResult result{};
   result.struct_size = sizeof(result);
   static_cast<Outcome&>(applied) =
@@ -263,7 +263,7 @@ ApplyOutcome BackendHandle::apply(const abi::Transaction& transaction) {
   applied.objects_owned = result.objects_owned;
   applied.kernel_time = std::chrono::nanoseconds(
       std::min<std::uint64_t>(result.kernel_nanoseconds, std::chrono::nanoseconds::max().count()));
-  applied.failed = host_.take_failed();
+  applied.reports = host_.take_reports();
   return applied;
 }
 

@@ -42,7 +42,7 @@ struct ApplyOutcome : Outcome {
   std::uint64_t kernel_writes = 0;
   std::uint64_t objects_owned = 0;
   std::chrono::nanoseconds kernel_time{0};  // 0: not measured
-  std::vector<FailedObject> failed;  // left out; the rest is in place
+  ServicePortReports reports;  // what was left out, the rest is in place; and what is so no longer
 };
 
 struct ClaimsOutcome : Outcome {

@@ -110,17 +110,17 @@ void HostServices::report_unhealthy(abi::StringView reason) noexcept {
   });
 }
 
-void HostServices::object_failed(abi::StringView object, const abi::Error* error) noexcept {
+void HostServices::service_port_failed(const abi::ServicePortKey* key, const abi::Error* error) noexcept {
   contained([&] {
-    FailedObject failed;
-    failed.object = one_line(sdk::text(object));
+    if (key == nullptr) return;
+    Report report;
     if (error != nullptr) {
       const abi::Error given = sdk::read(error);
-      failed.message = one_line(bounded_text(given.message, sizeof(given.message)));
-      failed.os_errno = given.os_errno;
+      report = {true, one_line(bounded_text(given.message, sizeof(given.message))), given.os_errno};
     }
+    ServicePortName name = name_of(*key);
     const std::lock_guard lock(mutex_);
-    failed_.push_back(std::move(failed));
+    reports_[std::move(name)] = std::move(report);
   });
 }
 
@@ -177,9 +177,21 @@ void HostServices::names(abi::StringSink* sink) noexcept {
   });
 }
 
-std::vector<FailedObject> HostServices::take_failed() {
-  const std::lock_guard lock(mutex_);
-  return std::exchange(failed_, {});
+ServicePortReports HostServices::take_reports() {
+  std::map<ServicePortName, Report> taken;
+  {
+    const std::lock_guard lock(mutex_);
+    taken.swap(reports_);
+  }
+  ServicePortReports out;
+  for (auto& [name, report] : taken) {
+    if (report.failed) {
+      out.failed.push_back({name, std::move(report.message), report.os_errno});
+    } else {
+      out.served.push_back(name);
+    }
+  }
+  return out;
 }
 
 }  // namespace sluice::plugin

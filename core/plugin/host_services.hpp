@@ -6,7 +6,9 @@
 // it reports is handed to callbacks that post it to its owner.
 #pragma once
 
+#include <compare>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -38,6 +40,10 @@ struct ServicePortName {
   std::string service;
   std::string port_name;
   abi::Protocol protocol = abi::Protocol::kTcp;
+
+  // "shop/cart:http"; without the protocol.
+  std::string printed() const { return name_space + "/" + service + (port_name.empty() ? "" : ":" + port_name); }
+  auto operator<=>(const ServicePortName&) const = default;
 };
 
 // The UDP ports at which a backend itself receives what is sent to a service port.
@@ -74,10 +80,16 @@ struct HostCallbacks {
 };
 
 // A service port that one apply() left out.
-struct FailedObject {
-  std::string object;
+struct FailedServicePort {
+  ServicePortName port;
   std::string message;
   int os_errno = 0;
+};
+
+// What the reports of one apply() come to; each service port is in one of them, once.
+struct ServicePortReports {
+  std::vector<FailedServicePort> failed;  // sorted
+  std::vector<ServicePortName> served;    // by now, although they were left out before
 };
 
 class HostServices final : public abi::Host, public abi::HostRelay, public abi::HostDescriptors {
@@ -96,7 +108,7 @@ class HostServices final : public abi::Host, public abi::HostRelay, public abi::
   std::uint64_t now() noexcept override;
   void request_resync(abi::StringView reason) noexcept override;
   void report_unhealthy(abi::StringView reason) noexcept override;
-  void object_failed(abi::StringView object, const abi::Error* error) noexcept override;
+  void service_port_failed(const abi::ServicePortKey* key, const abi::Error* error) noexcept override;
   void* extension(abi::StringView id) noexcept override;
   void set_relay_ports(const abi::ServicePortKey* key, abi::ArrayView ports) noexcept override;
 
@@ -105,8 +117,8 @@ class HostServices final : public abi::Host, public abi::HostRelay, public abi::
   void drop(abi::StringView name) noexcept override;
   void names(abi::StringSink* sink) noexcept override;
 
-  // What object_failed() collected since the last time.
-  std::vector<FailedObject> take_failed();
+  // What service_port_failed() collected since the last time.
+  ServicePortReports take_reports();
 
  private:
   const std::string plugin_id_;
@@ -115,7 +127,12 @@ class HostServices final : public abi::Host, public abi::HostRelay, public abi::
   MetricSink* const metrics_;
   const base::Clock& clock_;
   std::mutex mutex_;
-  std::vector<FailedObject> failed_;  // under mutex_
+  struct Report {
+    bool failed = false;
+    std::string message;
+    int os_errno = 0;
+  };
+  std::map<ServicePortName, Report> reports_;  // under mutex_
 };
 
 // Text from a plugin as one printable line.

@@ -93,7 +93,7 @@ sync::SyncLoop::Callbacks BackendRun::loop_callbacks(PerFamily& of) {
   out.on_synced = [this, id, family](const sync::SyncReport& report) {
     if (callbacks_.synced) callbacks_.synced(id, family, report);
   };
-  out.on_left_out = [this, id](const plugin::FailedObject& failed) {
+  out.on_left_out = [this, id](const plugin::FailedServicePort& failed) {
     if (callbacks_.left_out) callbacks_.left_out(id, failed);
   };
   out.on_event = [this](abi::Severity severity, const std::string& reason, const std::string& note,

@@ -284,10 +284,10 @@ base::Status SyncLoop::apply(const snapshot::Transaction& transaction, SyncRepor
     ++(transaction.full ? status_.full_syncs : status_.delta_syncs);
     status_.synced = outcome.ok();
     status_.last_apply = ApplyRecord{transaction.full, took, outcome.kernel_writes, std::string(code_name(outcome.code)), at};
-    status_.failed_objects += outcome.failed.size();
+    status_.failed_objects += outcome.reports.failed.size();
     status_.kernel_writes += outcome.kernel_writes;
     if (outcome.ok()) {
-      status_.left_out.note(transaction, outcome.failed);
+      status_.left_out.note(transaction, outcome.reports);
       status_.generation = transaction.generation;
       status_.objects_owned = outcome.objects_owned;
       if (!trigger_times_.empty()) {
@@ -338,11 +338,11 @@ void SyncLoop::verify() {
 // only this thread changes.
 void SyncLoop::report_left_out(const plugin::ApplyOutcome& outcome) {
   const auto& known = status_.left_out.reasons();
-  for (const auto& one : outcome.failed) {
-    const auto before = known.find(one.object);
+  for (const auto& one : outcome.reports.failed) {
+    const auto before = known.find(one.port);
     const bool news = before == known.end() || before->second != one.message;
     base::log(news ? base::LogLevel::error : base::LogLevel::debug, "sync",
-              backend_->name() + ": " + one.object + " left out: " + one.message);
+              backend_->name() + ": " + one.port.printed() + " left out: " + one.message);
     if (news && outcome.ok() && callbacks_.on_left_out) callbacks_.on_left_out(one);
   }
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "plugins/common/netfilter/claims.hpp"
+#include "plugins/common/netfilter/left_out.hpp"
 #include "plugins/common/netfilter/ruleset.hpp"
 #include "plugins/common/netfilter/save_parser.hpp"
 #include "plugins/iptables/observe.hpp"
@@ -108,6 +109,10 @@ void IptablesBackend::write(const abi::Transaction& transaction, const abi::Node
   const bool full = transaction.kind == abi::TransactionKind::kFull;
   if (full || node.version != node_version_) prepare_node(node);
   if (full) counters_.ensure(*kernel_, log());
+  netfilter::NamedKeys keys(transaction);
+  const auto leave_out = [&](const std::string& name, const std::string& why) {
+    if (const auto key = keys.find(name)) netfilter::report_left_out(host(), *key, name, why);
+  };
   ApplyContext context{facts.plan,
                        choices(transaction, facts),
                        is_nft() ? netfilter::kNftBatch : netfilter::kOneBatch,
@@ -155,12 +160,6 @@ PlanChoices IptablesBackend::choices(const abi::Transaction& transaction, const 
   made.endpoint_comments = count_endpoints(transaction, state_) <= kBigCluster;
   if ((facts.flags & abi::kNodePortsOnLocalhost) != 0) made.localhost_counter = counters_.localhost_accepted();
   return made;
-}
-
-void IptablesBackend::leave_out(const std::string& name, std::string_view why) {
-  abi::Error reason = sdk::empty_error();
-  sdk::set_error(&reason, name, why);
-  host().object_failed(sdk::view(name), &reason);
 }
 
 // A full transaction has tried all of them, a delta those it names.

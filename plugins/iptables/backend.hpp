@@ -84,7 +84,6 @@ class IptablesBackend final : public sdk::BackendBase {
   void write_full_once(const ApplyContext& context, const abi::Transaction& transaction, const abi::NodeFacts& node);
   PlanChoices choices(const abi::Transaction& transaction, const Facts& facts) const;
   void note_refused(const abi::Transaction& transaction, const netfilter::Submitter& submitter);
-  void leave_out(const std::string& name, std::string_view why);
   void prepare_node(const abi::NodeFacts& node);
   void route_localhost(const abi::NodeFacts& node);
   bool may_be_damaged(std::uint64_t now);

@@ -13,22 +13,6 @@
 #include "sluice/sdk/views.hpp"
 
 namespace sluice::nftables {
-namespace {
-
-// "namespace/name:port" taken apart again; Kubernetes has neither sign in a name.
-abi::ServicePortKey port_key(std::string_view printed, abi::Protocol protocol) {
-  const std::size_t slash = std::min(printed.find('/'), printed.size());
-  const std::size_t colon = std::min(printed.find(':', slash), printed.size());
-  abi::ServicePortKey key{};
-  key.service_namespace = sdk::view(printed.substr(0, slash));
-  key.service_name = sdk::view(printed.substr(std::min(slash + 1, colon), colon - std::min(slash + 1, colon)));
-  key.port_name = sdk::view(printed.substr(std::min(colon + 1, printed.size())));
-  key.protocol = protocol;
-  return key;
-}
-
-}  // namespace
-
 void tell_clients(const Model& model, const std::vector<RememberedClient>& remembered, abi::AffinitySink& sink) {
   std::vector<const RememberedClient*> by_id;
   by_id.reserve(remembered.size());
@@ -45,7 +29,7 @@ void tell_clients(const Model& model, const std::vector<RememberedClient>& remem
       const auto endpoint = endpoints.find((*at)->token);
       if (endpoint == endpoints.end()) continue;
       abi::AffinityClient client{};
-      client.key = port_key(port.name, port.protocol);
+      client.key = sdk::parse_service_port_name(port.name, port.protocol);
       client.client = (*at)->client;
       client.endpoint = endpoint->second.address;
       client.endpoint_port = endpoint->second.port;

@@ -98,6 +98,9 @@ abi::Code UserspaceBackend::do_apply(const abi::Transaction& transaction, const 
   table_->finish(full);
   tell_relays(transaction);
   left_out_.note(transaction, problems);
+  for (const std::string& name : gained_) {
+    if (!problems.contains(name)) left_out_.served(name);
+  }
   metrics_->set_portals(table_->size(), table_->claims().held(), table_->claims().refusals());
   valid_ = true;
   generation_ = transaction.generation;
@@ -164,6 +167,7 @@ std::vector<Portal> UserspaceBackend::serve(const abi::Transaction& transaction,
                                             Problems& problems) {
   const bool full = transaction.kind == abi::TransactionKind::kFull;
   table_->begin(full);
+  gained_.clear();
   for (const auto& key : sdk::range<abi::ServicePortKey>(transaction.removed)) {
     removed.push_back(portal_id(key));
     table_->remove(removed.back());
@@ -183,9 +187,12 @@ std::vector<Portal> UserspaceBackend::serve(const abi::Transaction& transaction,
   for (const PortalId& id : gained) {
     const KeptServicePort* kept = named.contains(id) ? nullptr : table_->kept(id);
     if (kept == nullptr) continue;
+    if (table_->has_ports_for(kept->view())) {
+      gained_.push_back(id.first);
+    } else {
+      host().request_resync(sdk::view(id.first + " has got a port that another Service had"));
+    }
     plan(kept->view(), portals, removed, problems);
-    // The daemon has it among those that are left out until it is named again.
-    host().request_resync(sdk::view(id.first + " has got a port that another Service had"));
   }
   return portals;
 }

@@ -90,6 +90,7 @@ class UserspaceBackend final : public sdk::BackendBase {
   PortalFacts facts_;
   ClaimFacts claim_facts_;
   netfilter::LeftOut left_out_{host()};
+  std::vector<std::string> gained_;  // by this transaction, which does not name them
   bool said_tools_ = false;
   std::set<std::string> said_unusable_;
 };

@@ -180,6 +180,12 @@ std::vector<PortalId> ServiceTable::settle_claims(bool all) {
   return gained;
 }
 
+bool ServiceTable::has_ports_for(const abi::ServicePort& port) const {
+  const FaceNeeds needs = faces_of(port);
+  const ProxyPorts open = ports(portal_id(port.key));
+  return (!needs.cluster || open.cluster != 0) && (!needs.local || open.local != 0);
+}
+
 Portal ServiceTable::plan(const PortalFacts& facts, const ClaimFacts& claims, const abi::ServicePort& port) {
   const PortalId id = portal_id(port.key);
   std::vector<std::size_t> withheld;

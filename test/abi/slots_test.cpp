@@ -140,7 +140,7 @@ class SlotsTest : public CppUnit::TestFixture {
     std::uint64_t (Host::*now)() noexcept = &Host::now;
     void (Host::*request_resync)(StringView) noexcept = &Host::request_resync;
     void (Host::*report_unhealthy)(StringView) noexcept = &Host::report_unhealthy;
-    void (Host::*object_failed)(StringView, const Error*) noexcept = &Host::object_failed;
+    void (Host::*service_port_failed)(const ServicePortKey*, const Error*) noexcept = &Host::service_port_failed;
     void* (Host::*extension)(StringView) noexcept = &Host::extension;
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, slot(log));
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, slot(log_enabled));
@@ -149,7 +149,7 @@ class SlotsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{4}, slot(now));
     CPPUNIT_ASSERT_EQUAL(std::size_t{5}, slot(request_resync));
     CPPUNIT_ASSERT_EQUAL(std::size_t{6}, slot(report_unhealthy));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{7}, slot(object_failed));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{7}, slot(service_port_failed));
     CPPUNIT_ASSERT_EQUAL(std::size_t{8}, slot(extension));
     CPPUNIT_ASSERT_EQUAL(std::size_t{9}, slot(&MoreHost::one_more));
   }

@@ -52,7 +52,7 @@ class Good final : public zoo::PlainBackend {
       if (sdk::endpoints(port).empty()) {
         abi::Error why = sdk::empty_error();
         sdk::set_error(&why, name, "no endpoint to program", 2);
-        host().object_failed(sdk::view(name), &why);
+        host().service_port_failed(&port.key, &why);
         continue;
       }
       ports_[sdk::service_port_id(port.key)] = sdk::endpoints(port).size();

@@ -101,8 +101,8 @@ void call_host(Input& in) {
   const auto size = static_cast<std::uint32_t>(sizeof(std::uint32_t) + in.below(256) * 4);
   Block error(in, size);
   std::memcpy(error.data(), &size, sizeof size);
-  host.object_failed(text_of(text), reinterpret_cast<const abi::Error*>(error.data()));
-  for (const auto& failed : host.take_failed()) told += failed.object + failed.message;
+  host.service_port_failed(&key, reinterpret_cast<const abi::Error*>(error.data()));
+  for (const auto& failed : host.take_reports().failed) told += failed.port.printed() + failed.message;
   FUZZ_REQUIRE(is_one_line(told), "what a plugin says is told on one line");
 }
 

@@ -35,8 +35,13 @@ class FakeHost final : public abi::Host, public abi::HostRelay {
   }
   void request_resync(abi::StringView reason) noexcept override { resyncs.emplace_back(sdk::text(reason)); }
   void report_unhealthy(abi::StringView) noexcept override {}
-  void object_failed(abi::StringView object, const abi::Error* error) noexcept override {
-    failed.emplace_back(std::string(sdk::text(object)) + ": " + error->message);
+  void service_port_failed(const abi::ServicePortKey* key, const abi::Error* error) noexcept override {
+    if (error == nullptr) {
+      served.push_back(sdk::service_port_id(*key));
+      return;
+    }
+    failed.emplace_back(sdk::service_port_name(*key) + ": " + error->message);
+    failed_ids.insert(sdk::service_port_id(*key));
   }
   void* extension(abi::StringView id) noexcept override {
     return sdk::text(id) == abi::kHostRelay ? static_cast<abi::HostRelay*>(this) : nullptr;
@@ -50,6 +55,8 @@ class FakeHost final : public abi::Host, public abi::HostRelay {
   std::map<std::string, double> metrics;
   std::vector<std::string> events;
   std::vector<std::string> failed;
+  std::set<std::string> failed_ids;  // with their protocols; never cleared
+  std::vector<std::string> served;   // by now
   // Each service port once, whatever was tried before it was given up.
   std::size_t left_out() const { return std::set<std::string>(failed.begin(), failed.end()).size(); }
   std::vector<std::string> resyncs;

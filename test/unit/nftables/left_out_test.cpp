@@ -30,6 +30,8 @@ class LeftOutTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(they_are_tried_again_ever_more_rarely);
   CPPUNIT_TEST(another_one_begins_from_the_start);
   CPPUNIT_TEST(who_gains_is_told_of_only_if_he_was_left_out);
+  CPPUNIT_TEST(who_is_served_by_now_is_told_by_key);
+  CPPUNIT_TEST(keys_are_those_of_the_transaction_or_of_before);
   CPPUNIT_TEST_SUITE_END();
 
   static constexpr std::uint64_t kMinute = 60'000'000'000;
@@ -130,6 +132,29 @@ class LeftOutTest : public CppUnit::TestFixture {
     rig.delta({"a"}, {}, {});
     rig.left_out.gained("ns1/a:p80", "something");
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.host.resyncs.size());
+  }
+
+  void who_is_served_by_now_is_told_by_key() {
+    Rig rig;
+    rig.full({{"ns1/a:p80", "one"}});
+    rig.left_out.served("ns1/b:p80");
+    CPPUNIT_ASSERT(rig.host.served.empty());
+    rig.left_out.served("ns1/a:p80");
+    CPPUNIT_ASSERT(std::vector<std::string>{"ns1/a:p80/tcp"} == rig.host.served);
+    CPPUNIT_ASSERT(!rig.asks_after(1000 * kMinute));
+  }
+
+  void keys_are_those_of_the_transaction_or_of_before() {
+    Rig rig;
+    ServiceSpec udp;
+    udp.name = "u:/";  // its printed name cannot be taken apart
+    udp.protocol = abi::Protocol::kUdp;
+    World world;
+    rig.left_out.note(world.full({udp}, 1), {{"ns1/u:/:p80", "one"}});
+    CPPUNIT_ASSERT(rig.host.failed_ids.contains("ns1/u:/:p80/udp"));
+    rig.host.failed_ids.clear();
+    rig.delta({"b"}, {}, {{"ns1/u:/:p80", "still"}});
+    CPPUNIT_ASSERT((std::set<std::string>{"ns1/u:/:p80/udp"}) == rig.host.failed_ids);
   }
 };
 

@@ -44,7 +44,7 @@ class RandomHost final : public abi::Host {
   std::uint64_t now() noexcept override;
   void request_resync(abi::StringView reason) noexcept override;
   void report_unhealthy(abi::StringView) noexcept override {}
-  void object_failed(abi::StringView object, const abi::Error* error) noexcept override;
+  void service_port_failed(const abi::ServicePortKey* key, const abi::Error* error) noexcept override;
   void* extension(abi::StringView) noexcept override { return nullptr; }
 
   void pass(std::chrono::nanoseconds time);

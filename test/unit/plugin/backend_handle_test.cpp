@@ -141,10 +141,11 @@ class BackendHandleTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{1}, applied.kernel_writes);
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{1}, applied.objects_owned);
     CPPUNIT_ASSERT(applied.kernel_time == std::chrono::nanoseconds(5));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, applied.failed.size());
-    CPPUNIT_ASSERT_EQUAL(std::string("shop/empty:http"), applied.failed[0].object);
-    CPPUNIT_ASSERT_EQUAL(std::string("no endpoint to program"), applied.failed[0].message);
-    CPPUNIT_ASSERT(handle->apply(transaction(node, {ports[0]})).failed.empty());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, applied.reports.failed.size());
+    CPPUNIT_ASSERT_EQUAL(std::string("shop/empty:http"), applied.reports.failed[0].port.printed());
+    CPPUNIT_ASSERT_EQUAL(std::string("no endpoint to program"), applied.reports.failed[0].message);
+    CPPUNIT_ASSERT(applied.reports.served.empty());
+    CPPUNIT_ASSERT(handle->apply(transaction(node, {ports[0]})).reports.failed.empty());
   }
 
   // A newer daemon has longer elements; the stride leads over what is not known.

@@ -79,7 +79,8 @@ class HostServicesTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(reports_reach_their_callbacks);
   CPPUNIT_TEST(without_callbacks_reports_are_ignored);
   CPPUNIT_TEST(exception_of_a_callback_does_not_reach_the_plugin);
-  CPPUNIT_TEST(failed_objects_are_collected_until_taken);
+  CPPUNIT_TEST(what_is_left_out_is_collected_until_taken);
+  CPPUNIT_TEST(the_last_report_about_a_service_port_counts);
   CPPUNIT_TEST(clock_is_in_nanoseconds);
   CPPUNIT_TEST(unknown_extension_is_null);
   CPPUNIT_TEST(relayed_ports_of_udp_reach_their_callback_sorted);
@@ -164,19 +165,40 @@ class HostServicesTest : public CppUnit::TestFixture {
     HostServices("dpu", callbacks, nullptr, clock_).request_resync(sdk::view("x"));
   }
 
-  void failed_objects_are_collected_until_taken() {
+  static abi::ServicePortKey key_of(std::string_view port, abi::Protocol protocol = abi::Protocol::kTcp) {
+    return {sdk::view("shop"), sdk::view("cart"), sdk::view(port), protocol, {}};
+  }
+
+  void what_is_left_out_is_collected_until_taken() {
     HostServices host("dpu", {}, nullptr, clock_);
     abi::Error error = sdk::empty_error();
     sdk::set_error(&error, "", "table is full", 28);
-    host.object_failed(sdk::view("shop/cart:http"), &error);
-    host.object_failed(sdk::view("shop/cart:grpc"), nullptr);
-    const std::vector<FailedObject> failed = host.take_failed();
-    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, failed.size());
-    CPPUNIT_ASSERT_EQUAL(std::string("shop/cart:http"), failed[0].object);
-    CPPUNIT_ASSERT_EQUAL(std::string("table is full"), failed[0].message);
-    CPPUNIT_ASSERT_EQUAL(28, failed[0].os_errno);
-    CPPUNIT_ASSERT_EQUAL(std::string(), failed[1].message);
-    CPPUNIT_ASSERT(host.take_failed().empty());
+    const abi::ServicePortKey http = key_of("http"), grpc = key_of("grpc\n"), quic = key_of("http", abi::Protocol::kUdp);
+    host.service_port_failed(&http, &error);
+    host.service_port_failed(&grpc, &error);
+    host.service_port_failed(&quic, nullptr);
+    host.service_port_failed(nullptr, &error);
+    const ServicePortReports reports = host.take_reports();
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, reports.failed.size());
+    CPPUNIT_ASSERT_EQUAL(std::string("shop/cart:grpc "), reports.failed[0].port.printed());
+    CPPUNIT_ASSERT_EQUAL(std::string("shop/cart:http"), reports.failed[1].port.printed());
+    CPPUNIT_ASSERT_EQUAL(std::string("table is full"), reports.failed[1].message);
+    CPPUNIT_ASSERT_EQUAL(28, reports.failed[1].os_errno);
+    CPPUNIT_ASSERT((reports.served == std::vector<ServicePortName>{{"shop", "cart", "http", abi::Protocol::kUdp}}));
+    CPPUNIT_ASSERT(host.take_reports().failed.empty() && host.take_reports().served.empty());
+  }
+
+  void the_last_report_about_a_service_port_counts() {
+    HostServices host("dpu", {}, nullptr, clock_);
+    const abi::ServicePortKey key = key_of("http");
+    abi::Error error = sdk::empty_error();
+    host.service_port_failed(&key, &error);
+    host.service_port_failed(&key, nullptr);
+    CPPUNIT_ASSERT(host.take_reports().failed.empty());
+    host.service_port_failed(&key, nullptr);
+    host.service_port_failed(&key, &error);
+    const ServicePortReports reports = host.take_reports();
+    CPPUNIT_ASSERT(reports.failed.size() == 1 && reports.served.empty());
   }
 
   void clock_is_in_nanoseconds() {

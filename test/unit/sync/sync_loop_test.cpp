@@ -37,6 +37,7 @@ class SyncLoopTest : public SyncRig {
   CPPUNIT_TEST(nothing_is_reported_before_there_is_a_transaction);
   CPPUNIT_TEST(figures_count_what_status_counts);
   CPPUNIT_TEST(who_is_left_out_is_named_once_for_each_reason);
+  CPPUNIT_TEST(who_is_served_by_now_is_left_out_no_more);
   CPPUNIT_TEST(questions_are_asked_between_two_runs);
   CPPUNIT_TEST(a_question_nobody_wants_answered_is_not_asked);
   CPPUNIT_TEST(not_every_backend_can_be_asked);
@@ -345,6 +346,22 @@ class SyncLoopTest : public SyncRig {
     const std::vector<std::string> wanted{"shop/cart:http left out: no room", "shop/cart:http left out: no address",
                                           "shop/cart:http left out: no address"};
     CPPUNIT_ASSERT(wanted == errors);
+  }
+
+  void who_is_served_by_now_is_left_out_no_more() {
+    script_.left_out = {"no room", "", "served"};
+    CPPUNIT_ASSERT(start().ok());
+    loop_->request();
+    expect("full 1");
+    loop_->request();
+    expect("delta 1-2");
+    settle();
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), loop_->figures().left_out);
+    loop_->request();
+    expect("delta 2-3");
+    settle();
+    CPPUNIT_ASSERT_EQUAL(std::size_t(0), loop_->figures().left_out);
+    loop_->stop();
   }
 
   // What has become due meanwhile goes first, and the question asks for no sync.

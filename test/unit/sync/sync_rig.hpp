@@ -38,7 +38,7 @@ struct Script {
   abi::Host* host = nullptr;
   bool inspectable = true;
   std::function<void()> during_apply;  // on the apply thread
-  std::deque<std::string> left_out;  // why "shop/cart:http" is, in one apply after the other; nothing: it is not
+  std::deque<std::string> left_out;  // why "shop/cart:http" is, in one apply after the other; nothing: nothing is said; "served"
 
   abi::Code answer(std::deque<abi::Code>& from, std::string call) {
     const std::lock_guard lock(mutex);
@@ -80,7 +80,9 @@ class ScriptedBackend final : public abi::Backend, public abi::Inspection {
     if (!g_script->left_out.empty()) {
       abi::Error why = sdk::empty_error();
       sdk::set_error(&why, "shop/cart:http", g_script->left_out.front());
-      if (!g_script->left_out.front().empty()) g_script->host->object_failed({"shop/cart:http", 14}, &why);
+      const abi::ServicePortKey key{{"shop", 4}, {"cart", 4}, {"http", 4}, abi::Protocol::kTcp, {}};
+      const bool served = g_script->left_out.front() == "served";
+      if (!g_script->left_out.front().empty()) g_script->host->service_port_failed(&key, served ? nullptr : &why);
       g_script->left_out.pop_front();
     }
     return g_script->answer(g_script->apply_answers,

@@ -48,8 +48,12 @@ class RelayHost final : public abi::Host, public abi::HostRelay {
   }
   void request_resync(abi::StringView reason) noexcept override { resyncs.emplace_back(sdk::text(reason)); }
   void report_unhealthy(abi::StringView) noexcept override {}
-  void object_failed(abi::StringView object, const abi::Error* error) noexcept override {
-    failed[std::string(sdk::text(object))] = error->message;
+  void service_port_failed(const abi::ServicePortKey* key, const abi::Error* error) noexcept override {
+    if (error == nullptr) {
+      by_now_served.push_back(sdk::service_port_id(*key));
+      return;
+    }
+    failed[sdk::service_port_name(*key)] = error->message;
   }
   void* extension(abi::StringView id) noexcept override {
     if (sdk::text(id) == abi::kHostDescriptors) return static_cast<abi::HostDescriptors*>(descriptors.get());
@@ -78,6 +82,7 @@ class RelayHost final : public abi::Host, public abi::HostRelay {
   std::unique_ptr<FakeDescriptors> descriptors;  // null: it keeps none
   std::vector<std::string> resyncs;
   std::map<std::string, std::string> failed;
+  std::vector<std::string> by_now_served;
   std::map<std::string, std::vector<std::uint16_t>> relayed;
   bool relays_known = true;
 

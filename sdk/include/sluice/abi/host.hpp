@@ -46,9 +46,11 @@ class Host {
   // An empty reason takes it back.
   virtual void report_unhealthy(StringView reason) noexcept = 0;
 
-  // During apply(): one service port could not be programmed and was left out.
-  // `object` is its printed name. Outside apply() the report is dropped.
-  virtual void object_failed(StringView object, const Error* error) noexcept = 0;
+  // During apply(), on the apply thread: a service port is not served, or not at all of its frontends, although apply()
+  // goes on; why. To be told anew in each apply() whose transaction names it or is full. `error` null: it is served by now,
+  // although this transaction does not name it. Of several reports about one the last counts. Outside apply(), and with a
+  // null `key`, the report is dropped. Both are copied.
+  virtual void service_port_failed(const ServicePortKey* key, const Error* error) noexcept = 0;
 
   // Further interfaces by id ("sluice.host.<name>/<revision>"); null when unknown. The same pointer each time, valid until
   // release() returns; the id names its type.

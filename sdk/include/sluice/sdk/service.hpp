@@ -5,6 +5,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sluice/abi/service.hpp"
@@ -18,6 +19,19 @@ inline std::string service_port_name(const abi::ServicePortKey& key) {
   name.append(text(key.service_namespace)).append("/").append(text(key.service_name));
   if (key.port_name.size != 0) name.append(":").append(text(key.port_name));
   return name;
+}
+
+// The other way round; the key shows `name`. Kubernetes has neither sign in a name.
+inline abi::ServicePortKey parse_service_port_name(std::string_view name, abi::Protocol protocol) noexcept {
+  const std::size_t slash = name.find('/');
+  const std::size_t colon = slash == std::string_view::npos ? slash : name.find(':', slash);
+  abi::ServicePortKey key{};
+  key.protocol = protocol;
+  key.service_namespace = view(name.substr(0, slash));
+  if (slash == std::string_view::npos) return key;
+  key.service_name = view(name.substr(slash + 1, colon == std::string_view::npos ? colon : colon - slash - 1));
+  if (colon != std::string_view::npos) key.port_name = view(name.substr(colon + 1));
+  return key;
 }
 
 // "tcp", "udp", "sctp"; empty for a protocol added later.
