@@ -40,7 +40,8 @@ sync::SyncLoop::Options loop_options(const Settings& settings) {
   return out;
 }
 
-// Whether connections go through IPVS, which tracking does not see.
+// Of a plugin that is gone the ledger has its claims: whether they are those of mode ipvs, whose connections tracking does
+// not see.
 bool is_ipvs(const std::vector<std::string>& claims) {
   return std::any_of(claims.begin(), claims.end(), [](const std::string& claim) {
     return claim == "link/kube-ipvs0" || claim.starts_with("ipvs/");
@@ -135,7 +136,7 @@ base::Status Backends::feed(snapshot::StoreThread& store, const std::vector<base
     awaited_ = families;
   }
   for (const base::Family family : families) {
-    served(family)->serve(run->id(), is_ipvs((*claims)[base::family_index(family)]));
+    served(family)->serve(run->id(), run->plugin().has(abi::kFeatureOwnConnections));
   }
   store_ = &store;
   retirement_.set_successor(*claims);
@@ -321,7 +322,7 @@ void Backends::serve(std::shared_ptr<swap::BackendRun> run, const swap::Claims& 
   }
   const auto now = run;
   for (const auto& of : now->families()) {
-    served(of->family)->serve(now->id(), is_ipvs(claims[base::family_index(of->family)]));
+    served(of->family)->serve(now->id(), now->plugin().has(abi::kFeatureOwnConnections));
   }
   {
     const std::lock_guard lock(mutex_);
@@ -464,8 +465,7 @@ void Backends::adopt(const std::string& backend, const std::vector<Absent>& foun
     adopted_[made->id()] = states;
   }
   for (const auto& of : made->families()) {
-    const auto absent = std::find_if(found.begin(), found.end(), [&](const Absent& one) { return one.family == of->family; });
-    served(of->family)->inherit(made->id(), absent != found.end() && is_ipvs(absent->artifacts));
+    served(of->family)->inherit(made->id(), made->plugin().has(abi::kFeatureOwnConnections));
   }
   retirement_.add({.run = std::move(made), .until = around_.clock.now() + drain});
 }

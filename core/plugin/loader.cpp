@@ -28,12 +28,6 @@ using base::StatusCode;
 // The first released size: a shorter descriptor lacks fields that are read below.
 constexpr std::uint32_t kSmallestEntry = 64;
 
-constexpr std::pair<std::uint64_t, const char*> kFeatureNames[] = {
-    {abi::kFeatureIpv4, "ipv4"},         {abi::kFeatureIpv6, "ipv6"},         {abi::kFeatureTcp, "tcp"},
-    {abi::kFeatureUdp, "udp"},           {abi::kFeatureSctp, "sctp"},         {abi::kFeatureDelta, "delta"},
-    {abi::kFeatureAffinity, "affinity"}, {abi::kFeatureNodePort, "nodeport"}, {abi::kFeatureDrain, "drain"},
-};
-
 std::string hex(std::uint64_t value) {
   char text[24];
   std::snprintf(text, sizeof(text), "0x%llx", static_cast<unsigned long long>(value));
@@ -96,11 +90,6 @@ Status check_entry(const LoadRequest& request, const abi::PluginEntry& mapped) {
                   "needs check: it needs host features " + hex(unknown) +
                       " that this daemon does not have; install a newer daemon");
   }
-  if (const std::uint64_t missing = request.needed_features & ~entry.features; missing != 0) {
-    return refuse(StatusCode::unsupported, file,
-                  "feature check: the configuration needs " + feature_names(missing) + ", which backend '" +
-                      request.id + "' does not offer; change the configuration or the backend");
-  }
   return {};
 }
 
@@ -109,17 +98,6 @@ Status check_entry(const LoadRequest& request, const abi::PluginEntry& mapped) {
 Plugin::Plugin(std::shared_ptr<const void> library, fs::path file, const abi::PluginEntry& entry, Mapping mapping)
     : library_(std::move(library)), file_(std::move(file)), mapping_(std::move(mapping)), entry_(entry), id_(entry.id),
       version_(entry.version), build_(entry.build) {}
-
-std::string feature_names(std::uint64_t features) {
-  std::string out;
-  for (const auto& [bit, name] : kFeatureNames) {
-    if ((features & bit) == 0) continue;
-    out.append(out.empty() ? "" : ", ").append(name);
-    features &= ~bit;
-  }
-  if (features != 0) out.append(out.empty() ? "" : ", ").append(hex(features));
-  return out;
-}
 
 base::Result<std::shared_ptr<const Plugin>> load_plugin(const LoadRequest& request) {
   const base::Result<fs::path> resolved = check_location(request.file, request.rules);

@@ -8,25 +8,12 @@
 #include <string_view>
 #include <utility>
 
+#include "sluice/sdk/claims.hpp"
+
 namespace sluice::swap {
 namespace {
 
 constexpr std::chrono::milliseconds kSlice{5};
-
-bool covers(std::string_view pattern, std::string_view artifact) {
-  if (!pattern.ends_with('*')) return pattern == artifact;
-  pattern.remove_suffix(1);
-  return artifact.starts_with(pattern);
-}
-
-bool share(std::string_view one, std::string_view other) {
-  if (one.ends_with('*') && other.ends_with('*')) {
-    one.remove_suffix(1);
-    other.remove_suffix(1);
-    return one.starts_with(other) || other.starts_with(one);
-  }
-  return covers(one, other) || covers(other, one);
-}
 
 constexpr const char* kTimeOver = "it does not answer";
 
@@ -50,7 +37,7 @@ bool overlap(const Claims& one, const Claims& other) {
   for (std::size_t family = 0; family < one.size(); ++family) {
     for (const std::string& mine : one[family]) {
       for (const std::string& theirs : other[family]) {
-        if (share(mine, theirs)) return true;
+        if (sdk::overlap(mine, theirs)) return true;
       }
     }
   }

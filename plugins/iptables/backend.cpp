@@ -268,7 +268,7 @@ KeepChain IptablesBackend::kept_for(std::vector<std::string> claims) const {
   return [this, claims = std::move(claims)](Table table, std::string_view chain) {
     const std::string artifact = claim(table, chain);
     return std::any_of(claims.begin(), claims.end(),
-                       [&](const std::string& claimed) { return netfilter::claim_covers(claimed, artifact); });
+                       [&](const std::string& claimed) { return sdk::covers(claimed, artifact); });
   };
 }
 
@@ -283,7 +283,7 @@ abi::Code IptablesBackend::do_retire(const abi::Handover& handover, abi::Error* 
   if (claims != removal_claims_) removal_.reset();
   const auto is_kept = [&](const std::string& artifact) {
     return std::any_of(claims.begin(), claims.end(),
-                       [&](const std::string& one) { return netfilter::claim_covers(one, artifact); });
+                       [&](const std::string& one) { return sdk::covers(one, artifact); });
   };
   // Of the same kind: nothing has to be looked for.
   if (std::all_of(ours.begin(), ours.end(), is_kept)) return abi::Code::kOk;

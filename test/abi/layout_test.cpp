@@ -209,14 +209,10 @@ static_assert(static_cast<std::uint32_t>(MetricKind::kCounterSet) == 3);
 static_assert(std::is_same_v<std::underlying_type_t<Feature>, std::uint64_t>);
 static_assert(kFeatureIpv4 == 0x1);
 static_assert(kFeatureIpv6 == 0x2);
-static_assert(kFeatureTcp == 0x4);
-static_assert(kFeatureUdp == 0x8);
-static_assert(kFeatureSctp == 0x10);
-static_assert(kFeatureDelta == 0x20);
-static_assert(kFeatureAffinity == 0x40);
-static_assert(kFeatureNodePort == 0x80);
-static_assert(kFeatureDrain == 0x100);
-static_assert(kFeatureServiceCidrs == 0x200);
+static_assert(kFeatureDelta == 0x4);
+static_assert(kFeatureAffinity == 0x8);
+static_assert(kFeatureServiceCidrs == 0x10);
+static_assert(kFeatureOwnConnections == 0x20);
 
 static_assert(std::is_same_v<std::underlying_type_t<CreateFlag>, std::uint32_t>);
 static_assert(kCreatePredecessorServes == 0x1);

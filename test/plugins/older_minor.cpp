@@ -59,5 +59,5 @@ Code create(const abi::CreateArgs* args, abi::Backend** out, Error* error) noexc
 
 }  // namespace
 
-SLUICE_PLUGIN_ENTRY = {abi::kMagic, abi::kMajor, 0, 64, 0, abi::kFeatureIpv4 | abi::kFeatureTcp | abi::kFeatureDelta,
+SLUICE_PLUGIN_ENTRY = {abi::kMagic, abi::kMajor, 0, 64, 0, abi::kFeatureIpv4 | abi::kFeatureDelta,
                        abi::kHostFeatureNone, "older_minor", "1.0.0", __VERSION__, &create};

@@ -192,6 +192,5 @@ class PrintBackend final : public sdk::BackendBase {
 
 SLUICE_PLUGIN_ENTRY = {
     abi::kMagic, abi::kMajor, abi::kMinor, sizeof(abi::PluginEntry), 0,
-    abi::kFeatureIpv4 | abi::kFeatureIpv6 | abi::kFeatureTcp | abi::kFeatureUdp | abi::kFeatureSctp |
-        abi::kFeatureDelta | abi::kFeatureAffinity | abi::kFeatureNodePort,
+    abi::kFeatureIpv4 | abi::kFeatureIpv6 | abi::kFeatureDelta | abi::kFeatureAffinity,
     abi::kHostFeatureNone, "print", "1.0.0", __VERSION__, &sdk::create<PrintBackend>};

@@ -54,10 +54,15 @@ class Backend {
   // damaged in `error`. Cheap: called every sync period. Limit: 10 s.
   virtual Code verify(Error* error) noexcept = 0;
 
-  // Names every artifact this backend owns now or may have left, one "kind/name" a
-  // call: "iptables/nat/KUBE-SERVICES", "ipset/KUBE-CLUSTER-IP", "link/kube-ipvs0",
-  // "nft/ip/kube-proxy"; of IPv6 "ip6tables/nat/KUBE-SERVICES". A name ending in "*"
-  // stands for all that begin so. Limit: 1 s.
+  // Names every artifact this backend owns or may have left, one "kind/name" a call. The same before and after apply(): the
+  // daemon writes them down before it lets the backend write. Kinds the daemon can remove by itself when the plugin is gone:
+  //   iptables/<filter|nat|mangle>/<chain>   and ip6tables/… for IPv6
+  //   ipset/<set>, link/<interface>, ipvs/virtual-servers
+  //   nft/<ip|ip6|inet|arp|bridge|netdev>/<table>
+  // A "*" at the end of a chain or a set stands for any rest; five characters at least stand before it. Names have neither
+  // "/" nor a space. What belongs to others too (chains of kubelet, tables that iptables-nft keeps) is never removed.
+  // Other kinds begin with the reverse domain of their author, "com.example.dpu/…": only their plugin removes them.
+  // Lower and upper case differ. At most 250 bytes each. Limit: 1 s.
   virtual Code claims(StringSink* sink, Error* error) noexcept = 0;
 
   // Another backend serves from now on: removes what that one did not claim. First what

@@ -8,18 +8,16 @@
 
 namespace sluice::abi {
 
-// What a backend can do; the daemon refuses configuration that needs more.
+// What a backend can do. A bit the daemon does not know is ignored. Every backend is given TCP, UDP and SCTP, and frontends
+// of each kind: what it does not serve it tells by Host::service_port_failed.
 enum Feature : std::uint64_t {
-  kFeatureIpv4 = 1ull << 0,
+  kFeatureIpv4 = 1ull << 0,      // without it the family is not served
   kFeatureIpv6 = 1ull << 1,
-  kFeatureTcp = 1ull << 2,
-  kFeatureUdp = 1ull << 3,
-  kFeatureSctp = 1ull << 4,
-  kFeatureDelta = 1ull << 5,     // accepts delta transactions; without it every one is full
-  kFeatureAffinity = 1ull << 6,  // honours session affinity
-  kFeatureNodePort = 1ull << 7,
-  kFeatureDrain = 1ull << 8,     // retire() honours drain_seconds
-  kFeatureServiceCidrs = 1ull << 9,  // uses NodeFacts::service_cidrs; without it they are not watched
+  kFeatureDelta = 1ull << 2,     // accepts delta transactions; without it every one is full
+  kFeatureAffinity = 1ull << 3,  // honours session affinity: when it is replaced it is asked who is bound, if it has Affinity
+  kFeatureServiceCidrs = 1ull << 4,  // uses NodeFacts::service_cidrs; without it they are not watched
+  // Connections to frontends are not translated by the connection tracking of the node, whose entries say nothing of them.
+  kFeatureOwnConnections = 1ull << 5,
 };
 
 // What a backend cannot live without on the side of the daemon. None is defined yet:
