@@ -40,14 +40,6 @@ sync::SyncLoop::Options loop_options(const Settings& settings) {
   return out;
 }
 
-// Of a plugin that is gone the ledger has its claims: whether they are those of mode ipvs, whose connections tracking does
-// not see.
-bool is_ipvs(const std::vector<std::string>& claims) {
-  return std::any_of(claims.begin(), claims.end(), [](const std::string& claim) {
-    return claim == "link/kube-ipvs0" || claim.starts_with("ipvs/");
-  });
-}
-
 // A full transaction is the most there ever is to do; long quiet follows.
 void rest_after_burst() {
   base::release_free_memory();

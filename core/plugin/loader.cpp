@@ -5,7 +5,6 @@
 
 #include <dlfcn.h>
 
-#include <cstdio>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -24,15 +23,6 @@ namespace {
 namespace fs = std::filesystem;
 using base::Status;
 using base::StatusCode;
-
-// The first released size: a shorter descriptor lacks fields that are read below.
-constexpr std::uint32_t kSmallestEntry = 64;
-
-std::string hex(std::uint64_t value) {
-  char text[24];
-  std::snprintf(text, sizeof(text), "0x%llx", static_cast<unsigned long long>(value));
-  return text;
-}
 
 Status refuse(StatusCode code, const fs::path& file, const std::string& what) {
   return {code, "plugin " + file.string() + ": " + what};
@@ -60,21 +50,8 @@ Status map_library(const fs::path& file, const fs::path& content, boost::dll::sh
 
 Status check_entry(const LoadRequest& request, const abi::PluginEntry& mapped) {
   const fs::path& file = request.file;
-  if (mapped.magic != abi::kMagic) {
-    return refuse(StatusCode::invalid, file,
-                  "magic check: " SLUICE_ABI_SYMBOL " starts with " + hex(mapped.magic) + " instead of " +
-                      hex(abi::kMagic) + "; define it with SLUICE_PLUGIN_ENTRY of the SDK");
-  }
-  if (mapped.struct_size < kSmallestEntry) {
-    return refuse(StatusCode::invalid, file,
-                  "size check: its descriptor has " + std::to_string(mapped.struct_size) + " bytes, at least " +
-                      std::to_string(kSmallestEntry) + " are needed; set struct_size to sizeof(PluginEntry)");
-  }
-  if (mapped.major != abi::kMajor) {
-    return refuse(StatusCode::unsupported, file,
-                  "version check: it is built for ABI major " + std::to_string(mapped.major) + ", this daemon speaks " +
-                      std::to_string(abi::kMajor) + "; install the plugin built for this release");
-  }
+  // Once more, of what was mapped: the section was found by its name, this by its symbol.
+  if (Status status = check_descriptor(file, &mapped, kDescriptorHead, UINT64_MAX); !status.ok()) return status;
   const abi::PluginEntry entry = sdk::read(&mapped);
   if (entry.id == nullptr || entry.version == nullptr || entry.build == nullptr || entry.create == nullptr) {
     return refuse(StatusCode::invalid, file,
@@ -84,11 +61,6 @@ Status check_entry(const LoadRequest& request, const abi::PluginEntry& mapped) {
     return refuse(StatusCode::invalid, file,
                   "id check: it calls itself '" + std::string(entry.id) + "', the configuration asks for '" +
                       request.id + "'; name the file after its id");
-  }
-  if (const std::uint64_t unknown = entry.needs_host & ~kHostFeatures; unknown != 0) {
-    return refuse(StatusCode::unsupported, file,
-                  "needs check: it needs host features " + hex(unknown) +
-                      " that this daemon does not have; install a newer daemon");
   }
   return {};
 }

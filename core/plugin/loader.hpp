@@ -12,13 +12,11 @@
 #include <utility>
 
 #include "core/base/status.hpp"
+#include "core/plugin/descriptor.hpp"
 #include "core/plugin/file_checks.hpp"
 #include "sluice/abi/entry.hpp"
 
 namespace sluice::plugin {
-
-// What this daemon offers to those that ask for it in their descriptor.
-constexpr std::uint64_t kHostFeatures = abi::kHostFeatureNone;
 
 struct LoadRequest {
   std::filesystem::path file;

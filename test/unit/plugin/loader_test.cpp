@@ -1,9 +1,14 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "config.h"
+
 #include "core/plugin/loader.hpp"
 
 #include <cppunit/extensions/HelperMacros.h>
+#include <dlfcn.h>
+
+#include <cstdlib>
 #include <stdlib.h>
 
 #include <future>
@@ -35,6 +40,7 @@ class LoaderTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(wrong_magic_is_refused);
   CPPUNIT_TEST(short_descriptor_is_refused);
   CPPUNIT_TEST(other_major_is_refused);
+  CPPUNIT_TEST(code_of_a_newer_major_does_not_run);
   CPPUNIT_TEST(null_field_is_refused);
   CPPUNIT_TEST(id_that_differs_from_the_configured_one_is_refused);
   CPPUNIT_TEST(unknown_host_feature_is_refused);
@@ -124,7 +130,24 @@ class LoaderTest : public CppUnit::TestFixture {
     const Status status = refusal("other_major");
     CPPUNIT_ASSERT(status.code() == StatusCode::unsupported);
     require_contains(status.message(), "version check: it is built for ABI major " + std::to_string(abi::kMajor + 7) +
-                                           ", this daemon speaks " + std::to_string(abi::kMajor));
+                                           ", this sluiced (" PACKAGE_VERSION ") speaks " + std::to_string(abi::kMajor) +
+                                           "; install a newer sluiced");
+  }
+
+  // What it says of its size, and all behind it, means something else there.
+  void code_of_a_newer_major_does_not_run() {
+    const ZooFolder folder;
+    const fs::path file = folder.add("newer_major"), mark = folder.path() / "mark";
+    setenv("SLUICE_TEST_MARK", mark.c_str(), 1);
+    require_contains(load_plugin(folder.request("newer_major")).status().message(),
+                     "version check: it is built for ABI major " + std::to_string(abi::kMajor + 1) + ", this sluiced (");
+    CPPUNIT_ASSERT(!fs::exists(mark));
+    // Whoever maps it, runs it.
+    void* const mapped = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+    CPPUNIT_ASSERT(mapped != nullptr);
+    dlclose(mapped);
+    unsetenv("SLUICE_TEST_MARK");
+    CPPUNIT_ASSERT(fs::exists(mark));
   }
 
   void null_field_is_refused() { require_contains(refusal("null_fields").message(), "descriptor check"); }

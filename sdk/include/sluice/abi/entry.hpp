@@ -51,7 +51,9 @@ static_assert(sizeof(CreateArgs) == 88 && offsetof(CreateArgs, host) == 8 && off
               offsetof(CreateArgs, host_minor) == 60 && offsetof(CreateArgs, host_features) == 64 &&
               offsetof(CreateArgs, host_version) == 72);
 
-// The fields up to `minor` never move. Strings are NUL-terminated and static.
+// The fields up to `minor` never move, in any major version; the others are those of this one. The daemon reads the numbers
+// from the section of the file before it maps it, and refuses there: no code of a plugin for another major runs. Strings are
+// NUL-terminated and static.
 struct PluginEntry {
   std::uint32_t magic;
   std::uint16_t major;
