@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "core/app/backend_options.hpp"
 #include "core/app/load_backend.hpp"
 #include "core/app/node_events.hpp"
 #include "core/base/log.hpp"
@@ -58,12 +59,11 @@ Backends::~Backends() { stop(); }
 
 swap::BackendRun::Settings Backends::run_settings(const Settings& settings, const std::string& state_dir) {
   swap::BackendRun::Settings out;
-  const auto section = settings.section();
+  const auto options = backend_options(settings);
   for (const base::Family family : base::kFamilies) {
     plugin::BackendSettings& backend = out.backend[base::family_index(family)];
     backend.family = abi_family(family);
-    backend.options.assign(section.options.begin(), section.options.end());
-    backend.options.insert(backend.options.end(), settings.mode_options.begin(), settings.mode_options.end());
+    backend.options = options;
     backend.state_dir = state_dir;
   }
   out.loop = loop_options(settings);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "core/app/backend_options.hpp"
 #include "core/app/load_backend.hpp"
 #include "core/app/state_dir.hpp"
 #include "core/base/clock.hpp"
@@ -40,11 +41,9 @@ base::Status prepare(const std::shared_ptr<const plugin::Plugin>& loaded, const 
   if (!loaded->has(v4 ? abi::kFeatureIpv4 : abi::kFeatureIpv6)) {
     return {base::StatusCode::unsupported, "backend " + settings.backend + " does not support it"};
   }
-  const auto section = settings.section();
   plugin::BackendSettings backend;
   backend.family = v4 ? abi::Family::kIpv4 : abi::Family::kIpv6;
-  backend.options.assign(section.options.begin(), section.options.end());
-  backend.options.insert(backend.options.end(), settings.mode_options.begin(), settings.mode_options.end());
+  backend.options = backend_options(settings);
   backend.state_dir = folder;
   const base::SteadyClock clock;
   auto made = plugin::BackendHandle::create(loaded, backend, {}, nullptr, clock);

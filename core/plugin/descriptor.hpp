@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The numbers at the head of a plugin's descriptor, which stand in its file and in memory: whether this daemon may look any
-// further. Only magic and versions are at their place in every major version, so they are looked at first.
+// The numbers at the head of a plugin's descriptor, which stand in its file and in memory: whether this daemon may look
+// any further. Only magic and versions are at their place in every major version, so they are looked at first.
 // Stateless; any thread.
 #pragma once
 

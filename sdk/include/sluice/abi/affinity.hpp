@@ -13,7 +13,7 @@ namespace sluice::abi {
 // backend.
 inline constexpr char kAffinity[] = "sluice.backend.affinity/1";
 
-// One client that a service port with session affinity has sent to one endpoint.
+// Growing. One client that a service port with session affinity has sent to one endpoint.
 struct AffinityClient {
   ServicePortKey key;
   Address client;
@@ -40,12 +40,12 @@ class AffinitySink {
 
 // "sluice.backend.affinity/1".
 //
-// Both methods are called on the apply thread. A backend that can do one of the two answers
-// kUnsupported to the other. Complete as it is: it will never grow.
+// Asked of backends that have kFeatureAffinity, too. Both methods are called on the apply thread. A backend that can do
+// one of the two answers kUnsupported to the other. Complete as it is: it will never grow.
 class Affinity {
  public:
-  // The clients that are bound now, in any order, of every service port of the last
-  // transaction. Limit: 10 s.
+  // The clients that are bound now, in any order, of every service port that was applied. May be called more than once:
+  // the later one counts. Limit: 10 s.
   virtual Code export_clients(AffinitySink* sink, Error* error) noexcept = 0;
 
   // `clients`: AffinityClient, of another backend. Called before the first apply(): the

@@ -17,7 +17,8 @@ inline constexpr char kHostDescriptors[] = "sluice.host.descriptors/1";
 // "sluice.host.descriptors/1".
 //
 // A descriptor is kept under a name: 1 to 200 bytes of letters, digits and "-_.", unique
-// within a backend id and family. Every method may be called from any thread, does not wait
+// within a backend id and family: who serves, who retires and who comes share it, and the later
+// keep() counts. Every method may be called from any thread, does not wait
 // for the service manager, and never calls the backend. Complete as it is: it will never
 // grow.
 class HostDescriptors {

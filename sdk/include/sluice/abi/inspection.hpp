@@ -21,7 +21,7 @@ class Inspection {
   // What the kernel has for each service port, read from there: one line for each frontend,
   // "shop/cart:http 172.30.0.41:80/tcp -> 10.180.0.1:80, 10.180.2.1:80", what does not
   // belong to any of them last. `name` limits it to what is printed with that name,
-  // "shop/cart" or "shop/cart:http"; empty: everything.
+  // "shop/cart" or "shop/cart:http"; empty: everything. What does not exist is no line.
   // On the apply thread. Limit: 10 s.
   virtual Code services(StringView name, StringSink* lines, Error* error) noexcept = 0;
 

@@ -11,8 +11,8 @@
 
 namespace sluice::sdk {
 
-// Passes clients on in batches, for there may be hundreds of thousands. What their keys show has to stay until the batch
-// goes, which is at the end of this object at the latest.
+// Passes clients on in batches, for there may be hundreds of thousands. What their keys show has to stay until the
+// batch goes, which is at the end of this object at the latest.
 class AffinityBatch {
  public:
   // `sink` outlives this.

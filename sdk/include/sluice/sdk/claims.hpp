@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Claims, which name what backends own: their grammar is at abi::Backend::claims(). Backends of different authors, and the
-// daemon, have to understand them alike.
+// Claims, which name what backends own: their grammar is at abi::Backend::claims(). Backends of different authors, and
+// the daemon, have to understand them alike.
 #pragma once
 
 #include <string>
