@@ -64,7 +64,8 @@ class ServicePlanner {
     check();
     read_endpoints();
     for (const abi::Frontend& frontend : sdk::frontends(port_)) {
-      if (frontend.kind != abi::FrontendKind::kNodePort && is_usable(frontend)) add_service_ip(frontend);
+      const bool is_ip = frontend.kind != abi::FrontendKind::kNodePort && sdk::is_known(frontend.kind);
+      if (is_ip && is_usable(frontend)) add_service_ip(frontend);
     }
     if (add_node_ports() && port_.health_check_node_port != 0) {
       add_port(SetId::kHealthCheckNodePort, port_.health_check_node_port);

@@ -13,6 +13,7 @@
 #include "sluice/sdk/views.hpp"
 
 namespace sluice::nftables {
+
 void tell_clients(const Model& model, const std::vector<RememberedClient>& remembered, abi::AffinitySink& sink) {
   std::vector<const RememberedClient*> by_id;
   by_id.reserve(remembered.size());

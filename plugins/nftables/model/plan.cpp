@@ -143,6 +143,7 @@ class ServicePlanner {
   }
 
   void add(const abi::Frontend& frontend) {
+    if (!sdk::is_known(frontend.kind)) return;
     FrontendPlan planned;
     planned.key.node_port = frontend.kind == abi::FrontendKind::kNodePort;
     if (!planned.key.node_port) planned.key.address = frontend.address;

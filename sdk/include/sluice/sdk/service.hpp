@@ -67,6 +67,17 @@ inline Range<abi::Prefix> source_ranges(const abi::ServicePort& port) noexcept {
   return range<abi::Prefix>(port.source_ranges);
 }
 
+// A frontend of a kind that was added later is passed over.
+inline bool is_known(abi::FrontendKind kind) noexcept {
+  switch (kind) {
+    case abi::FrontendKind::kClusterIp:
+    case abi::FrontendKind::kExternalIp:
+    case abi::FrontendKind::kLoadBalancer:
+    case abi::FrontendKind::kNodePort: return true;
+  }
+  return false;
+}
+
 inline std::vector<abi::Frontend> frontends_of(const abi::ServicePort& port, abi::FrontendKind kind) {
   std::vector<abi::Frontend> found;
   for (const abi::Frontend& frontend : frontends(port)) {
