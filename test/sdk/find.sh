@@ -101,7 +101,9 @@ END
   rm -rf "$away/cmake/build"
   check "two plugins" cmake -S "$away/cmake" -B "$away/cmake/build" -DCMAKE_PREFIX_PATH="$prefix"
   check "one is built" cmake --build "$away/cmake/build" --target whole
-  check "by its name, and exports what the version script lets out" sh -c "[ \"\$(nm -D --defined-only '$away/cmake/build/whole.so' | awk '{ print \$NF }')\" = sluice_plugin_entry ]"
+  exports() { nm -D --defined-only "$1" | awk '{ print $NF }'; }
+  check "by its name, and exports what the version script lets out" is "$(exports "$away/cmake/build/whole.so")" \
+    sluice_plugin_entry
   object=$away/cmake/build/CMakeFiles/whole.dir/whole.cpp.o
   check "its object has the variable" sh -c "nm '$object' | grep -q ' [uVBDd] shared'"
   check "which is not unique in the process" sh -c "! readelf -sW '$object' | grep UNIQUE"
