@@ -12,7 +12,7 @@ BUILD="autoconf automake libtool make g++ pkg-config gawk
   prometheus-cpp-dev"
 DEMO="iproute2 iptables procps"
 PACKAGE="debhelper dpkg-dev"
-TEST="libcppunit-dev conntrack iproute2 ipset iputils-ping iptables nftables procps python3 openssl curl clang libclang-rt-dev llvm
+TEST="libcppunit-dev conntrack iproute2 ipset iputils-ping iptables nftables procps python3 python3-yaml openssl curl clang libclang-rt-dev llvm
   man-db prometheus util-linux binutils $PACKAGE lintian mmdebstrap
   haproxy socat nginx libnginx-mod-stream
   qemu-system-x86 busybox-static kmod ipvsadm"
