@@ -179,8 +179,8 @@ def absent_from_pages():
     pages = sorted(PAGES.glob("*.md")) + [SRC / "docs/migrating.md"]
     for page in pages:
         text = page.read_text(encoding="utf-8")
-        for path in re.findall(r"\bpackaging/(?:kubernetes|image)(?:/[\w.-]+)*", text):
-            if not (SRC / path.rstrip(".")).exists():
+        for path in re.findall(r"(?<![\w/-])(?:packaging|overlays)/[\w./-]+", text):
+            if not any((folder / path.rstrip(".")).exists() for folder in (SRC, FOLDER)):
                 yield f"{page.name}: {path}"
         for path in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
             if not (page.parent / path).exists():
@@ -219,7 +219,15 @@ def sentences_about(mine):
 
 def main():
     tap = Tap()
-    rendered = {name: kustomize.render(FOLDER / name) for name in overlays()}
+    rendered, refused = {}, []
+    for name in overlays():
+        try:
+            rendered[name] = kustomize.render(FOLDER / name)
+        except (kustomize.CannotRender, yaml.YAMLError, LookupError) as error:
+            refused.append(f"{name}: {type(error).__name__}: {error}")
+    tap.check("every overlay can be rendered", refused)
+    if "base" not in rendered:
+        return tap.finish()
     base = rendered["base"]
     tap.check("the schema finds what is wrong with a DaemonSet", missed(of_kind(base, "DaemonSet")[0]))
     tap.check("the check of names finds those that lead nowhere", blind(unfitting, base, UNFITTING))

@@ -93,9 +93,10 @@ class Image:
 
     def test_refused(self):
         """a folder that is not empty, or without what it needs, is refused"""
-        for words in ([*self.source, str(self.root)], ["--tree", str(self.root / "etc"), f"{self.work}/other"], [str(self.root)]):
+        for words, said in (([*self.source, str(self.root)], "is not empty"), ([str(self.root)], "rootfs.sh --debs"),
+                            (["--tree", str(self.root / "etc"), f"{self.work}/other"], "no sluiced in")):
             done = subprocess.run([str(SCRIPT), *words], capture_output=True, text=True, check=False)
-            require(done.returncode != 0 and done.stderr, f"{words}: status {done.returncode}")
+            require(done.returncode != 0 and said in done.stderr, f"{words}: status {done.returncode}: {done.stderr}")
         shutil.rmtree(self.work / "other", ignore_errors=True)
 
     def test_programs(self):
@@ -131,7 +132,7 @@ class Image:
 
     def test_backends(self):
         """each backend is loaded by the daemon, and tries what this kernel can do"""
-        require(self.backends(), "no backend")
+        require(self.backends() == ["iptables", "ipvs", "nftables", "userspace"], self.backends())
         for backend in self.backends():
             done = self.inside("/usr/sbin/sluiced", "--check", "--proxy-mode", backend, "--manifests", "/etc", "--hostname-override", "n")
             require(done.returncode == 0, f"{backend}: {done.stdout}{done.stderr}")
