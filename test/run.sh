@@ -523,7 +523,7 @@ part_kubernetes() {
   short=--short
   [ "$long" = 0 ] || short=
   # shellcheck disable=SC2086
-  tap pods 600 /usr/bin/python3 "$kubernetes/pod_test.py" --builddir "$build" --image "$build/image-test/root" $short
+  tap pods 1200 /usr/bin/python3 "$kubernetes/pod_test.py" --builddir "$build" --image "$build/image-test/root" $short
   [ "$long" != 0 ] || return 0
   tap pods-ipvs 1800 /usr/bin/python3 "$src/test/vm/run" --builddir "$build" --kernel 6.1 --limit 1500 -- \
     /usr/bin/python3 "$kubernetes/pod_test.py" --builddir "$build" --image "$build/image-test/root" --overlay overlays/ipvs
