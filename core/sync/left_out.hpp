@@ -17,7 +17,8 @@ namespace sluice::sync {
 
 class LeftOut {
  public:
-  explicit LeftOut(RetryClock clock = RetryClock()) : clock_(clock) {}
+  LeftOut() = default;
+  explicit LeftOut(RetryClock clock) : clock_(clock) {}
 
   // After a successful apply: a full transaction has tried all, a delta those it names.
   // Others are as they were, but for those of which the backend says that they are served.

@@ -17,7 +17,8 @@ class RetryClock {
   using Time = base::Clock::Time;
   using Duration = base::Clock::Duration;
 
-  explicit RetryClock(Duration first = std::chrono::minutes(1)) noexcept : first_(first), pause_(first) {}
+  RetryClock() = default;
+  explicit RetryClock(Duration first) noexcept : first_(first), pause_(first) {}
 
   // What is left out was tried at `now`; `others` than before.
   void set(bool any, bool others, Time now) noexcept {
@@ -37,8 +38,8 @@ class RetryClock {
  private:
   static constexpr Duration kLongest = std::chrono::hours(1);
 
-  Duration first_;
-  Duration pause_;
+  Duration first_ = std::chrono::minutes(1);
+  Duration pause_ = first_;
   Time at_ = Time::max();
 };
 
