@@ -5,6 +5,8 @@
 # readers; what follows it is of the file. Lines keep their numbers.
 1,2s,^// .*,,
 3s,^$,/// \\file,
+# What stands for something, <table>, is no tag.
+\,^[[:space:]]*//,s,<,\\<,g
 s,^\([[:space:]]*\)//$,\1///,
 s,^\([[:space:]]*\)// ,\1/// ,
 # Behind a member or a value.
