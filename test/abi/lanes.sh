@@ -52,12 +52,6 @@ lane() {
   [ "$long" != 0 ] || return
   check "$COMPILER: a daemon" skew_daemon "$include" "$away/other"
   check "$COMPILER: under which it says the same" says_as_ever "$away/other"
-  check "$COMPILER: a plugin with every answer" answers_all
-  check "$COMPILER: the daemon takes that one" is_taken "$away/good.so" good
-}
-answers_all() {
-  $COMPILER -fPIC -shared -I"$include" -I"$SLUICE_SRCDIR" -Wl,--version-script="$SLUICE_SRCDIR/sdk/plugin.map" \
-    "$SLUICE_SRCDIR/test/plugins/good.cpp" -o "$away/good.so"
 }
 
 lane "$CXX" -std=c++17

@@ -27,8 +27,9 @@ kept_as_it_was() {
 
 # As git has it from the day it was added.
 as_it_was_added() {
-  git -C "$SLUICE_SRCDIR" log --diff-filter=M --format='%h changes %s' --name-only -- "test/abi/released/*/" >"$away/changed"
-  [ ! -s "$away/changed" ] || { cat "$away/changed"; return 1; }
+  added=$(git -C "$SLUICE_SRCDIR" log -1 --diff-filter=A --format=%H -- "test/abi/released/$1/SHA256SUMS")
+  [ -n "$added" ] || { echo "test/abi/released/$1/SHA256SUMS is not in git"; return 1; }
+  git -C "$SLUICE_SRCDIR" diff --exit-code --stat "$added" -- "test/abi/released/$1"
 }
 
 # Without comments and empty lines; in the order of names.
@@ -62,9 +63,11 @@ if [ "$newest" = "$major.$minor" ]; then
 else
   check "the next minor is that after $newest" [ "$minor" = $((${newest#*.} + 1)) ]
 fi
-if [ -e "$SLUICE_SRCDIR/.git" ] && [ "$(git -C "$SLUICE_SRCDIR" rev-parse --is-shallow-repository)" = false ]; then
-  check "nobody has changed what was released" as_it_was_added
-else
-  skip "nobody has changed what was released" "there is no whole clone to look at"
-fi
+for release in $releases; do
+  if [ -e "$SLUICE_SRCDIR/.git" ] && [ "$(git -C "$SLUICE_SRCDIR" rev-parse --is-shallow-repository)" = false ]; then
+    check "$release is as it was added to git" as_it_was_added "$release"
+  else
+    skip "$release is as it was added to git" "there is no whole clone to look at"
+  fi
+done
 finish
