@@ -13,12 +13,12 @@ layout_holds() {
   $CXX -std=c++20 -fsyntax-only "$@" -I"$include" "$tests/layout_test.cpp"
 }
 slots_hold() {
-  $CXX -std=c++20 -O0 -I"$plain" -I"$1" "${2:-$SLUICE_SRCDIR/test/abi}/slots_test.cpp" "$plain/main.cpp" -o "$away/slots" &&
-    "$away/slots"
+  $CXX -std=c++20 -O0 -I"$plain" -I"$1" "${2:-$SLUICE_SRCDIR/test/abi}/slots_test.cpp" "$plain/main.cpp" \
+    -o "$away/slots" && "$away/slots"
 }
 
-# describe INCLUDE FILE [COMPILER…]: a library that says with its debug information what these headers have. Of a class a
-# compiler says all only where it is told to.
+# describe INCLUDE FILE [COMPILER…]: a library that says with its debug information what these headers have. Of a
+# class a compiler says all only where it is told to.
 describe() {
   include=$1
   file=$2
@@ -30,8 +30,8 @@ describe() {
 # same_binary FILE FILE: also of what is harmless elsewhere, such as a new method: every answer but 0 is one.
 same_binary() { abidiff --harmless "$1" "$2"; }
 
-# skew_plugin INCLUDE FILE FLAG…, skew_daemon likewise: the plugin and the daemon that are written with the headers of the
-# ABI alone. $COMPILER instead of $CXX where it is set.
+# skew_plugin INCLUDE FILE FLAG…, skew_daemon likewise: the plugin and the daemon that are written with the headers of
+# the ABI alone. $COMPILER instead of $CXX where it is set.
 skew_plugin() {
   include=$1
   file=$2

@@ -71,18 +71,21 @@ left_out=0
 for judge in $judges complete; do check "the headers as they are pass: $judge" "$judge"; done
 
 # Interfaces.
-check "an appended method" seen_by slots binary backend.hpp '/virtual void release()/a virtual void more() noexcept = 0;'
+check "an appended method" seen_by slots binary backend.hpp \
+  '/virtual void release()/a virtual void more() noexcept = 0;'
 check_long "a removed method" seen_by slots binary backend.hpp '/virtual Code verify(/d'
 check "a moved method" seen_by slots binary host.hpp \
   '/virtual std::uint64_t now()/d; /virtual void log(/i virtual std::uint64_t now() noexcept = 0;'
-for place in "relay.hpp set_relay_ports" "preparation.hpp prepare" "inspection.hpp services" "affinity.hpp import_clients" \
-  "affinity.hpp add" "descriptors.hpp names" "backend.hpp add" "host.hpp extension"; do
+for place in "relay.hpp set_relay_ports" "preparation.hpp prepare" "inspection.hpp services" \
+  "affinity.hpp import_clients" "affinity.hpp add" "descriptors.hpp names" "backend.hpp add" "host.hpp extension"; do
   check_long "an appended method, ${place% *} after ${place#* }" seen_by slots binary "${place% *}" \
     "/virtual [^(]* \\**${place#* }(/{:a;/;/!{N;ba};a virtual void more() noexcept = 0;
 }"
 done
-check "a changed parameter" seen_by slots binary backend.hpp 's/virtual Code probe(Error/virtual Code probe(const Error/'
-check "a changed result" seen_by slots binary host.hpp 's/virtual std::int32_t log_enabled/virtual std::int64_t log_enabled/'
+check "a changed parameter" seen_by slots binary backend.hpp \
+  's/virtual Code probe(Error/virtual Code probe(const Error/'
+check "a changed result" seen_by slots binary host.hpp \
+  's/virtual std::int32_t log_enabled/virtual std::int64_t log_enabled/'
 check_long "a method that became const" seen_by slots binary preparation.hpp \
   's/Error\* error) noexcept/Error* error) const noexcept/'
 check "a method that may throw" seen_by slots host.hpp \
@@ -92,8 +95,9 @@ check_long "a changed id of an extension" seen_by slots relay.hpp 's|sluice.host
 
 # Structs.
 check "an appended field" seen_by layout binary transaction.hpp '/kernel_nanoseconds;/a std::uint64_t more;'
-for place in "entry.hpp StringView host_version" "node.hpp ArrayView service_cidrs" "affinity.hpp uint32_t remaining_seconds" \
-  "types.hpp char message\\[520\\]" "types.hpp StringView value" "service.hpp ArrayView endpoints" "backend.hpp ArrayView claims"; do
+for place in "entry.hpp StringView host_version" "node.hpp ArrayView service_cidrs" \
+  "affinity.hpp uint32_t remaining_seconds" "types.hpp char message\\[520\\]" "types.hpp StringView value" \
+  "service.hpp ArrayView endpoints" "backend.hpp ArrayView claims"; do
   check_long "an appended field, ${place%% *} after ${place#* }" seen_by layout binary "${place%% *}" \
     "/${place#* };/a std::uint64_t more;"
 done
@@ -104,9 +108,12 @@ check "swapped one-byte fields" seen_by layout binary service.hpp \
 check "a field of another type of the same size" seen_by layout binary transaction.hpp \
   's/std::uint64_t objects_owned/double objects_owned/'
 check_long "a packed struct" seen_by layout service.hpp 's/^struct ServicePort {/struct [[gnu::packed]] ServicePort {/'
-check_long "a struct of another alignment" seen_by layout service.hpp 's/^struct Frontend {/struct alignas(8) Frontend {/'
-check_long "a field that is called something else" seen_by layout binary node.hpp 's/StringView name;/StringView node_name;/'
-check "another element of an array" seen_by service.hpp 's|// Prefix; empty = every client|// Address; empty = every client|'
+check_long "a struct of another alignment" seen_by layout service.hpp \
+  's/^struct Frontend {/struct alignas(8) Frontend {/'
+check_long "a field that is called something else" seen_by layout binary node.hpp \
+  's/StringView name;/StringView node_name;/'
+check "another element of an array" seen_by service.hpp \
+  's|// Prefix; empty = every client|// Address; empty = every client|'
 
 # Values.
 check "a changed value" seen_by layout binary types.hpp 's/kDenied = 5/kDenied = 6/; s/kKernel = 6/kKernel = 5/'
@@ -124,6 +131,7 @@ check "a new value without a test" seen_by complete types.hpp 's/kSctp = 132 }/k
 check_long "a new value" seen_by binary types.hpp 's/kSctp = 132 }/kSctp = 132, kDccp = 33 }/'
 check_long "a new struct without a test" seen_by complete relay.hpp \
   '/^class HostRelay {/i // Growing.\nstruct RelayedPort {\n  std::uint16_t number;\n};'
-check_long "a struct that does not say whether it grows" seen_by complete transaction.hpp 's|^// Growing. What one|// What one|'
+check_long "a struct that does not say whether it grows" seen_by complete transaction.hpp \
+  's|^// Growing. What one|// What one|'
 [ "$left_out" = 0 ] || skip "$left_out further changes" "long form only"
 finish

@@ -2,8 +2,8 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# What was released stays: headers and tests of each release are kept as they were, and those tests pass with the headers of
-# today, in which structs may have grown. Without a new minor nothing of the headers but comments changes.
+# What was released stays: headers and tests of each release are kept as they were, and those tests pass with the
+# headers of today, in which structs may have grown. Without a new minor nothing of the headers but comments changes.
 : "${SLUICE_SRCDIR:=$(cd "$(dirname "$0")/../.." && pwd)}"
 : "${SLUICE_ABI_HEADERS:=$SLUICE_SRCDIR/sdk/include}"
 : "${SLUICE_ABI_RELEASED:=$SLUICE_SRCDIR/test/abi/released}"
@@ -54,7 +54,8 @@ for release in $releases; do
   check "$release: its headers pass its layout test" layout_holds "$folder/include" "$folder"
   check "$release: its headers pass its slots test" slots_hold "$folder/include" "$folder"
   [ "${release%.*}" = "$major" ] || continue
-  check "$release: the headers of today pass its layout test" layout_holds "$SLUICE_ABI_HEADERS" "$folder" -DSLUICE_MAY_HAVE_GROWN
+  check "$release: the headers of today pass its layout test" layout_holds "$SLUICE_ABI_HEADERS" "$folder" \
+    -DSLUICE_MAY_HAVE_GROWN
   check "$release: the headers of today pass its slots test" slots_hold "$SLUICE_ABI_HEADERS" "$folder"
 done
 newest=$(echo "$releases" | grep "^$major\\." | tail -n 1)

@@ -2,9 +2,9 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Plugins and daemons of different minors: each plugin, compiled with the headers of a release, of today, or of a minor in
-# which all that may grow has grown, serves under each daemon, and what both sides know crosses unchanged. The daemon that
-# is built here takes them all.
+# Plugins and daemons of different minors: each plugin, compiled with the headers of a release, of today, or of a minor
+# in which all that may grow has grown, serves under each daemon, and what both sides know crosses unchanged. The daemon
+# that is built here takes them all.
 : "${SLUICE_SRCDIR:=$(cd "$(dirname "$0")/../.." && pwd)}"
 : "${SLUICE_BUILDDIR:=$PWD}"
 : "${CXX:=g++}"
@@ -30,7 +30,10 @@ as_ever() {
   known today-today | diff - "$away/known"
 }
 # What the other side does not know is as if it did not exist.
-nothing_new() { ! grep '^next' "$away/$1" | grep -Ev ': (error of the host|[a-z]+) 0$|: this daemon has minor [0-9]+$|: an older daemon$'; }
+nothing_new() {
+  ! grep '^next' "$away/$1" |
+    grep -Ev ': (error of the host|[a-z]+) 0$|: this daemon has minor [0-9]+$|: an older daemon$'
+}
 
 check "headers of a next minor" sh "$SLUICE_SRCDIR/test/abi/skew/next.sh" "$now" "$away/next-headers"
 all=
@@ -62,10 +65,14 @@ swapped=$away/swapped-headers
 mkdir -p "$swapped"
 cp -r "$now/sluice" "$swapped/"
 chmod -R u+w "$swapped"
-sed -i '/^static_assert(sizeof(ServicePort) ==/,/;$/d; /^struct ServicePort {/,/^}/{/affinity_seconds;/d; s/^  std::uint32_t flags;.*/  std::uint32_t affinity_seconds;\n  std::uint32_t flags;/}' \
-  "$swapped/sluice/abi/service.hpp"
+sed -i '/^static_assert(sizeof(ServicePort) ==/,/;$/d
+  /^struct ServicePort {/,/^}/{
+    /affinity_seconds;/d
+    s/^  std::uint32_t flags;.*/  std::uint32_t affinity_seconds;\n  std::uint32_t flags;/
+  }' "$swapped/sluice/abi/service.hpp"
 check "plugin and daemon of other headers" made swapped "$swapped"
-check "two fields that changed places are noticed" sh -c "! '$away/today/daemon' '$away/swapped/skew.so' | diff - '$away/today-today'"
+check "two fields that changed places are noticed" sh -c \
+  "! '$away/today/daemon' '$away/swapped/skew.so' | diff - '$away/today-today'"
 
 for plugin in $all; do
   check "sluiced takes the plugin of $plugin through its life" "$SLUICE_BUILDDIR/test/abi/load_plugin" \

@@ -13,7 +13,7 @@ for header in "$1"/sluice/abi/*.hpp; do
     inside { if (/\);$/) inside = 0; next }
     /^\/\/ Growing\./ { growing = 1 }
     /^struct / { name = $2 }
-    /^};/ { if (growing && name != "") { print "  std::uint64_t next_" tolower(name) ";"; ++grown } growing = 0; name = "" }
+    /^};/ { if (growing && name != "") print "  std::uint64_t next_" tolower(name) ";"; growing = 0; name = "" }
     { print }' "$header" >"$2/sluice/abi/$(basename "$header")"
 done
 minor=$(sed -n 's/.* kMinor = \([0-9]*\);.*/\1/p' "$2/sluice/abi/types.hpp")
@@ -44,8 +44,11 @@ class BackendNext {
 }  // namespace sluice::abi
 END
 for wanted in "types.hpp next_error" "types.hpp next_option" "service.hpp next_frontend" "service.hpp next_endpoint" \
-  "service.hpp next_serviceport" "node.hpp next_nodefacts" "transaction.hpp next_transaction" "transaction.hpp next_applyresult" \
-  "backend.hpp next_handover" "entry.hpp next_createargs" "entry.hpp next_pluginentry" "affinity.hpp next_affinityclient" \
-  "service.hpp kNextKind" "service.hpp kNextFlag"; do
-  grep -q "${wanted#* }" "$2/sluice/abi/${wanted% *}" || { echo "adapt next.sh to the headers: there is no $wanted"; exit 1; }
+  "service.hpp next_serviceport" "service.hpp kNextKind" "service.hpp kNextFlag" "node.hpp next_nodefacts" \
+  "transaction.hpp next_transaction" "transaction.hpp next_applyresult" "backend.hpp next_handover" \
+  "entry.hpp next_createargs" "entry.hpp next_pluginentry" "affinity.hpp next_affinityclient"; do
+  grep -q "${wanted#* }" "$2/sluice/abi/${wanted% *}" || {
+    echo "adapt next.sh to the headers: there is no $wanted"
+    exit 1
+  }
 done
