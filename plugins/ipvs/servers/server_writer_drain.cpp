@@ -39,12 +39,12 @@ void find_over(Counted counted, const IpvsTimeouts& timeouts, const VisitConnect
       },
       more);
   if (!all) return;
-  for (const auto& [key, reals] : counted) {
-    const bool complete = std::all_of(reals.begin(), reals.end(), [&](const auto& real) {
-      const auto found = ended.find({key, real.first});
+  for (const auto& server : counted) {
+    const bool complete = std::all_of(server.second.begin(), server.second.end(), [&](const auto& real) {
+      const auto found = ended.find({server.first, real.first});
       return found != ended.end() && found->second.size() == real.second;
     });
-    if (complete) over.push_back(key);
+    if (complete) over.push_back(server.first);
   }
 }
 
