@@ -314,7 +314,7 @@ part_vm() {
     if [ "$long" = 0 ]; then break; fi
   done
   if [ "$long" = 0 ]; then
-    in_vm ipvs 900 6.1 --backend ipvs --short --lanes 3
+    in_vm ipvs 1300 6.1 --backend ipvs --short --lanes 3
     # Every pair with ipvs in one family; kill -9.
     in_vm ipvs-swap 900 6.1 --backend ipvs --lanes 1 --family v4 --source manifests \
       --filter cases_swap. --filter cases_restart.
