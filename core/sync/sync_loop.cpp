@@ -32,7 +32,9 @@ double seconds(base::Clock::Duration duration) { return std::chrono::duration<do
 
 SyncLoop::SyncLoop(Options options, const base::Clock& clock, Callbacks callbacks)
     : clock_(clock), callbacks_(std::move(callbacks)), runner_(options.intervals, clock), held_(options.held),
-      verify_every_(options.verify_every) {}
+      verify_every_(options.verify_every) {
+  status_.left_out = LeftOut(RetryClock(options.retry_left_out));
+}
 
 SyncLoop::~SyncLoop() { stop(); }
 
@@ -140,7 +142,7 @@ void SyncLoop::run(MakeBackend make, std::promise<base::Status> ready) {
 base::Status SyncLoop::prepare(MakeBackend make) {
   plugin::HostCallbacks callbacks;
   callbacks.request_resync = [this](std::string reason) { request_full(std::move(reason)); };
-  callbacks.report_unwell = [this](std::string reason) { queue_.put(Unwell{std::move(reason)}); };
+  callbacks.report_unhealthy = [this](std::string reason) { queue_.put(Unwell{std::move(reason)}); };
   callbacks.event = callbacks_.on_event;
   auto made = make(std::move(callbacks));
   if (!made) return made.status();
@@ -156,7 +158,8 @@ base::Status SyncLoop::prepare(MakeBackend make) {
 
 void SyncLoop::serve() {
   while (!queue_.closed()) {
-    const auto next = held_ ? base::Clock::Time::max() : std::min(runner_.next_run(), next_verify_);
+    const auto next = held_ ? base::Clock::Time::max()
+                            : std::min({runner_.next_run(), next_verify_, status_.left_out.next_retry()});
     for (Message& message : queue_.take_all(questions_.empty() ? next : clock_.now())) {
       if (queue_.closed()) break;
       std::visit([this](auto& m) { handle(m); }, message);
@@ -164,6 +167,7 @@ void SyncLoop::serve() {
     if (queue_.closed()) break;
     // Looking first: what it finds is repaired by the run that follows.
     if (!held_ && clock_.now() >= next_verify_) verify();
+    if (!held_) retry_left_out();
     // The maximum interval ends in a full transaction: the backend compares with the
     // kernel and writes what is different, which is nothing when all is well. What
     // comes of it is in the status and tried again when it is due.
@@ -172,6 +176,20 @@ void SyncLoop::serve() {
     inspect_next();
   }
   questions_.clear();
+}
+
+// After a failure everything is sent again anyway.
+void SyncLoop::retry_left_out() {
+  std::size_t count = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!status_.left_out.retry_due(clock_.now()) || need_full_) return;
+    count = status_.left_out.reasons().size();
+  }
+  base::log_info("sync", backend_->name() + ": sending everything again: service ports that are left out are tried again: " +
+                             std::to_string(count));
+  need_full_ = true;
+  runner_.request();
 }
 
 void SyncLoop::handle(RequestFull& message) {
@@ -239,6 +257,8 @@ base::Status SyncLoop::run_once(bool full) {
     freshness_.updated(report.at);
   } else {
     status = apply(*transaction, report, outcome);
+    // A delta that was not for what the backend has is none of its failures.
+    if (status.ok() && need_full_) return run_once(true);
   }
   report.seconds = seconds(clock_.now() - begin);
   if (report.ok) report.trigger_times = std::exchange(trigger_times_, {});
@@ -256,11 +276,17 @@ base::Status SyncLoop::apply(const snapshot::Transaction& transaction, SyncRepor
     const snapshot::FlatTransaction flat(transaction);
     outcome = backend_->apply(*flat.get());
   }
+  if (!transaction.full && outcome.code == abi::Code::kNeedFull) {
+    base::log_info("sync", backend_->name() + ": sending everything: " + outcome.message);
+    need_full_ = true;
+    return {};
+  }
   const double took = seconds(clock_.now() - begin);
   const auto at = std::chrono::system_clock::now();
   report.ok = outcome.ok();
   report.at = at;
   report.apply_seconds = took;
+  report.kernel_seconds = seconds(outcome.kernel_time);
   report_left_out(outcome);
   // What was consumed cannot be replayed: after a failure only everything will do.
   need_full_ = !outcome.ok();
@@ -283,10 +309,10 @@ base::Status SyncLoop::apply(const snapshot::Transaction& transaction, SyncRepor
     ++(transaction.full ? status_.full_syncs : status_.delta_syncs);
     status_.synced = outcome.ok();
     status_.last_apply = ApplyRecord{transaction.full, took, outcome.kernel_writes, std::string(code_name(outcome.code)), at};
-    status_.failed_objects += outcome.failed.size();
+    status_.failed_objects += outcome.reports.failed.size();
     status_.kernel_writes += outcome.kernel_writes;
     if (outcome.ok()) {
-      status_.left_out.note(transaction, outcome.failed);
+      status_.left_out.note(transaction, outcome.reports, clock_.now());
       status_.generation = transaction.generation;
       status_.objects_owned = outcome.objects_owned;
       if (!trigger_times_.empty()) {
@@ -337,11 +363,11 @@ void SyncLoop::verify() {
 // only this thread changes.
 void SyncLoop::report_left_out(const plugin::ApplyOutcome& outcome) {
   const auto& known = status_.left_out.reasons();
-  for (const auto& one : outcome.failed) {
-    const auto before = known.find(one.object);
+  for (const auto& one : outcome.reports.failed) {
+    const auto before = known.find(one.port);
     const bool news = before == known.end() || before->second != one.message;
     base::log(news ? base::LogLevel::error : base::LogLevel::debug, "sync",
-              backend_->name() + ": " + one.object + " left out: " + one.message);
+              backend_->name() + ": " + one.port.printed() + " left out: " + one.message);
     if (news && outcome.ok() && callbacks_.on_left_out) callbacks_.on_left_out(one);
   }
 }

@@ -34,8 +34,16 @@ def remove_firewall(t):
     """KUBE-FIREWALL as the daemon makes it, which --cleanup leaves to kubelet."""
     for family in FAMILIES:
         tool = t.topology.tools.program(family)
-        for words in (["-D", "INPUT", "-j"], ["-D", "OUTPUT", "-j"], ["-F"], ["-X"]):
+        remove_firewall_jumps(t, tool)
+        for words in (["-F"], ["-X"]):
             t.topology.run("node", tool, "-w", *words, "KUBE-FIREWALL", check=False)
+
+
+def remove_firewall_jumps(t, tool):
+    """However many there are: two may have made one at the same time."""
+    for chain in ("INPUT", "OUTPUT"):
+        while t.topology.run("node", tool, "-w", "-D", chain, "-j", "KUBE-FIREWALL", check=False).returncode == 0:
+            pass
 
 
 def picture(t):
@@ -67,9 +75,7 @@ def flush_kubelet(t):
     for family in FAMILIES:
         for variant in VARIANTS:
             tool = f"{NAMES[family]}-{variant}"
-            for chain in ("INPUT", "OUTPUT"):
-                while t.topology.run("node", tool, "-w", "-D", chain, "-j", "KUBE-FIREWALL", check=False).returncode == 0:
-                    pass
+            remove_firewall_jumps(t, tool)
             for line in leftovers.KUBELET.splitlines():
                 if line.startswith("*"):
                     table = line[1:]

@@ -14,8 +14,9 @@ from lib.cases import own_daemon
 
 LONG = os.environ.get("SLUICE_LONG", "0") != "0"
 HELD = 300 if LONG else 3  # seconds that connections live on after a swap
-# Connections live on for as long as that, and UDP clients that never pause have until then.
-DRAIN = round(HELD + 2 + pace.stretched(1))
+# Connections live on for as long as that, and UDP clients that never pause have until then. It begins when the other backend
+# serves; a slow machine takes seconds until it has told who asked for it.
+DRAIN = round(HELD + pace.stretched(3))
 NATIVE = ("iptables", "nftables", "userspace")
 MANY = int(os.environ.get("SLUICE_TEST_SWAPS") or (1000 if LONG else 20))
 RATE_MS = 5
@@ -36,21 +37,23 @@ def edges(t):
     return list(itertools.product(modes(t), repeat=2))
 
 
-def exchange(t, daemon, everywhere, local, steady, one, other):
+def exchange(t, daemon, everywhere, local, steady, one, other, forgotten=0):
     """One edge of the walk."""
     occasion = f"{one} → {other}"
     before = steady.progress()
     connections = traffic.Traffic(t, swapping.held(everywhere, local)).wait_flowing()
     begun = time.monotonic()
     daemon.swap(other)
-    took = time.monotonic() - begun
+    served = time.monotonic()
     time.sleep(HELD)
     traffic.require_unharmed(t, connections.flows, connections.stop(), occasion)
     daemon.wait_retired(occasion, DRAIN + 10)
+    retired = time.monotonic()
     daemon.require_tidy(occasion)
     counts = traffic.since(before, steady.progress())
-    traffic.require_unharmed(t, steady.flows, counts, occasion, ended=False)
-    t.remark(f"{occasion}: swapped in {took:.2f} s; {traffic.summary(steady.flows, counts)}")
+    traffic.require_unharmed(t, steady.flows, counts, occasion, ended=False, forgotten=forgotten)
+    t.remark(f"{occasion}: swapped in {served - begun:.2f} s (at {begun:.2f}, retired at {retired:.2f}); "
+             f"{traffic.summary(steady.flows, counts)}")
 
 
 @own_daemon(None, "from every mode to every mode, and to another build of the same: new and held connections, UDP from a fixed "
@@ -62,9 +65,11 @@ def every_pair(t):
     daemon = swapping.Swappable(t, way[0][0], DRAIN)
     t.settle()
     steady = traffic.Traffic(t, swapping.steady(everywhere, local, RATE_MS)).wait_flowing()
+    forgotten = 0
     for one, other in way:
-        exchange(t, daemon, everywhere, local, steady, one, other)
-    traffic.require_unharmed(t, steady.flows, steady.stop(), "altogether")
+        forgotten += one == "ipvs" != other
+        exchange(t, daemon, everywhere, local, steady, one, other, forgotten)
+    traffic.require_unharmed(t, steady.flows, steady.stop(), "altogether", forgotten=forgotten)
 
 
 @own_daemon(None, "to a backend of somebody else and back, one that owns what another owns too included: the same", families=FAMILIES,

@@ -33,7 +33,8 @@ bool is_alive(const ServerConnection& connection, const IpvsTimeouts& timeouts);
 
 // False from the visitor ends it, and so does false from `more`, which is asked at every line: whether there is time to go
 // on. The kernel finds each page of its answer by counting from the first connection, those of both families and of
-// everybody's virtual servers. False: not everything was seen.
+// everybody's virtual servers: where some end meanwhile, others are left out, and where some begin, others come twice.
+// False: not everything was seen.
 using ConnectionVisitor = std::function<bool(const ServerConnection&)>;
 using MoreTime = std::function<bool()>;
 using VisitConnections = std::function<bool(const ConnectionVisitor&, const MoreTime& more)>;

@@ -19,6 +19,35 @@ constexpr std::uint64_t kFewConnections = 20'000;
 // Nor for longer: those of the other family and of foreign virtual servers are read as well.
 constexpr std::uint64_t kReading = 500'000'000;  // nanoseconds
 
+// How many connections the kernel counts, where there are any.
+using Counted = std::map<ServerKey, std::map<RealServer, std::uint64_t>>;
+
+// Those of `counted` all of whose connections are over. One that ends while the kernel lists them may hide another from the
+// list, or show it twice: what has not been seen as often as it was counted is not over.
+void find_over(Counted counted, const IpvsTimeouts& timeouts, const VisitConnections& visit, const MoreTime& more,
+               std::vector<ServerKey>& over) {
+  using Client = std::pair<abi::Address, std::uint16_t>;
+  std::map<std::pair<ServerKey, RealServer>, std::set<Client>> ended;
+  const bool all = visit(
+      [&](const ServerConnection& connection) {
+        if (is_alive(connection, timeouts)) {
+          counted.erase(connection.server);
+        } else if (!connection.is_template() && counted.contains(connection.server)) {
+          ended[{connection.server, connection.real}].emplace(connection.client, connection.client_port);
+        }
+        return !counted.empty();
+      },
+      more);
+  if (!all) return;
+  for (const auto& server : counted) {
+    const bool complete = std::all_of(server.second.begin(), server.second.end(), [&](const auto& real) {
+      const auto found = ended.find({server.first, real.first});
+      return found != ended.end() && found->second.size() == real.second;
+    });
+    if (complete) over.push_back(server.first);
+  }
+}
+
 }  // namespace
 
 void ServerWriter::tick() {
@@ -128,33 +157,25 @@ void ServerWriter::quiesce(const std::vector<ServerKey>& keys) {
 std::vector<ServerKey> ServerWriter::find_idle(const std::vector<ServerKey>& keys, const VisitConnections& visit) {
   const std::uint64_t end = state_->now() + static_cast<std::uint64_t>(kLook.count()) * 1'000'000;
   std::vector<ServerKey> idle;
-  std::set<ServerKey> counted;  // have connections, of which some may be over
+  Counted counted;
   std::uint64_t connections = 0;
   std::size_t& at = state_->next_idle_look;
   for (std::size_t seen = 0; seen < keys.size(); ++seen) {
     const ServerKey& key = keys[at++ % keys.size()];
     std::uint64_t here = 0;
-    for (const RealServerState& state : kernel_.real_servers(key)) here += state.connections;
-    connections += here;
-    if (here == 0) {
-      idle.push_back(key);
-    } else {
-      counted.insert(key);
+    for (const RealServerState& state : kernel_.real_servers(key)) {
+      if (state.connections == 0) continue;
+      here += state.connections;
+      counted[key][state.server] = state.connections;
     }
+    connections += here;
+    if (here == 0) idle.push_back(key);
     if (state_->now() >= end) break;
   }
   if (!keys.empty()) at %= keys.size();
   if (!counted.empty() && connections <= kFewConnections) {
-    const IpvsTimeouts timeouts = kernel_.timeouts();
-    std::set<ServerKey> over = counted;
     const std::uint64_t time_up = state_->now() + kReading;
-    const bool all = visit(
-        [&](const ServerConnection& connection) {
-          if (is_alive(connection, timeouts)) over.erase(connection.server);
-          return !over.empty();
-        },
-        [&] { return state_->now() < time_up; });
-    if (all) idle.insert(idle.end(), over.begin(), over.end());
+    find_over(std::move(counted), kernel_.timeouts(), visit, [&] { return state_->now() < time_up; }, idle);
   }
   std::sort(idle.begin(), idle.end());
   return idle;

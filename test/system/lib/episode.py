@@ -27,7 +27,17 @@ class Episode:
         self._began = time.monotonic()
         self._cpu = self._cpu_seconds()
         self._memory = self.memory_kib()
-        self._rules = foreign.ruleset(trial.topology)
+        self._rules = self._settled_rules()
+
+    def _settled_rules(self):
+        """What is answered is in its table already, and another table of the same change may be written after it."""
+        rules = foreign.ruleset(self._trial.topology)
+        while True:
+            time.sleep(pace.stretched(0.2))
+            now = foreign.ruleset(self._trial.topology)
+            if now == rules:
+                return rules
+            rules = now
 
     # What happened so far.
 

@@ -25,6 +25,8 @@ PATIENCE_MS = {"tcp-new": 10000, "tcp-held": 15000, "udp-fixed": 4000}
 LATE_MS = round(pace.stretched(100))
 # Twins do not meet the same packets: so many more may be late by chance, or a quarter of the twins'.
 LATE_BY_CHANCE = round(pace.stretched(5))
+# An emulated machine takes longer for an answer now and then than TCP waits: on its own, that is not late.
+REPEATED_BY_CHANCE = round(pace.stretched(1))
 URGENT = ["nice", "-n", "-10"]  # what else the machine does is not what is measured
 
 _udp_ports = itertools.count(21000, 4)
@@ -160,34 +162,38 @@ def _less(value, earlier):
     return value - earlier if isinstance(value, int) else value
 
 
-def faults(flow, counts, ended):
+def faults(flow, counts, ended, forgotten=0):
     """Sentences about what should not be in the counts of a flow; `counts` are of all flows and twins, `ended` says that
-    nothing is under way any more. What is wrong with a twin is the test's own trouble, and is said as such."""
+    nothing is under way any more, `forgotten` how often IPVS has gone since they began. What is wrong with a twin is the
+    test's own trouble, and is said as such."""
     said = []
     for name in (flow.name, *flow.twins):
         one = counts[name]
         failed = sum(one["failed"].values())
+        # With its connections IPVS makes the kernel forget whoever leads these clients by then: one datagram of each may
+        # be under way (docs/decisions/0022).
+        lost = max(0, one["lost"] - forgotten * flow.count) if name == flow.name else one["lost"]
         if one["ok"] == 0 and (ended or one["sent"] > 20):
             said.append(f"{name}: nothing was answered")
-        if failed or one["reset"] or one["lost"]:
+        if failed or one["reset"] or lost:
             said.append(f"{name}: of {one['sent']} {failed} failed {one['failed']}, {one['reset']} were cut, {one['lost']} lost; "
                         f"first: {_moments(one['first_failures'])}")
-        elif ended and one["ok"] != one["sent"]:
+        elif ended and one["ok"] + one["lost"] != one["sent"]:
             said.append(f"{name}: of {one['sent']} only {one['ok']} were answered")
     mine = counts[flow.name]
     late, repeated = (sum(counts[twin][name] for twin in flow.twins) for name in ("late", "repeated"))
     if mine["late"] > late + max(LATE_BY_CHANCE, late // 4):
         said.append(f"{flow.name}: {mine['late']} of {mine['sent']} were late, of its twins {late}; first: {_moments(mine['first_late'])}")
     # A packet that had to be sent again is rarely a matter of a busy machine.
-    if mine["repeated"] > repeated + 1 + repeated // 4:
+    if mine["repeated"] > repeated + REPEATED_BY_CHANCE + repeated // 4:
         said.append(f"{flow.name}: {mine['repeated']} segments had to be sent again, of its twins {repeated}; "
                     f"first late: {_moments(mine['first_late'])}")
     return said
 
 
-def require_unharmed(t, flows, counts, occasion, ended=True):
+def require_unharmed(t, flows, counts, occasion, ended=True, forgotten=0):
     for flow in flows:
-        for sentence in faults(flow, counts, ended):
+        for sentence in faults(flow, counts, ended, forgotten):
             t.require(False, f"{occasion}: {sentence}")
 
 

@@ -155,6 +155,8 @@ class IpvsRetireTest : public IpvsFixture {
     connect(bench, "172.30.0.1", "FIN_WAIT", 100, 40001);  // data may still come
     CPPUNIT_ASSERT(retrying(bench));
     bench.connections.pop_back();
+    CPPUNIT_ASSERT(retrying(bench));  // hidden, as it is counted
+    --first_real(bench, "172.30.0.1").connections;
     bench.connections_readable = false;  // nobody knows what they are
     CPPUNIT_ASSERT(retrying(bench));
     bench.connections_readable = true;

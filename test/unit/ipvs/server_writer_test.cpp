@@ -49,6 +49,7 @@ class ServerWriterTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(goes_round_all_servers_in_bounded_looks);
   CPPUNIT_TEST(looks_at_tens_of_thousands_each_time);
   CPPUNIT_TEST(reads_connections_for_a_moment_only);
+  CPPUNIT_TEST(is_not_idle_while_connections_are_hidden);
   CPPUNIT_TEST(quiesces_and_comes_back);
   CPPUNIT_TEST_SUITE_END();
 
@@ -559,9 +560,10 @@ class ServerWriterTest : public CppUnit::TestFixture {
     rig_.writer->refresh();
     rig_.writer->put({wanted(kKey, reals({1}))});
     rig_.connections(kKey, 1) = 1;
-    // Connections of others, each of which takes its time.
+    // One that is over, and connections of others, each of which takes its time.
     const auto visit = [&clock](int lines) {
-      return [&clock, lines](const ConnectionVisitor&, const MoreTime& more) {
+      return [&clock, lines](const ConnectionVisitor& visitor, const MoreTime& more) {
+        visitor(ended(1));
         for (int i = 0; i < lines; ++i) {
           if (!more()) return false;
           clock += 100'000'000;
@@ -574,6 +576,32 @@ class ServerWriterTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(rig_.writer->find_idle({kKey}, visit(1'000'000)).empty());
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{500'000'000}, clock - begin);
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig_.writer->find_idle({kKey}, visit(5)).size());
+  }
+
+  // A connection that ends while the kernel lists them may hide another one, or show it twice.
+  void is_not_idle_while_connections_are_hidden() {
+    rig_.writer->put({wanted(kKey, reals({1, 2}))});
+    rig_.connections(kKey, 1) = 2;
+    const auto idle = [this](std::vector<ServerConnection> listed) {
+      const auto visit = [&](const ConnectionVisitor& visitor, const MoreTime&) {
+        return std::all_of(listed.begin(), listed.end(), visitor);
+      };
+      return rig_.writer->find_idle({kKey}, visit) == std::vector<ServerKey>{kKey};
+    };
+    ServerConnection bound = ended(2);
+    bound.client_port = 0;
+    ServerConnection elsewhere = ended(2);
+    elsewhere.real = real(2);
+    ServerConnection open = ended(2);
+    open.state = "ESTABLISHED";
+    CPPUNIT_ASSERT(!idle({}));
+    CPPUNIT_ASSERT(!idle({ended(1)}));
+    CPPUNIT_ASSERT(!idle({ended(1), ended(1)}));
+    CPPUNIT_ASSERT(!idle({ended(1), bound}));
+    CPPUNIT_ASSERT(!idle({ended(1), elsewhere}));
+    CPPUNIT_ASSERT(!idle({ended(1), open}));
+    CPPUNIT_ASSERT(idle({ended(1), ended(2)}));
+    CPPUNIT_ASSERT(idle({ended(1), bound, ended(2), ended(1)}));
   }
 
   void quiesces_and_comes_back() {
@@ -599,6 +627,17 @@ class ServerWriterTest : public CppUnit::TestFixture {
   }
 
  private:
+  // A connection that both sides have ended long ago.
+  static ServerConnection ended(std::uint16_t port) {
+    ServerConnection made;
+    made.server = kKey;
+    made.client_port = port;
+    made.real = real(1);
+    made.state = "TIME_WAIT";
+    made.expires = 60;
+    return made;
+  }
+
   ServerRig rig_;
 };
 CPPUNIT_TEST_SUITE_REGISTRATION(ServerWriterTest);

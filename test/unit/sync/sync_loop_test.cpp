@@ -18,6 +18,7 @@ class SyncLoopTest : public SyncRig {
   CPPUNIT_TEST(a_change_while_another_is_taken_is_not_lost);
   CPPUNIT_TEST(failed_delta_is_followed_by_a_full_one);
   CPPUNIT_TEST(need_full_is_answered_at_once);
+  CPPUNIT_TEST(a_delta_that_needs_everything_is_no_failure);
   CPPUNIT_TEST(empty_delta_never_reaches_the_backend);
   CPPUNIT_TEST(damage_found_by_verify_is_repaired);
   CPPUNIT_TEST(damage_the_plugin_tells_of_is_a_repair_once);
@@ -37,6 +38,8 @@ class SyncLoopTest : public SyncRig {
   CPPUNIT_TEST(nothing_is_reported_before_there_is_a_transaction);
   CPPUNIT_TEST(figures_count_what_status_counts);
   CPPUNIT_TEST(who_is_left_out_is_named_once_for_each_reason);
+  CPPUNIT_TEST(who_is_served_by_now_is_left_out_no_more);
+  CPPUNIT_TEST(who_is_left_out_is_tried_again);
   CPPUNIT_TEST(questions_are_asked_between_two_runs);
   CPPUNIT_TEST(a_question_nobody_wants_answered_is_not_asked);
   CPPUNIT_TEST(not_every_backend_can_be_asked);
@@ -90,6 +93,32 @@ class SyncLoopTest : public SyncRig {
     expect("full 1");
     expect("full 2");  // long before the retry interval of an hour
     expect("full 3");  // so is a lock that was held
+  }
+
+  // As when an address of the node has come on which all rules depend.
+  void a_delta_that_needs_everything_is_no_failure() {
+    script_.apply_answers = {abi::Code::kOk, abi::Code::kNeedFull};
+    const test::CapturedLog log;
+    CPPUNIT_ASSERT(start().ok());
+    loop_->request();
+    expect("full 1");
+    triggers_ = 1;
+    loop_->request();
+    expect("delta 1-2");
+    expect("full 3");
+    settle();
+    const LoopStatus status = loop_->status();
+    CPPUNIT_ASSERT(status.synced);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), status.failures);
+    CPPUNIT_ASSERT_EQUAL(std::string(), status.last_error);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(2), status.full_syncs);
+    loop_->stop();
+    CPPUNIT_ASSERT_EQUAL_MESSAGE("both are one attempt", std::size_t(2), reports_.size());
+    CPPUNIT_ASSERT(reports_[1].ok && reports_[1].full);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), reports_[1].trigger_times.size());
+    for (const std::string& line : log.lines()) {
+      CPPUNIT_ASSERT_MESSAGE(line, line.find("ERROR") == std::string::npos && line.find("WARN") == std::string::npos);
+    }
   }
 
   void empty_delta_never_reaches_the_backend() {
@@ -274,6 +303,7 @@ class SyncLoopTest : public SyncRig {
     for (const SyncReport& one : reports_) {
       CPPUNIT_ASSERT(one.select_seconds >= 0 && one.apply_seconds > 0);
       CPPUNIT_ASSERT(one.seconds >= one.select_seconds + one.apply_seconds);
+      CPPUNIT_ASSERT_EQUAL(0.5, one.kernel_seconds);
       CPPUNIT_ASSERT(one.at > std::chrono::system_clock::time_point());
     }
   }
@@ -318,7 +348,7 @@ class SyncLoopTest : public SyncRig {
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), loop_->figures().failures);
     loop_->request();
     expect("full 1");
-    script_.host->report_unwell({"bad", 3});
+    script_.host->report_unhealthy({"bad", 3});
     while (!loop_->figures().unwell) std::this_thread::yield();
     loop_->stop();
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), loop_->figures().failures);
@@ -344,6 +374,39 @@ class SyncLoopTest : public SyncRig {
     const std::vector<std::string> wanted{"shop/cart:http left out: no room", "shop/cart:http left out: no address",
                                           "shop/cart:http left out: no address"};
     CPPUNIT_ASSERT(wanted == errors);
+  }
+
+  void who_is_served_by_now_is_left_out_no_more() {
+    script_.left_out = {"no room", "", "served"};
+    CPPUNIT_ASSERT(start().ok());
+    loop_->request();
+    expect("full 1");
+    loop_->request();
+    expect("delta 1-2");
+    settle();
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), loop_->figures().left_out);
+    loop_->request();
+    expect("delta 2-3");
+    settle();
+    CPPUNIT_ASSERT_EQUAL(std::size_t(0), loop_->figures().left_out);
+    loop_->stop();
+  }
+
+  void who_is_left_out_is_tried_again() {
+    options_.retry_left_out = 50ms;
+    script_.left_out = {"no room", "no room", ""};
+    CPPUNIT_ASSERT(start().ok());
+    loop_->request();
+    expect("full 1");
+    expect("full 2");
+    expect("full 3");
+    settle();
+    CPPUNIT_ASSERT_EQUAL(std::size_t(0), loop_->figures().left_out);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), loop_->figures().failures);
+    std::this_thread::sleep_for(300ms);
+    settle();
+    loop_->stop();
+    CPPUNIT_ASSERT(script_.calls.empty());
   }
 
   // What has become due meanwhile goes first, and the question asks for no sync.
