@@ -130,7 +130,7 @@ class Daemon:
         return ["ip", "netns", "exec", self._topology.namespace("node"), "sh", "-c", ENTER, "sh", *argv]
 
     def _environment(self):
-        return {**INHERITED, "PATH": self._topology.tools.path + ":" + INHERITED["PATH"], **self.environment}
+        return {**INHERITED, "PATH": self._topology.search_path, **self.environment}
 
 
 def _values_named(name, value):
