@@ -26,7 +26,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 FILES_OF_CASES = ("cases_affinity", "cases_changes", "cases_clusterip", "cases_conntrack", "cases_loadbalancer",
                   "cases_no_endpoints", "cases_nodeports", "cases_policies", "cases_resilience", "cases_terminating",
                   "cases_topology")
-GROUPS = ("contract", "cost", "kill", "claims", "cleanup", "foreign")
+GROUPS = ("contract", "cost", "kill", "claims", "cleanup", "foreign", "random")
 CASES, FILE = "cases", "file"
 PROGRAMS = {"cases_conntrack": "conntrack"}  # without which a file of cases cannot be run
 FAILED, USAGE, NOTHING = 1, 2, 3

@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 
 import kit
 from lib import addresses as a
-from lib import cases, declaration, differences, model, outcomes, profile, report, tap
+from lib import cases, declaration, differences, model, outcomes, profile, report, snapshot, tap
 
 DESCRIBED = kit.plugin.Plugin("/nowhere/mine.so", "mine", "1.0", "g++", "1.0", ("IPv4", "IPv6", "delta", "affinity"))
 # What the model does not read: addresses with leading zeros, and the node with the address of a balancer.
@@ -241,6 +241,60 @@ def reports(report_):
                   "1 failed, 1 skipped, 1 declared unsupported" in out.getvalue(), "TAP says it, too", out.getvalue())
 
 
+RULESET = """table ip nat {
+	chain PREROUTING {
+		type nat hook prerouting priority dstnat; policy accept;
+	}
+	chain POSTROUTING {
+		type nat hook postrouting priority srcnat; policy accept;
+		jump KUBE-POSTROUTING
+	}
+	chain KUBE-POSTROUTING {
+		counter packets 0 bytes 0 masquerade
+	}
+	chain KUBE-FIREWALL {
+		drop
+	}
+}
+table inet mine {
+	set clients {
+		type ipv4_addr
+		elements = { 10.0.0.2 expires 59s }
+	}
+}
+"""
+
+
+class PaperNode:
+    """Answers the programs that a snapshot asks."""
+
+    def __init__(self, ruleset, links="[]", routes=""):
+        self._said = {("nft", "--stateless"): ruleset, ("ip", "-json"): links, ("ip", "-4", "route"): routes}
+
+    def run(self, _place, *argv, **_):
+        class Done:
+            returncode = 0
+            stdout = self._said.get(argv[:3], self._said.get(argv[:2], ""))
+        return Done
+
+
+def snapshots(report_):
+    taken = snapshot.take(PaperNode(RULESET))
+    report_.check(set(taken) == {"iptables/nat/POSTROUTING", "iptables/nat/KUBE-POSTROUTING", "nft/inet/mine"},
+                  "a snapshot has chains of iptables, tables of others, no base chain without rules, nothing of kubelet's", str(set(taken)))
+    report_.check("expires" not in taken["nft/inet/mine"], "times that run are no difference")
+    after = snapshot.take(PaperNode(RULESET.replace("masquerade", "return").replace("table inet mine", "table inet other"),
+                                    routes="10.9.0.0/16 via 10.0.0.1 dev eth0\nbroadcast 10.0.0.255 dev eth0 table local\n"))
+    found = snapshot.difference(taken, after)
+    report_.check(found == [("iptables/nat/KUBE-POSTROUTING", "changed"), ("nft/inet/mine", "is gone"), ("nft/inet/other", "appeared"),
+                            ("route/4 10.9.0.0/16 via 10.0.0.1 dev eth0", "appeared")], "what changed, came and went is told", str(found))
+    report_.check(snapshot.said(found, most=1) == "iptables/nat/KUBE-POSTROUTING changed and 3 more" and not snapshot.said([]),
+                  "a difference in words")
+    report_.check(snapshot.is_base_chain("ip6tables/filter/INPUT") and not snapshot.is_base_chain("iptables/nat/KUBE-INPUT") and
+                  snapshot.covers("iptables/nat/KUBE-*", "iptables/nat/KUBE-SVC-A") and not snapshot.covers("nft/ip/a", "nft/ip/ab"),
+                  "a claim covers what it names")
+
+
 def unsupported_trials(report_, everything):
     """What is declared is not run, or run and not held against the plugin."""
     one = next(one for one in everything if one.test == "cases_policies.external_local_outside")
@@ -268,6 +322,7 @@ def main():
     selection(result, everything)
     reports(result)
     unsupported_trials(result, everything)
+    snapshots(result)
     model_and_cases(result, everything)
     wrong_models(result, everything)
     print(f"1..{result.count}")

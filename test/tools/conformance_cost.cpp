@@ -99,7 +99,7 @@ int cost(const std::string& file, const std::string& state_dir, abi::Family fami
   ++generation;
   report.step("same", subject, full);
   if (plugin.has(abi::kFeatureDelta)) {
-    // Several of one Service each, spread over all of them: the kit takes the one in the middle.
+    // Several of one Service each, spread over all of them: the kit takes the shortest.
     for (std::uint32_t i = 0; i < kDeltas; ++i) {
       const std::uint32_t at = services / (kDeltas + 1) * (i + 1);
       all.change(at, 1);

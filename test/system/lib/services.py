@@ -129,6 +129,10 @@ class ServiceUnderTest:
 
     # Objects.
 
+    def slices(self):
+        """Names of those that there are."""
+        return set(self._slices)
+
     def slice_object(self, slice_name="slice1"):
         return self._slices[slice_name]
 

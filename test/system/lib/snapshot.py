@@ -76,7 +76,7 @@ def _netfilter(topology):
     found.update(_of_old_iptables(topology))
     # Of a base chain without a rule of anybody nothing is left but its hook.
     return {name: text for name, text in found.items()
-            if not SHARED.search(name) and not (is_base_chain(name) and not re.search(r"^(?!type )", text, re.M))}
+            if not SHARED.search(name) and not (is_base_chain(name) and not re.search(r"^(?!type ).", text, re.M))}
 
 
 def _of_iptables(table):
@@ -131,7 +131,7 @@ def _links(topology):
         for one in link["addr_info"]:
             if one.get("local") and one.get("scope") != "link":
                 found[f"address/{link['ifname']}/{one['local']}/{one['prefixlen']}"] = str(one.get("scope"))
-    listed = topology.run("node", "tc", "qdisc", "show", check=False).stdout
+    listed = topology.run("node", "tc", "qdisc", "show", check=False).stdout if shutil.which("tc") else ""
     for line in listed.splitlines():
         device = re.search(r" dev (\S+)", line)
         if device and " noqueue " not in line:
