@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "core/app/backend_options.hpp"
 #include "core/app/load_backend.hpp"
 #include "core/app/node_events.hpp"
 #include "core/base/log.hpp"
@@ -40,13 +41,6 @@ sync::SyncLoop::Options loop_options(const Settings& settings) {
   return out;
 }
 
-// Whether connections go through IPVS, which tracking does not see.
-bool is_ipvs(const std::vector<std::string>& claims) {
-  return std::any_of(claims.begin(), claims.end(), [](const std::string& claim) {
-    return claim == "link/kube-ipvs0" || claim.starts_with("ipvs/");
-  });
-}
-
 // A full transaction is the most there ever is to do; long quiet follows.
 void rest_after_burst() {
   base::release_free_memory();
@@ -65,13 +59,11 @@ Backends::~Backends() { stop(); }
 
 swap::BackendRun::Settings Backends::run_settings(const Settings& settings, const std::string& state_dir) {
   swap::BackendRun::Settings out;
-  const auto section = settings.section();
+  const auto options = backend_options(settings);
   for (const base::Family family : base::kFamilies) {
     plugin::BackendSettings& backend = out.backend[base::family_index(family)];
     backend.family = abi_family(family);
-    backend.config = section.yaml;
-    backend.options.assign(section.options.begin(), section.options.end());
-    backend.options.insert(backend.options.end(), settings.mode_options.begin(), settings.mode_options.end());
+    backend.options = options;
     backend.state_dir = state_dir;
   }
   out.loop = loop_options(settings);
@@ -136,7 +128,7 @@ base::Status Backends::feed(snapshot::StoreThread& store, const std::vector<base
     awaited_ = families;
   }
   for (const base::Family family : families) {
-    served(family)->serve(run->id(), is_ipvs((*claims)[base::family_index(family)]));
+    served(family)->serve(run->id(), run->plugin().has(abi::kFeatureOwnConnections));
   }
   store_ = &store;
   retirement_.set_successor(*claims);
@@ -192,14 +184,14 @@ swap::BackendRun::Callbacks Backends::callbacks() {
   out.synced = [this](swap::RunId run, base::Family family, const sync::SyncReport& report) {
     if (const auto now = serving(); now && now->id() == run) around_.metrics.synced(family, report);
   };
-  out.left_out = [this](swap::RunId run, const plugin::FailedObject& failed) {
+  out.left_out = [this](swap::RunId run, const plugin::FailedServicePort& failed) {
     if (const auto now = serving(); now && now->id() == run) {
       around_.events.record(left_out_event(now->plugin().id(), failed));
     }
   };
   out.event = [this](const std::string& backend, abi::Severity severity, const std::string& reason,
-                     const std::string& note) {
-    around_.events.record(backend_event(around_.node_name, backend, severity, reason, note));
+                     const std::string& note, const std::optional<plugin::ServicePortName>& regarding) {
+    around_.events.record(backend_event(around_.node_name, backend, severity, reason, note, regarding));
   };
   out.relays = [this](swap::RunId run, base::Family family, plugin::RelayedPort port) {
     if (ServedFamily* const of = served(family)) of->relays(run, std::move(port));
@@ -257,7 +249,6 @@ bool Backends::wants_swap(const Settings& to) const {
   const auto& now = run->settings();
   for (const auto& of : run->families()) {
     const std::size_t index = base::family_index(of->family);
-    if (now.backend[index].config != wanted.backend[index].config) return true;
     if (now.backend[index].options != wanted.backend[index].options) return true;
   }
   const plugin::Folders folders(to.plugins.folders.begin(), to.plugins.folders.end());
@@ -323,7 +314,7 @@ void Backends::serve(std::shared_ptr<swap::BackendRun> run, const swap::Claims& 
   }
   const auto now = run;
   for (const auto& of : now->families()) {
-    served(of->family)->serve(now->id(), is_ipvs(claims[base::family_index(of->family)]));
+    served(of->family)->serve(now->id(), now->plugin().has(abi::kFeatureOwnConnections));
   }
   {
     const std::lock_guard lock(mutex_);
@@ -466,8 +457,7 @@ void Backends::adopt(const std::string& backend, const std::vector<Absent>& foun
     adopted_[made->id()] = states;
   }
   for (const auto& of : made->families()) {
-    const auto absent = std::find_if(found.begin(), found.end(), [&](const Absent& one) { return one.family == of->family; });
-    served(of->family)->inherit(made->id(), absent != found.end() && is_ipvs(absent->artifacts));
+    served(of->family)->inherit(made->id(), made->plugin().has(abi::kFeatureOwnConnections));
   }
   retirement_.add({.run = std::move(made), .until = around_.clock.now() + drain});
 }

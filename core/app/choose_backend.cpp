@@ -27,7 +27,6 @@ base::Status try_backend(const PluginSettings& plugins, const std::string& id) {
     if (family == abi::Family::kIpv6 && !node::check_ipv6().ok()) continue;
     plugin::BackendSettings settings;
     settings.family = family;
-    settings.state_dir = std::filesystem::temp_directory_path().string();
     auto backend = plugin::BackendHandle::create(*loaded, settings, {}, nullptr, clock);
     if (!backend) {
       last = backend.status();

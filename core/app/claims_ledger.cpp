@@ -14,6 +14,7 @@
 #include <system_error>
 
 #include "core/base/files.hpp"
+#include "sluice/sdk/claims.hpp"
 
 namespace sluice::app {
 namespace {
@@ -127,11 +128,6 @@ const char* claim_state_name(ClaimState state) {
   return "";
 }
 
-bool claim_covers(const std::string& claim, const std::string& artifact) {
-  if (!claim.ends_with('*')) return claim == artifact;
-  return artifact.starts_with(std::string_view(claim).substr(0, claim.size() - 1));
-}
-
 base::Status ClaimsLedger::load() {
   claims_.clear();
   rewrite_ = false;
@@ -205,7 +201,7 @@ void ClaimsLedger::retire(const Claim& serving, const Claim& successor) {
   if (serving.backend == successor.backend) {
     std::erase_if(left, [&](const std::string& artifact) {
       return std::any_of(successor.artifacts.begin(), successor.artifacts.end(),
-                         [&](const std::string& claim) { return claim_covers(claim, artifact); });
+                         [&](const std::string& claim) { return sdk::covers(claim, artifact); });
     });
     if (left.empty()) return;
   }

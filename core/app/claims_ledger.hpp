@@ -82,7 +82,4 @@ class ClaimsLedger {
   bool rewrite_ = false;  // what is in the file is not what is here: write it even if nothing changes
 };
 
-// Whether `claim`, perhaps of the form "…*", names `artifact`, or all that it stands for.
-bool claim_covers(const std::string& claim, const std::string& artifact);
-
 }  // namespace sluice::app

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "core/app/backend_options.hpp"
 #include "core/app/load_backend.hpp"
 #include "core/app/state_dir.hpp"
 #include "core/base/clock.hpp"
@@ -21,6 +22,18 @@
 namespace sluice::app {
 namespace {
 
+// What can be known without a cluster.
+abi::NodeFacts node_facts(const Settings& settings, base::Family family) {
+  const auto ports =
+      node::choose_node_port_addresses(settings.node_ports, family, {}, {}, settings.localhost_node_ports);
+  abi::NodeFacts out{};
+  out.struct_size = sizeof out;
+  if (ports.match_all) out.flags |= abi::kNodePortsMatchAll;
+  if (ports.on_localhost) out.flags |= abi::kNodePortsOnLocalhost;
+  if (settings.masquerade_all) out.flags |= abi::kMasqueradeAll;
+  return out;
+}
+
 // Whether the backend works, and what it needs of the node besides.
 base::Status prepare(const std::shared_ptr<const plugin::Plugin>& loaded, const Settings& settings, base::Family family,
                    const std::string& folder) {
@@ -28,35 +41,21 @@ base::Status prepare(const std::shared_ptr<const plugin::Plugin>& loaded, const 
   if (!loaded->has(v4 ? abi::kFeatureIpv4 : abi::kFeatureIpv6)) {
     return {base::StatusCode::unsupported, "backend " + settings.backend + " does not support it"};
   }
-  const auto section = settings.section();
   plugin::BackendSettings backend;
   backend.family = v4 ? abi::Family::kIpv4 : abi::Family::kIpv6;
-  backend.config = section.yaml;
-  backend.options.assign(section.options.begin(), section.options.end());
-  backend.options.insert(backend.options.end(), settings.mode_options.begin(), settings.mode_options.end());
+  backend.options = backend_options(settings);
   backend.state_dir = folder;
   const base::SteadyClock clock;
   auto made = plugin::BackendHandle::create(loaded, backend, {}, nullptr, clock);
   if (!made) return made.status();
   if (const auto probed = (*made)->probe(); !probed.ok()) return probed.status((*made)->name(), "probe");
-  return (*made)->prepare().status((*made)->name(), "prepare");
-}
-
-// Whether a node port is to answer on 127.0.0.1, which the kernel does not route unless told.
-bool serves_localhost(const Settings& settings) {
-  if (settings.backend != "iptables" || !settings.localhost_node_ports) return false;
-  const auto ports = node::choose_node_port_addresses(settings.node_ports, base::Family::ipv4, {}, {}, true);
-  return ports.on_localhost;
+  return (*made)->prepare(node_facts(settings, family)).status((*made)->name(), "prepare");
 }
 
 void set_kernel(const Settings& settings) {
   const node::Sysctl sysctl;
   for (const auto& sentence : node::apply_conntrack_settings(settings.conntrack, sysctl)) {
     base::log_warning("node", sentence);
-  }
-  if (!serves_localhost(settings)) return;
-  if (const auto status = sysctl.ensure("net/ipv4/conf/all/route_localnet", "1"); !status.ok()) {
-    base::log_warning("node", status.message() + "; node ports do not answer on 127.0.0.1");
   }
 }
 

@@ -12,7 +12,7 @@ base::Result<std::shared_ptr<const plugin::Plugin>> load_backend(const PluginSet
   const plugin::Folders folders(settings.folders.begin(), settings.folders.end());
   const auto file = plugin::find_plugin(folders, id);
   if (!file) return file.status();
-  return plugin::load_plugin({*file, id, {folders, settings.relax_ownership}, 0, copy});
+  return plugin::load_plugin({*file, id, {folders, settings.relax_ownership}, copy});
 }
 
 }  // namespace sluice::app

@@ -40,15 +40,10 @@ ClusterEvent service_health_event(const std::string& name_space, const std::stri
           Regarding::service(name_space, name)};
 }
 
-ClusterEvent left_out_event(const std::string& backend, const plugin::FailedObject& failed) {
-  // "shop/cart:http"; names of Kubernetes hold neither of the two signs.
-  const std::string& object = failed.object;
-  const auto slash = object.find('/');
-  const std::string name_space = slash == std::string::npos ? "default" : object.substr(0, slash);
-  const std::string name = slash == std::string::npos ? object : object.substr(slash + 1);
+ClusterEvent left_out_event(const std::string& backend, const plugin::FailedServicePort& failed) {
   return {ClusterEvent::Type::warning, "ServicePortLeftOut", "SyncProxyRules",
-          "backend " + backend + " left out " + object + ": " + failed.message,
-          Regarding::service(name_space, name.substr(0, name.find_first_of(": ")))};
+          "backend " + backend + " left out " + failed.port.printed() + ": " + failed.message,
+          Regarding::service(failed.port.name_space, failed.port.service)};
 }
 
 ClusterEvent reload_event(const std::string& node, const ReloadResult& result) {
@@ -62,10 +57,12 @@ ClusterEvent reload_event(const std::string& node, const ReloadResult& result) {
 }
 
 ClusterEvent backend_event(const std::string& node, const std::string& backend, abi::Severity severity,
-                           const std::string& reason, const std::string& note) {
+                           const std::string& reason, const std::string& note,
+                           const std::optional<plugin::ServicePortName>& regarding) {
   const bool bad = severity == abi::Severity::kError || severity == abi::Severity::kWarning;
   return {bad ? ClusterEvent::Type::warning : ClusterEvent::Type::normal, reason.empty() ? "BackendEvent" : reason,
-          "RunBackend", "backend " + backend + ": " + note, Regarding::node(node)};
+          "RunBackend", "backend " + backend + ": " + note,
+          regarding ? Regarding::service(regarding->name_space, regarding->service) : Regarding::node(node)};
 }
 
 }  // namespace sluice::app

@@ -5,6 +5,7 @@
 // Pure.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,10 +26,11 @@ kube::ClusterEvent kernel_settings_event(const std::string& node, const std::vec
 kube::ClusterEvent service_health_event(const std::string& name_space, const std::string& name,
                                         const std::string& sentence);
 // A service port that the backend leaves out.
-kube::ClusterEvent left_out_event(const std::string& backend, const plugin::FailedObject& failed);
+kube::ClusterEvent left_out_event(const std::string& backend, const plugin::FailedServicePort& failed);
 // REQUIRES: something came of it.
 kube::ClusterEvent reload_event(const std::string& node, const ReloadResult& result);
 kube::ClusterEvent backend_event(const std::string& node, const std::string& backend, abi::Severity severity,
-                                 const std::string& reason, const std::string& note);
+                                 const std::string& reason, const std::string& note,
+                                 const std::optional<plugin::ServicePortName>& regarding);
 
 }  // namespace sluice::app

@@ -25,7 +25,7 @@ json family_json(const StatusInput& in, const StatusInput::PerFamily& family) {
   const sync::LoopStatus& loop = family.loop;
   json left_out = json::array();
   for (const auto& [name, reason] : loop.left_out.reasons()) {
-    left_out.push_back({{"service_port", name}, {"reason", reason}});
+    left_out.push_back({{"service_port", name.printed()}, {"reason", reason}});
   }
   json out = {{"family", base::family_name(family.family)},
               {"synced", loop.synced},

@@ -1,6 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "config.h"
+
 #include "core/plugin/backend_handle.hpp"
 
 #include <algorithm>
@@ -87,13 +89,15 @@ class ClientList final : public abi::AffinitySink {
  public:
   ~ClientList() = default;
   // A client that is bound no longer is none.
-  void add(const abi::AffinityClient* client) noexcept override {
-    if (client == nullptr || client->remaining_seconds == 0) return;
+  void add(abi::ArrayView clients) noexcept override {
     try {
-      clients_.push_back({std::string(sdk::text(client->key.namespace_name)),
-                          std::string(sdk::text(client->key.service_name)),
-                          std::string(sdk::text(client->key.port_name)), client->key.protocol, client->client,
-                          client->endpoint, client->endpoint_port, client->remaining_seconds});
+      for (const abi::AffinityClient& client : sdk::range<abi::AffinityClient>(clients)) {
+        if (client.remaining_seconds == 0) continue;
+        clients_.push_back({std::string(sdk::text(client.key.service_namespace)),
+                            std::string(sdk::text(client.key.service_name)),
+                            std::string(sdk::text(client.key.port_name)), client.key.protocol, client.client,
+                            client.endpoint, client.endpoint_port, client.remaining_seconds});
+      }
     } catch (...) {
       complete_ = false;
     }
@@ -208,10 +212,12 @@ base::Result<std::unique_ptr<BackendHandle>> BackendHandle::create(std::shared_p
   args.struct_size = sizeof(args);
   args.family = settings.family;
   args.host = &handle->host_;
-  args.config = sdk::view(settings.config);
   args.options = sdk::array(options.data(), options.size());
   args.state_dir = sdk::view(settings.state_dir);
   if (settings.predecessor_serves) args.flags |= abi::kCreatePredecessorServes;
+  args.host_minor = abi::kMinor;
+  args.host_features = kHostFeatures;
+  args.host_version = sdk::view(PACKAGE_VERSION);
 
   abi::Backend* made = nullptr;
   abi::Error error = sdk::empty_error();
@@ -225,9 +231,8 @@ base::Result<std::unique_ptr<BackendHandle>> BackendHandle::create(std::shared_p
     return Status{StatusCode::internal, "backend " + handle->name_ + ": create: it answered ok without a backend"};
   }
   handle->backend_ = made;
-  handle->inspection_ = static_cast<const abi::Inspection*>(made->extension(sdk::view(abi::kInspection)));
-  handle->affinity_ =
-      static_cast<abi::Affinity*>(const_cast<void*>(made->extension(sdk::view(abi::kAffinity))));
+  handle->inspection_ = static_cast<abi::Inspection*>(made->extension(sdk::view(abi::kInspection)));
+  handle->affinity_ = static_cast<abi::Affinity*>(made->extension(sdk::view(abi::kAffinity)));
   return handle;
 }
 
@@ -235,11 +240,10 @@ Outcome BackendHandle::probe() {
   return called(Call::probe, [&](abi::Error* error) { return backend_->probe(error); });
 }
 
-Outcome BackendHandle::prepare() {
+Outcome BackendHandle::prepare(const abi::NodeFacts& node) {
   return called(Call::prepare, [&](abi::Error* error) {
-    const auto* const preparation =
-        static_cast<const abi::Preparation*>(backend_->extension(sdk::view(abi::kPreparation)));
-    return preparation == nullptr ? abi::Code::kOk : preparation->prepare(error);
+    auto* const preparation = static_cast<abi::Preparation*>(backend_->extension(sdk::view(abi::kPreparation)));
+    return preparation == nullptr ? abi::Code::kOk : preparation->prepare(&node, error);
   });
 }
 
@@ -250,14 +254,16 @@ ApplyOutcome BackendHandle::apply(const abi::Transaction& transaction) {
     applied.message = "the plugin does not accept delta transactions";
     return applied;
   }
-  host_.take_failed();
+  host_.take_reports();
   abi::ApplyResult result{};
   result.struct_size = sizeof(result);
   static_cast<Outcome&>(applied) =
       called(Call::apply, [&](abi::Error* error) { return backend_->apply(&transaction, &result, error); });
   applied.kernel_writes = result.kernel_writes;
   applied.objects_owned = result.objects_owned;
-  applied.failed = host_.take_failed();
+  applied.kernel_time = std::chrono::nanoseconds(
+      std::min<std::uint64_t>(result.kernel_nanoseconds, std::chrono::nanoseconds::max().count()));
+  applied.reports = host_.take_reports();
   return applied;
 }
 

@@ -41,7 +41,8 @@ struct Outcome {
 struct ApplyOutcome : Outcome {
   std::uint64_t kernel_writes = 0;
   std::uint64_t objects_owned = 0;
-  std::vector<FailedObject> failed;  // left out; the rest is in place
+  std::chrono::nanoseconds kernel_time{0};  // 0: not measured
+  ServicePortReports reports;  // what was left out, the rest is in place; and what is so no longer
 };
 
 struct ClaimsOutcome : Outcome {
@@ -54,8 +55,7 @@ struct InspectionOutcome : Outcome {
 
 struct BackendSettings {
   abi::Family family = abi::Family::kIpv4;
-  std::string config;                                        // the backend's section as YAML text
-  std::vector<std::pair<std::string, std::string>> options;  // the same, flattened
+  std::vector<std::pair<std::string, std::string>> options;  // its own section, flattened
   std::string state_dir;
   bool predecessor_serves = false;  // abi::kCreatePredecessorServes
 };
@@ -87,8 +87,8 @@ class BackendHandle {
   BackendHandle& operator=(const BackendHandle&) = delete;
 
   Outcome probe();
-  // Ok, too, where the backend has nothing to prepare.
-  Outcome prepare();
+  // Ok, too, where the backend has nothing to prepare. `node`: as abi::Preparation has it.
+  Outcome prepare(const abi::NodeFacts& node);
   // A delta is refused with kInvalid where the plugin lacks kFeatureDelta.
   ApplyOutcome apply(const abi::Transaction& transaction);
   Outcome verify();
@@ -131,7 +131,7 @@ class BackendHandle {
   const base::Clock& clock_;
   HostServices host_;
   abi::Backend* backend_ = nullptr;  // ours until release()
-  const abi::Inspection* inspection_ = nullptr;  // of backend_, where it has one
+  abi::Inspection* inspection_ = nullptr;  // of backend_, where it has one
   abi::Affinity* affinity_ = nullptr;            // of backend_, where it has one
   std::thread::id thread_;           // of the first call
   std::atomic<const Call*> current_{nullptr};

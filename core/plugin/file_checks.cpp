@@ -14,11 +14,10 @@
 #include <fstream>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
-#include <vector>
 
-#include <boost/dll/library_info.hpp>
-
+#include "core/plugin/descriptor.hpp"
 #include "sluice/abi/entry.hpp"
 
 namespace sluice::plugin {
@@ -95,20 +94,36 @@ std::optional<T> read_at(std::ifstream& in, std::uint64_t offset) {
   return value;
 }
 
-// Boost reads the table of section names without looking at its bounds; a cut or
-// damaged file must not reach it.
-bool has_sound_section_names(std::ifstream& in, std::uint64_t file_size) {
-  using Header = std::conditional_t<sizeof(void*) == 8, Elf64_Ehdr, Elf32_Ehdr>;
-  using Section = std::conditional_t<sizeof(void*) == 8, Elf64_Shdr, Elf32_Shdr>;
+using Header = std::conditional_t<sizeof(void*) == 8, Elf64_Ehdr, Elf32_Ehdr>;
+using Section = std::conditional_t<sizeof(void*) == 8, Elf64_Shdr, Elf32_Shdr>;
+
+bool lies_within(std::uint64_t offset, std::uint64_t size, std::uint64_t all) {
+  return offset <= all && size <= all - offset;
+}
+
+// Nothing of what the file says about places is believed.
+enum class Found { kThere, kNone, kDamaged };
+Found find_section(std::ifstream& in, std::uint64_t file_size, std::string_view name, Section& into) {
   const auto header = read_at<Header>(in, 0);
-  if (!header || header->e_shentsize != sizeof(Section) || header->e_shstrndx >= header->e_shnum) return false;
-  if (header->e_shoff > file_size) return false;
-  const auto names = read_at<Section>(in, header->e_shoff + std::uint64_t{header->e_shstrndx} * sizeof(Section));
-  if (!names || names->sh_size == 0 || names->sh_offset > file_size || names->sh_size > file_size - names->sh_offset) {
-    return false;
+  if (!header || header->e_shentsize != sizeof(Section) || header->e_shstrndx >= header->e_shnum ||
+      !lies_within(header->e_shoff, std::uint64_t{header->e_shnum} * sizeof(Section), file_size)) {
+    return Found::kDamaged;
   }
-  const auto last = read_at<char>(in, names->sh_offset + names->sh_size - 1);
-  return last == '\0';
+  const auto section = [&](std::uint64_t index) { return read_at<Section>(in, header->e_shoff + index * sizeof(Section)); };
+  const auto names = section(header->e_shstrndx);
+  if (!names || names->sh_size == 0 || !lies_within(names->sh_offset, names->sh_size, file_size)) return Found::kDamaged;
+  std::string all(static_cast<std::size_t>(names->sh_size), '\0');
+  in.seekg(static_cast<std::streamoff>(names->sh_offset));
+  if (!in.read(all.data(), static_cast<std::streamsize>(all.size())) || all.back() != '\0') return Found::kDamaged;
+  for (std::uint64_t index = 0; index < header->e_shnum; ++index) {
+    const auto one = section(index);
+    if (!one || one->sh_name >= all.size()) return Found::kDamaged;
+    if (std::string_view(all.c_str() + one->sh_name) != name) continue;
+    if (one->sh_type == SHT_NOBITS || !lies_within(one->sh_offset, one->sh_size, file_size)) return Found::kDamaged;
+    into = *one;
+    return Found::kThere;
+  }
+  return Found::kNone;
 }
 
 // The identification and machine of this very program, to compare a plugin with.
@@ -178,21 +193,22 @@ Status check_content(const fs::path& content, const fs::path& copy_of) {
   }
   std::error_code error;
   const std::uint64_t size = fs::file_size(content, error);
-  if (error || !has_sound_section_names(in, size)) {
+  Section section{};
+  const Found there = error ? Found::kDamaged : find_section(in, size, SLUICE_ABI_SECTION, section);
+  if (there == Found::kNone) {
+    return refuse(StatusCode::invalid, file,
+                  "section check: it has no section " SLUICE_ABI_SECTION
+                  ", so it is no Sluice plugin; define SLUICE_PLUGIN_ENTRY in one of its sources");
+  }
+  // There is one descriptor in it, at its begin. Its numbers need no relocation.
+  char head[kDescriptorHead] = {};
+  const auto bytes = static_cast<std::streamsize>(std::min<std::uint64_t>(section.sh_size, sizeof(head)));
+  in.seekg(static_cast<std::streamoff>(section.sh_offset));
+  if (there == Found::kDamaged || !in.read(head, bytes)) {
     return refuse(StatusCode::invalid, file,
                   "format check: its section table is cut or damaged; install the file again");
   }
-  try {
-    boost::dll::library_info info(content);
-    const std::vector<std::string> sections = info.sections();
-    if (std::find(sections.begin(), sections.end(), SLUICE_ABI_SECTION) != sections.end()) return {};
-  } catch (const std::exception& caught) {
-    return refuse(StatusCode::invalid, file,
-                  std::string("format check: ") + caught.what() + "; install the file again");
-  }
-  return refuse(StatusCode::invalid, file,
-                "section check: it has no section " SLUICE_ABI_SECTION
-                ", so it is no Sluice plugin; define SLUICE_PLUGIN_ENTRY in one of its sources");
+  return check_descriptor(file, head, static_cast<std::size_t>(bytes), section.sh_size);
 }
 
 }  // namespace sluice::plugin

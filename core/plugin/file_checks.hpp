@@ -25,8 +25,8 @@ struct FileRules {
 // under a sticky folder must work. Returns the path with symbolic links followed.
 base::Result<std::filesystem::path> check_location(const std::filesystem::path& file, const FileRules& rules);
 
-// Content: an ELF shared object for this machine with the section "sluice_abi". Where `file` is the copy of another,
-// refusals name that one.
+// Content: an ELF shared object for this machine with the section "sluice_abi", whose descriptor is for this daemon
+// (descriptor.hpp). Where `file` is the copy of another, refusals name that one.
 base::Status check_content(const std::filesystem::path& file, const std::filesystem::path& copy_of = {});
 
 }  // namespace sluice::plugin

@@ -34,6 +34,11 @@ void contained(F&& body) noexcept {
   }
 }
 
+ServicePortName name_of(const abi::ServicePortKey& key) {
+  return {one_line(sdk::text(key.service_namespace)), one_line(sdk::text(key.service_name)),
+          one_line(sdk::text(key.port_name)), key.protocol};
+}
+
 constexpr std::size_t kLongestDescriptorName = 200;
 
 bool is_descriptor_name(std::string_view name) {
@@ -67,15 +72,25 @@ void HostServices::log(abi::Severity severity, abi::StringView text) noexcept {
   });
 }
 
+std::int32_t HostServices::log_enabled(abi::Severity severity) noexcept {
+  bool enabled = true;
+  contained([&] { enabled = base::log_enabled(log_level(severity), component_); });
+  return enabled ? 1 : 0;
+}
+
 void HostServices::metric(abi::MetricKind kind, abi::StringView name, abi::StringView labels, double value) noexcept {
   contained([&] {
     if (metrics_ != nullptr) metrics_->record(plugin_id_, kind, sdk::text(name), sdk::text(labels), value);
   });
 }
 
-void HostServices::event(abi::Severity severity, abi::StringView reason, abi::StringView note) noexcept {
+void HostServices::event(abi::Severity severity, abi::StringView reason, abi::StringView note,
+                         const abi::ServicePortKey* regarding) noexcept {
   contained([&] {
-    if (callbacks_.event) callbacks_.event(severity, one_line(sdk::text(reason)), one_line(sdk::text(note)));
+    if (!callbacks_.event) return;
+    std::optional<ServicePortName> about;
+    if (regarding != nullptr) about = name_of(*regarding);
+    callbacks_.event(severity, one_line(sdk::text(reason)), one_line(sdk::text(note)), std::move(about));
   });
 }
 
@@ -89,37 +104,37 @@ void HostServices::request_resync(abi::StringView reason) noexcept {
   });
 }
 
-void HostServices::report_unwell(abi::StringView reason) noexcept {
+void HostServices::report_unhealthy(abi::StringView reason) noexcept {
   contained([&] {
-    if (callbacks_.report_unwell) callbacks_.report_unwell(one_line(sdk::text(reason)));
+    if (callbacks_.report_unhealthy) callbacks_.report_unhealthy(one_line(sdk::text(reason)));
   });
 }
 
-void HostServices::object_failed(abi::StringView object, const abi::Error* error) noexcept {
+void HostServices::service_port_failed(const abi::ServicePortKey* key, const abi::Error* error) noexcept {
   contained([&] {
-    FailedObject failed;
-    failed.object = one_line(sdk::text(object));
+    if (key == nullptr) return;
+    Report report;
     if (error != nullptr) {
       const abi::Error given = sdk::read(error);
-      failed.message = one_line(bounded_text(given.message, sizeof(given.message)));
-      failed.os_errno = given.os_errno;
+      report = {true, one_line(bounded_text(given.message, sizeof(given.message))), given.os_errno};
     }
+    ServicePortName name = name_of(*key);
     const std::lock_guard lock(mutex_);
-    failed_.push_back(std::move(failed));
+    reports_[std::move(name)] = std::move(report);
   });
 }
 
-const void* HostServices::extension(abi::StringView id) noexcept {
+void* HostServices::extension(abi::StringView id) noexcept {
   const std::string_view wanted = sdk::text(id);
-  if (wanted == abi::kHostRelay) return static_cast<const abi::HostRelay*>(this);
-  if (wanted == abi::kHostDescriptors && callbacks_.descriptors) return static_cast<const abi::HostDescriptors*>(this);
+  if (wanted == abi::kHostRelay) return static_cast<abi::HostRelay*>(this);
+  if (wanted == abi::kHostDescriptors && callbacks_.descriptors) return static_cast<abi::HostDescriptors*>(this);
   return nullptr;
 }
 
-void HostServices::relays(const abi::ServicePortKey* key, abi::ArrayView ports) const noexcept {
+void HostServices::set_relay_ports(const abi::ServicePortKey* key, abi::ArrayView ports) noexcept {
   contained([&] {
     if (!callbacks_.relays || key == nullptr || key->protocol != abi::Protocol::kUdp) return;
-    RelayedPort relayed{std::string(sdk::text(key->namespace_name)), std::string(sdk::text(key->service_name)),
+    RelayedPort relayed{std::string(sdk::text(key->service_namespace)), std::string(sdk::text(key->service_name)),
                         std::string(sdk::text(key->port_name)), {}};
     for (const std::uint16_t port : sdk::range<std::uint16_t>(ports)) relayed.ports.push_back(port);
     std::sort(relayed.ports.begin(), relayed.ports.end());
@@ -128,7 +143,7 @@ void HostServices::relays(const abi::ServicePortKey* key, abi::ArrayView ports) 
   });
 }
 
-abi::Code HostServices::keep(abi::StringView name, std::int32_t fd, abi::Error* error) const noexcept {
+abi::Code HostServices::keep(abi::StringView name, std::int32_t fd, abi::Error* error) noexcept {
   return sdk::guarded(error, [&] {
     const std::string_view text = sdk::text(name);
     if (!is_descriptor_name(text)) {
@@ -141,7 +156,7 @@ abi::Code HostServices::keep(abi::StringView name, std::int32_t fd, abi::Error* 
   });
 }
 
-std::int32_t HostServices::take(abi::StringView name) const noexcept {
+std::int32_t HostServices::take(abi::StringView name) noexcept {
   std::int32_t fd = -1;
   contained([&] {
     if (is_descriptor_name(sdk::text(name))) fd = callbacks_.descriptors->take(sdk::text(name));
@@ -149,22 +164,34 @@ std::int32_t HostServices::take(abi::StringView name) const noexcept {
   return fd;
 }
 
-void HostServices::drop(abi::StringView name) const noexcept {
+void HostServices::drop(abi::StringView name) noexcept {
   contained([&] {
     if (is_descriptor_name(sdk::text(name))) callbacks_.descriptors->drop(sdk::text(name));
   });
 }
 
-void HostServices::names(abi::StringSink* sink) const noexcept {
+void HostServices::names(abi::StringSink* sink) noexcept {
   contained([&] {
     if (sink == nullptr) return;
     for (const std::string& name : callbacks_.descriptors->names()) sink->add(sdk::view(name));
   });
 }
 
-std::vector<FailedObject> HostServices::take_failed() {
-  const std::lock_guard lock(mutex_);
-  return std::exchange(failed_, {});
+ServicePortReports HostServices::take_reports() {
+  std::map<ServicePortName, Report> taken;
+  {
+    const std::lock_guard lock(mutex_);
+    taken.swap(reports_);
+  }
+  ServicePortReports out;
+  for (auto& [name, report] : taken) {
+    if (report.failed) {
+      out.failed.push_back({name, std::move(report.message), report.os_errno});
+    } else {
+      out.served.push_back(name);
+    }
+  }
+  return out;
 }
 
 }  // namespace sluice::plugin

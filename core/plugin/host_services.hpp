@@ -6,9 +6,12 @@
 // it reports is handed to callbacks that post it to its owner.
 #pragma once
 
+#include <compare>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +32,18 @@ class MetricSink {
   // `labels` is as the plugin gave it: name="value",… or empty.
   virtual void record(std::string_view plugin, abi::MetricKind kind, std::string_view name, std::string_view labels,
                       double value) = 0;
+};
+
+// abi::ServicePortKey as a value.
+struct ServicePortName {
+  std::string name_space;
+  std::string service;
+  std::string port_name;
+  abi::Protocol protocol = abi::Protocol::kTcp;
+
+  // "shop/cart:http"; without the protocol.
+  std::string printed() const { return name_space + "/" + service + (port_name.empty() ? "" : ":" + port_name); }
+  auto operator<=>(const ServicePortName&) const = default;
 };
 
 // The UDP ports at which a backend itself receives what is sent to a service port.
@@ -55,17 +70,26 @@ class DescriptorStore {
 // they post to a queue and return. An empty function ignores the report.
 struct HostCallbacks {
   std::function<void(std::string reason)> request_resync;
-  std::function<void(std::string reason)> report_unwell;  // an empty reason takes it back
-  std::function<void(abi::Severity severity, std::string reason, std::string note)> event;
+  std::function<void(std::string reason)> report_unhealthy;  // an empty reason takes it back
+  // `regarding`: whose Service it is about; without: the node.
+  std::function<void(abi::Severity severity, std::string reason, std::string note,
+                     std::optional<ServicePortName> regarding)>
+      event;
   std::function<void(RelayedPort relayed)> relays;  // the one that comes on the apply thread only, during apply()
   std::shared_ptr<DescriptorStore> descriptors;  // null: the backend has no such extension
 };
 
 // A service port that one apply() left out.
-struct FailedObject {
-  std::string object;
+struct FailedServicePort {
+  ServicePortName port;
   std::string message;
   int os_errno = 0;
+};
+
+// What the reports of one apply() come to; each service port is in one of them, once.
+struct ServicePortReports {
+  std::vector<FailedServicePort> failed;  // sorted
+  std::vector<ServicePortName> served;    // by now, although they were left out before
 };
 
 class HostServices final : public abi::Host, public abi::HostRelay, public abi::HostDescriptors {
@@ -77,22 +101,24 @@ class HostServices final : public abi::Host, public abi::HostRelay, public abi::
   HostServices& operator=(const HostServices&) = delete;
 
   void log(abi::Severity severity, abi::StringView text) noexcept override;
+  std::int32_t log_enabled(abi::Severity severity) noexcept override;
   void metric(abi::MetricKind kind, abi::StringView name, abi::StringView labels, double value) noexcept override;
-  void event(abi::Severity severity, abi::StringView reason, abi::StringView note) noexcept override;
+  void event(abi::Severity severity, abi::StringView reason, abi::StringView note,
+             const abi::ServicePortKey* regarding) noexcept override;
   std::uint64_t now() noexcept override;
   void request_resync(abi::StringView reason) noexcept override;
-  void report_unwell(abi::StringView reason) noexcept override;
-  void object_failed(abi::StringView object, const abi::Error* error) noexcept override;
-  const void* extension(abi::StringView id) noexcept override;
-  void relays(const abi::ServicePortKey* key, abi::ArrayView ports) const noexcept override;
+  void report_unhealthy(abi::StringView reason) noexcept override;
+  void service_port_failed(const abi::ServicePortKey* key, const abi::Error* error) noexcept override;
+  void* extension(abi::StringView id) noexcept override;
+  void set_relay_ports(const abi::ServicePortKey* key, abi::ArrayView ports) noexcept override;
 
-  abi::Code keep(abi::StringView name, std::int32_t fd, abi::Error* error) const noexcept override;
-  std::int32_t take(abi::StringView name) const noexcept override;
-  void drop(abi::StringView name) const noexcept override;
-  void names(abi::StringSink* sink) const noexcept override;
+  abi::Code keep(abi::StringView name, std::int32_t fd, abi::Error* error) noexcept override;
+  std::int32_t take(abi::StringView name) noexcept override;
+  void drop(abi::StringView name) noexcept override;
+  void names(abi::StringSink* sink) noexcept override;
 
-  // What object_failed() collected since the last time.
-  std::vector<FailedObject> take_failed();
+  // What service_port_failed() collected since the last time.
+  ServicePortReports take_reports();
 
  private:
   const std::string plugin_id_;
@@ -101,7 +127,12 @@ class HostServices final : public abi::Host, public abi::HostRelay, public abi::
   MetricSink* const metrics_;
   const base::Clock& clock_;
   std::mutex mutex_;
-  std::vector<FailedObject> failed_;  // under mutex_
+  struct Report {
+    bool failed = false;
+    std::string message;
+    int os_errno = 0;
+  };
+  std::map<ServicePortName, Report> reports_;  // under mutex_
 };
 
 // Text from a plugin as one printable line.

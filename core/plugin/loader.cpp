@@ -5,7 +5,6 @@
 
 #include <dlfcn.h>
 
-#include <cstdio>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -24,22 +23,6 @@ namespace {
 namespace fs = std::filesystem;
 using base::Status;
 using base::StatusCode;
-
-// The first released size: a shorter descriptor lacks fields that are read below.
-constexpr std::uint32_t kSmallestEntry = 64;
-constexpr std::uint64_t kHostFeatures = abi::kHostFeatureNone;
-
-constexpr std::pair<std::uint64_t, const char*> kFeatureNames[] = {
-    {abi::kFeatureIpv4, "ipv4"},         {abi::kFeatureIpv6, "ipv6"},         {abi::kFeatureTcp, "tcp"},
-    {abi::kFeatureUdp, "udp"},           {abi::kFeatureSctp, "sctp"},         {abi::kFeatureDelta, "delta"},
-    {abi::kFeatureAffinity, "affinity"}, {abi::kFeatureNodePort, "nodeport"}, {abi::kFeatureDrain, "drain"},
-};
-
-std::string hex(std::uint64_t value) {
-  char text[24];
-  std::snprintf(text, sizeof(text), "0x%llx", static_cast<unsigned long long>(value));
-  return text;
-}
 
 Status refuse(StatusCode code, const fs::path& file, const std::string& what) {
   return {code, "plugin " + file.string() + ": " + what};
@@ -67,21 +50,8 @@ Status map_library(const fs::path& file, const fs::path& content, boost::dll::sh
 
 Status check_entry(const LoadRequest& request, const abi::PluginEntry& mapped) {
   const fs::path& file = request.file;
-  if (mapped.magic != abi::kMagic) {
-    return refuse(StatusCode::invalid, file,
-                  "magic check: " SLUICE_ABI_SYMBOL " starts with " + hex(mapped.magic) + " instead of " +
-                      hex(abi::kMagic) + "; define it with SLUICE_PLUGIN_ENTRY of the SDK");
-  }
-  if (mapped.struct_size < kSmallestEntry) {
-    return refuse(StatusCode::invalid, file,
-                  "size check: its descriptor has " + std::to_string(mapped.struct_size) + " bytes, at least " +
-                      std::to_string(kSmallestEntry) + " are needed; set struct_size to sizeof(PluginEntry)");
-  }
-  if (mapped.major != abi::kMajor) {
-    return refuse(StatusCode::unsupported, file,
-                  "version check: it is built for ABI major " + std::to_string(mapped.major) + ", this daemon speaks " +
-                      std::to_string(abi::kMajor) + "; install the plugin built for this release");
-  }
+  // Once more, of what was mapped: the section was found by its name, this by its symbol.
+  if (Status status = check_descriptor(file, &mapped, kDescriptorHead, UINT64_MAX); !status.ok()) return status;
   const abi::PluginEntry entry = sdk::read(&mapped);
   if (entry.id == nullptr || entry.version == nullptr || entry.build == nullptr || entry.create == nullptr) {
     return refuse(StatusCode::invalid, file,
@@ -92,16 +62,6 @@ Status check_entry(const LoadRequest& request, const abi::PluginEntry& mapped) {
                   "id check: it calls itself '" + std::string(entry.id) + "', the configuration asks for '" +
                       request.id + "'; name the file after its id");
   }
-  if (const std::uint64_t unknown = entry.needs_host & ~kHostFeatures; unknown != 0) {
-    return refuse(StatusCode::unsupported, file,
-                  "needs check: it needs host features " + hex(unknown) +
-                      " that this daemon does not have; install a newer daemon");
-  }
-  if (const std::uint64_t missing = request.needed_features & ~entry.features; missing != 0) {
-    return refuse(StatusCode::unsupported, file,
-                  "feature check: the configuration needs " + feature_names(missing) + ", which backend '" +
-                      request.id + "' does not offer; change the configuration or the backend");
-  }
   return {};
 }
 
@@ -110,17 +70,6 @@ Status check_entry(const LoadRequest& request, const abi::PluginEntry& mapped) {
 Plugin::Plugin(std::shared_ptr<const void> library, fs::path file, const abi::PluginEntry& entry, Mapping mapping)
     : library_(std::move(library)), file_(std::move(file)), mapping_(std::move(mapping)), entry_(entry), id_(entry.id),
       version_(entry.version), build_(entry.build) {}
-
-std::string feature_names(std::uint64_t features) {
-  std::string out;
-  for (const auto& [bit, name] : kFeatureNames) {
-    if ((features & bit) == 0) continue;
-    out.append(out.empty() ? "" : ", ").append(name);
-    features &= ~bit;
-  }
-  if (features != 0) out.append(out.empty() ? "" : ", ").append(hex(features));
-  return out;
-}
 
 base::Result<std::shared_ptr<const Plugin>> load_plugin(const LoadRequest& request) {
   const base::Result<fs::path> resolved = check_location(request.file, request.rules);

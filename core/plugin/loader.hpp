@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/base/status.hpp"
+#include "core/plugin/descriptor.hpp"
 #include "core/plugin/file_checks.hpp"
 #include "sluice/abi/entry.hpp"
 
@@ -21,7 +22,6 @@ struct LoadRequest {
   std::filesystem::path file;
   std::string id;                     // what the descriptor must say
   FileRules rules;
-  std::uint64_t needed_features = 0;  // abi::Feature bits the configuration relies on
   // Map a private copy, as it is in memory now. The dynamic linker takes two paths of one file, and a path that is
   // mapped, for the library it has: without a copy a file that was replaced would stay what it was.
   bool copy = false;
@@ -69,8 +69,5 @@ base::Result<std::shared_ptr<const Plugin>> load_plugin(const LoadRequest& reque
 // Lets go of the last reference, after which no code of it is called. Not ok: what was mapped of it is still mapped,
 // and why. Nothing is wrong with the daemon then, but for the memory.
 base::Status unload_plugin(std::shared_ptr<const Plugin> plugin);
-
-// "ipv6, sctp" for abi::Feature bits.
-std::string feature_names(std::uint64_t features);
 
 }  // namespace sluice::plugin

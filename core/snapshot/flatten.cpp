@@ -25,7 +25,7 @@ abi::Prefix prefix(const base::IpPrefix& from) {
 
 abi::ServicePortKey key(const store::ServicePortKey& from) {
   abi::ServicePortKey out{};
-  out.namespace_name = view(from.service.name_space.text());
+  out.service_namespace = view(from.service.name_space.text());
   out.service_name = view(from.service.name);
   out.port_name = view(from.port_name.text());
   out.protocol = static_cast<abi::Protocol>(from.protocol);
@@ -105,7 +105,7 @@ void FlatTransaction::flatten_node(const Transaction& from) {
     case DetectorKind::none: node_.detector = abi::LocalDetectorKind::kNone; break;
     case DetectorKind::cidr: node_.detector = abi::LocalDetectorKind::kCidr; break;
     case DetectorKind::bridge_interface: node_.detector = abi::LocalDetectorKind::kBridgeInterface; break;
-    case DetectorKind::interface_prefix: node_.detector = abi::LocalDetectorKind::kInterfacePrefix; break;
+    case DetectorKind::interface_prefix: node_.detector = abi::LocalDetectorKind::kInterfaceNamePrefix; break;
   }
   node_.detector_cidr = prefix(facts.detector_cidr);
   node_.detector_interface = view(facts.detector_interface);

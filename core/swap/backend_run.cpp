@@ -8,25 +8,12 @@
 #include <string_view>
 #include <utility>
 
+#include "sluice/sdk/claims.hpp"
+
 namespace sluice::swap {
 namespace {
 
 constexpr std::chrono::milliseconds kSlice{5};
-
-bool covers(std::string_view pattern, std::string_view artifact) {
-  if (!pattern.ends_with('*')) return pattern == artifact;
-  pattern.remove_suffix(1);
-  return artifact.starts_with(pattern);
-}
-
-bool share(std::string_view one, std::string_view other) {
-  if (one.ends_with('*') && other.ends_with('*')) {
-    one.remove_suffix(1);
-    other.remove_suffix(1);
-    return one.starts_with(other) || other.starts_with(one);
-  }
-  return covers(one, other) || covers(other, one);
-}
 
 constexpr const char* kTimeOver = "it does not answer";
 
@@ -50,7 +37,7 @@ bool overlap(const Claims& one, const Claims& other) {
   for (std::size_t family = 0; family < one.size(); ++family) {
     for (const std::string& mine : one[family]) {
       for (const std::string& theirs : other[family]) {
-        if (share(mine, theirs)) return true;
+        if (sdk::overlap(mine, theirs)) return true;
       }
     }
   }
@@ -93,11 +80,12 @@ sync::SyncLoop::Callbacks BackendRun::loop_callbacks(PerFamily& of) {
   out.on_synced = [this, id, family](const sync::SyncReport& report) {
     if (callbacks_.synced) callbacks_.synced(id, family, report);
   };
-  out.on_left_out = [this, id](const plugin::FailedObject& failed) {
+  out.on_left_out = [this, id](const plugin::FailedServicePort& failed) {
     if (callbacks_.left_out) callbacks_.left_out(id, failed);
   };
-  out.on_event = [this](abi::Severity severity, const std::string& reason, const std::string& note) {
-    if (callbacks_.event) callbacks_.event(settings_.plugin->id(), severity, reason, note);
+  out.on_event = [this](abi::Severity severity, const std::string& reason, const std::string& note,
+                        const std::optional<plugin::ServicePortName>& regarding) {
+    if (callbacks_.event) callbacks_.event(settings_.plugin->id(), severity, reason, note, regarding);
   };
   return out;
 }

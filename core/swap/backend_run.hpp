@@ -56,8 +56,9 @@ class BackendRun {
     std::function<void(RunId, base::Family, const std::vector<std::string>&)> claims{};
     std::function<void(RunId, base::Family, const snapshot::Transaction&)> applied{};
     std::function<void(RunId, base::Family, const sync::SyncReport&)> synced{};
-    std::function<void(RunId, const plugin::FailedObject&)> left_out{};
-    std::function<void(const std::string& backend, abi::Severity, const std::string& reason, const std::string& note)>
+    std::function<void(RunId, const plugin::FailedServicePort&)> left_out{};
+    std::function<void(const std::string& backend, abi::Severity, const std::string& reason, const std::string& note,
+                       const std::optional<plugin::ServicePortName>& regarding)>
         event{};
     std::function<void(RunId, base::Family, plugin::RelayedPort)> relays{};
     std::function<std::shared_ptr<plugin::DescriptorStore>(const std::string& id, base::Family)> descriptors{};

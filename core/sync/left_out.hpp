@@ -7,7 +7,6 @@
 
 #include <map>
 #include <string>
-#include <vector>
 
 #include "core/plugin/host_services.hpp"
 #include "core/snapshot/transaction.hpp"
@@ -17,12 +16,13 @@ namespace sluice::sync {
 class LeftOut {
  public:
   // After a successful apply: a full transaction has tried all, a delta those it names.
-  void note(const snapshot::Transaction& transaction, const std::vector<plugin::FailedObject>& failed);
+  // Others are as they were, but for those of which the backend says that they are served.
+  void note(const snapshot::Transaction& transaction, const plugin::ServicePortReports& reports);
 
-  const std::map<std::string, std::string>& reasons() const { return reasons_; }  // by service port
+  const std::map<plugin::ServicePortName, std::string>& reasons() const { return reasons_; }
 
  private:
-  std::map<std::string, std::string> reasons_;
+  std::map<plugin::ServicePortName, std::string> reasons_;
 };
 
 }  // namespace sluice::sync

@@ -140,7 +140,7 @@ void SyncLoop::run(MakeBackend make, std::promise<base::Status> ready) {
 base::Status SyncLoop::prepare(MakeBackend make) {
   plugin::HostCallbacks callbacks;
   callbacks.request_resync = [this](std::string reason) { request_full(std::move(reason)); };
-  callbacks.report_unwell = [this](std::string reason) { queue_.put(Unwell{std::move(reason)}); };
+  callbacks.report_unhealthy = [this](std::string reason) { queue_.put(Unwell{std::move(reason)}); };
   callbacks.event = callbacks_.on_event;
   auto made = make(std::move(callbacks));
   if (!made) return made.status();
@@ -261,6 +261,7 @@ base::Status SyncLoop::apply(const snapshot::Transaction& transaction, SyncRepor
   report.ok = outcome.ok();
   report.at = at;
   report.apply_seconds = took;
+  report.kernel_seconds = seconds(outcome.kernel_time);
   report_left_out(outcome);
   // What was consumed cannot be replayed: after a failure only everything will do.
   need_full_ = !outcome.ok();
@@ -283,10 +284,10 @@ base::Status SyncLoop::apply(const snapshot::Transaction& transaction, SyncRepor
     ++(transaction.full ? status_.full_syncs : status_.delta_syncs);
     status_.synced = outcome.ok();
     status_.last_apply = ApplyRecord{transaction.full, took, outcome.kernel_writes, std::string(code_name(outcome.code)), at};
-    status_.failed_objects += outcome.failed.size();
+    status_.failed_objects += outcome.reports.failed.size();
     status_.kernel_writes += outcome.kernel_writes;
     if (outcome.ok()) {
-      status_.left_out.note(transaction, outcome.failed);
+      status_.left_out.note(transaction, outcome.reports);
       status_.generation = transaction.generation;
       status_.objects_owned = outcome.objects_owned;
       if (!trigger_times_.empty()) {
@@ -337,11 +338,11 @@ void SyncLoop::verify() {
 // only this thread changes.
 void SyncLoop::report_left_out(const plugin::ApplyOutcome& outcome) {
   const auto& known = status_.left_out.reasons();
-  for (const auto& one : outcome.failed) {
-    const auto before = known.find(one.object);
+  for (const auto& one : outcome.reports.failed) {
+    const auto before = known.find(one.port);
     const bool news = before == known.end() || before->second != one.message;
     base::log(news ? base::LogLevel::error : base::LogLevel::debug, "sync",
-              backend_->name() + ": " + one.object + " left out: " + one.message);
+              backend_->name() + ": " + one.port.printed() + " left out: " + one.message);
     if (news && outcome.ok() && callbacks_.on_left_out) callbacks_.on_left_out(one);
   }
 }

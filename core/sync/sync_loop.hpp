@@ -86,7 +86,7 @@ class SyncLoop {
   using OnSynced = std::function<void(const SyncReport&)>;
   // [apply thread] The backend leaves a service port out, and did not do so for this reason
   // before. Must not wait.
-  using OnLeftOut = std::function<void(const plugin::FailedObject&)>;
+  using OnLeftOut = std::function<void(const plugin::FailedServicePort&)>;
   struct Callbacks {
     Take take;
     OnClaims on_claims;

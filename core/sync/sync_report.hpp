@@ -15,6 +15,7 @@ struct SyncReport {
   double seconds = 0;                        // all of it
   double select_seconds = 0;                 // until there was a transaction
   double apply_seconds = 0;                  // in the backend; 0 when there was nothing to send
+  double kernel_seconds = 0;                 // of this, waiting for the kernel; 0 when the backend did not measure it
   std::chrono::system_clock::time_point at;  // its end
   // When what the kernel has now was caused. Empty unless ok.
   std::vector<std::chrono::system_clock::time_point> trigger_times;

@@ -13,6 +13,7 @@
 
 #include "plugins/iptables/names.hpp"
 #include "sluice/sdk/address.hpp"
+#include "sluice/sdk/affinity.hpp"
 #include "sluice/sdk/service.hpp"
 #include "sluice/sdk/views.hpp"
 
@@ -43,7 +44,7 @@ void AffinityBook::note(const abi::Transaction& transaction) {
       ports_.erase(key);
       continue;
     }
-    Port port{std::string(sdk::text(given.key.namespace_name)), std::string(sdk::text(given.key.service_name)),
+    Port port{std::string(sdk::text(given.key.service_namespace)), std::string(sdk::text(given.key.service_name)),
               std::string(sdk::text(given.key.port_name)),      given.key.protocol,
               given.affinity_seconds,                           {}};
     for (const abi::Endpoint& endpoint : sdk::endpoints(given)) {
@@ -72,10 +73,11 @@ std::vector<AffinityBook::Bound> AffinityBook::bound(const Port& port) {
 }
 
 void AffinityBook::export_clients(abi::AffinitySink& sink) {
+  sdk::AffinityBatch batch(sink);
   for (const auto& [key, port] : ports_) {
     for (const Bound& one : bound(port)) {
       abi::AffinityClient client{};
-      client.key.namespace_name = sdk::view(port.name_space);
+      client.key.service_namespace = sdk::view(port.name_space);
       client.key.service_name = sdk::view(port.service);
       client.key.port_name = sdk::view(port.name);
       client.key.protocol = port.protocol;
@@ -83,7 +85,7 @@ void AffinityBook::export_clients(abi::AffinitySink& sink) {
       client.endpoint = one.endpoint->address;
       client.endpoint_port = one.endpoint->port;
       client.remaining_seconds = one.remaining;
-      sink.add(&client);
+      batch.add(client);
     }
   }
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "plugins/common/netfilter/claims.hpp"
+#include "plugins/common/netfilter/left_out.hpp"
 #include "plugins/common/netfilter/ruleset.hpp"
 #include "plugins/common/netfilter/save_parser.hpp"
 #include "plugins/iptables/observe.hpp"
@@ -45,7 +46,7 @@ IptablesBackend::IptablesBackend(const abi::CreateArgs& args, std::unique_ptr<ne
       reporter_(host(), family()),
       recent_(std::move(recent)),
       affinity_(*recent_, family()),
-      predecessor_serves_((args.flags & abi::kCreatePredecessorServes) != 0) {}
+      predecessor_serves_(sdk::predecessor_serves(args)) {}
 
 bool IptablesBackend::is_nft() { return kernel_->tools().variant == netfilter::Variant::kNft; }
 
@@ -73,13 +74,12 @@ abi::Code IptablesBackend::do_apply(const abi::Transaction& transaction, const a
   affinity_.note(transaction);
   netfilter::Submitter submitter(session_, [this] { return host().now(); });
   try {
-    write(transaction, node, facts, submitter, result);
+    write(transaction, node, facts, submitter);
   } catch (const sdk::Failure& failure) {
     for (const auto& [name, why] : submitter.refused()) skipped_.insert(name);
-    result.kernel_writes = session_.lines();
+    note_cost(result);
     reporter_.failure(full);
     reporter_.lock(session_, failure.code() == abi::Code::kRetry, log());
-    reporter_.kernel(session_);
     throw;
   }
   if (submitter.met_refusal()) reporter_.failure(full);
@@ -90,21 +90,29 @@ abi::Code IptablesBackend::do_apply(const abi::Transaction& transaction, const a
   generation_ = transaction.generation;
   facts_ = facts;
   node_version_ = node.version;
-  result.kernel_writes = session_.lines();
+  note_cost(result);
   const Totals totals = state_.totals();
   result.objects_owned = totals.filter_rules + totals.nat_rules + totals.chains;
   reporter_.rules(totals, session_);
   reporter_.lock(session_, false, log());
-  reporter_.kernel(session_);
   if (full) counters_.report(*kernel_, host());
   return abi::Code::kOk;
 }
 
+void IptablesBackend::note_cost(abi::ApplyResult& result) const {
+  result.kernel_writes = session_.lines();
+  result.kernel_nanoseconds = static_cast<std::uint64_t>(session_.tool_time().count());
+}
+
 void IptablesBackend::write(const abi::Transaction& transaction, const abi::NodeFacts& node, const Facts& facts,
-                            netfilter::Submitter& submitter, abi::ApplyResult& result) {
+                            netfilter::Submitter& submitter) {
   const bool full = transaction.kind == abi::TransactionKind::kFull;
   if (full || node.version != node_version_) prepare_node(node);
   if (full) counters_.ensure(*kernel_, log());
+  netfilter::NamedKeys keys(transaction);
+  const auto leave_out = [&](const std::string& name, const std::string& why) {
+    if (const auto key = keys.find(name)) netfilter::report_left_out(host(), *key, name, why);
+  };
   ApplyContext context{facts.plan,
                        choices(transaction, facts),
                        is_nft() ? netfilter::kNftBatch : netfilter::kOneBatch,
@@ -112,21 +120,20 @@ void IptablesBackend::write(const abi::Transaction& transaction, const abi::Node
                        skipped_,
                        predecessor_serves_,
                        [this] { bind_clients(); },
-                       [&](const std::string& name, const sdk::Failure& why) { leave_out(name, why.what(), result); },
+                       [&](const std::string& name, const sdk::Failure& why) { leave_out(name, why.what()); },
                        log()};
   if (full) {
-    write_full(context, transaction, node, facts, result);
+    write_full(context, transaction, node, facts);
     next_look_ = 0;
   } else {
     apply_delta(session_, context, transaction, plan_tail(family(), node), state_);
   }
-  for (const auto& [name, why] : submitter.refused()) leave_out(name, why, result);
+  for (const auto& [name, why] : submitter.refused()) leave_out(name, why);
 }
 
 void IptablesBackend::write_full(ApplyContext& context, const abi::Transaction& transaction, const abi::NodeFacts& node,
-                                 const Facts& facts, abi::ApplyResult& result) {
+                                 const Facts& facts) {
   for (;;) {
-    result.failed_services = 0;
     try {
       write_full_once(context, transaction, node);
       return;
@@ -153,13 +160,6 @@ PlanChoices IptablesBackend::choices(const abi::Transaction& transaction, const 
   made.endpoint_comments = count_endpoints(transaction, state_) <= kBigCluster;
   if ((facts.flags & abi::kNodePortsOnLocalhost) != 0) made.localhost_counter = counters_.localhost_accepted();
   return made;
-}
-
-void IptablesBackend::leave_out(const std::string& name, std::string_view why, abi::ApplyResult& result) {
-  ++result.failed_services;
-  abi::Error reason = sdk::empty_error();
-  sdk::set_error(&reason, name, why);
-  host().object_failed(sdk::view(name), &reason);
 }
 
 // A full transaction has tried all of them, a delta those it names.
@@ -190,6 +190,11 @@ void IptablesBackend::prepare_node(const abi::NodeFacts& node) {
     log().error("node ports cannot be served on the loopback address " + address +
                 ": the kernel does not route it to endpoints; it is left out");
   }
+  route_localhost(node);
+}
+
+// The kernel does not route what goes to 127.0.0.1 and on to an endpoint, unless told.
+void IptablesBackend::route_localhost(const abi::NodeFacts& node) {
   if (!serves_localhost(family(), node)) return;
   const int failure = kernel_->allow_localnet_routing();
   if (failure == 0 || warned_of_sysctl_) return;
@@ -197,7 +202,7 @@ void IptablesBackend::prepare_node(const abi::NodeFacts& node) {
   const std::string line = std::string("set net.ipv4.conf.all.route_localnet to 1: ") + std::strerror(failure) +
                            "; node ports do not answer on 127.0.0.1";
   log().warning(line);
-  host().event(abi::Severity::kWarning, sdk::view("RouteLocalnetFailed"), sdk::view(line));
+  host().event(abi::Severity::kWarning, sdk::view("RouteLocalnetFailed"), sdk::view(line), nullptr);
 }
 
 abi::Code IptablesBackend::do_verify(abi::Error* error) {
@@ -263,7 +268,7 @@ KeepChain IptablesBackend::kept_for(std::vector<std::string> claims) const {
   return [this, claims = std::move(claims)](Table table, std::string_view chain) {
     const std::string artifact = claim(table, chain);
     return std::any_of(claims.begin(), claims.end(),
-                       [&](const std::string& claimed) { return netfilter::claim_covers(claimed, artifact); });
+                       [&](const std::string& claimed) { return sdk::covers(claimed, artifact); });
   };
 }
 
@@ -278,7 +283,7 @@ abi::Code IptablesBackend::do_retire(const abi::Handover& handover, abi::Error* 
   if (claims != removal_claims_) removal_.reset();
   const auto is_kept = [&](const std::string& artifact) {
     return std::any_of(claims.begin(), claims.end(),
-                       [&](const std::string& one) { return netfilter::claim_covers(one, artifact); });
+                       [&](const std::string& one) { return sdk::covers(one, artifact); });
   };
   // Of the same kind: nothing has to be looked for.
   if (std::all_of(ours.begin(), ours.end(), is_kept)) return abi::Code::kOk;
@@ -335,9 +340,13 @@ void IptablesBackend::bind_clients() {
   if (!problem.empty()) log().warning(problem);
 }
 
-const void* IptablesBackend::do_extension(std::string_view id) {
-  const abi::Affinity* const affinity = &bound_clients_;
-  return id == abi::kAffinity ? affinity : nullptr;
+void* IptablesBackend::do_extension(std::string_view id) {
+  if (id == abi::kPreparation) return static_cast<abi::Preparation*>(&prepared_);
+  return id == abi::kAffinity ? static_cast<abi::Affinity*>(&bound_clients_) : nullptr;
+}
+
+abi::Code IptablesBackend::Prepared::prepare(const abi::NodeFacts* node, abi::Error* error) noexcept {
+  return sdk::guarded(error, [&] { backend_.route_localhost(sdk::read(node)); });
 }
 
 abi::Code IptablesBackend::BoundClients::export_clients(abi::AffinitySink* sink, abi::Error* error) noexcept {

@@ -27,6 +27,7 @@
 #include "plugins/iptables/reporter.hpp"
 #include "plugins/iptables/state.hpp"
 #include "sluice/abi/affinity.hpp"
+#include "sluice/abi/preparation.hpp"
 #include "sluice/sdk/backend_base.hpp"
 
 namespace sluice::iptables {
@@ -39,6 +40,15 @@ class IptablesBackend final : public sdk::BackendBase {
                   std::unique_ptr<RecentLists> recent = std::make_unique<KernelRecentLists>());
 
  private:
+  // The first apply() does it as well; this is for who may write more than the daemon.
+  class Prepared final : public abi::Preparation {
+   public:
+    explicit Prepared(IptablesBackend& backend) : backend_(backend) {}
+    abi::Code prepare(const abi::NodeFacts* node, abi::Error* error) noexcept override;
+
+   private:
+    IptablesBackend& backend_;
+  };
   class BoundClients final : public abi::Affinity {
    public:
     explicit BoundClients(IptablesBackend& backend) : backend_(backend) {}
@@ -64,17 +74,18 @@ class IptablesBackend final : public sdk::BackendBase {
   abi::Code do_claims(abi::StringSink& sink, abi::Error* error) override;
   abi::Code do_retire(const abi::Handover& handover, abi::Error* error) override;
   abi::Code do_cleanup(abi::Error* error) override;
-  const void* do_extension(std::string_view id) override;
+  void* do_extension(std::string_view id) override;
 
   void write(const abi::Transaction& transaction, const abi::NodeFacts& node, const Facts& facts,
-             netfilter::Submitter& submitter, abi::ApplyResult& result);
+             netfilter::Submitter& submitter);
+  void note_cost(abi::ApplyResult& result) const;
   void write_full(ApplyContext& context, const abi::Transaction& transaction, const abi::NodeFacts& node,
-                  const Facts& facts, abi::ApplyResult& result);
+                  const Facts& facts);
   void write_full_once(const ApplyContext& context, const abi::Transaction& transaction, const abi::NodeFacts& node);
   PlanChoices choices(const abi::Transaction& transaction, const Facts& facts) const;
   void note_refused(const abi::Transaction& transaction, const netfilter::Submitter& submitter);
-  void leave_out(const std::string& name, std::string_view why, abi::ApplyResult& result);
   void prepare_node(const abi::NodeFacts& node);
+  void route_localhost(const abi::NodeFacts& node);
   bool may_be_damaged(std::uint64_t now);
   bool is_nft();
   bool has_canary();
@@ -90,6 +101,7 @@ class IptablesBackend final : public sdk::BackendBase {
   Counters counters_;
   std::unique_ptr<RecentLists> recent_;
   AffinityBook affinity_;
+  Prepared prepared_{*this};
   BoundClients bound_clients_{*this};
 
   bool valid_ = false;  // state_ is what the kernel holds, as far as it depends on us

@@ -67,7 +67,7 @@ class ServicePlanner {
 
   void check_names() const {
     if (protocol_.empty()) throw sdk::Failure(abi::Code::kUnsupported, name_, "its protocol is not known");
-    if (name_.size() > kMaxName || !is_plain_name(sdk::text(port_.key.namespace_name)) ||
+    if (name_.size() > kMaxName || !is_plain_name(sdk::text(port_.key.service_namespace)) ||
         !is_plain_name(sdk::text(port_.key.service_name)) || !is_plain_name(sdk::text(port_.key.port_name))) {
       throw sdk::Failure(abi::Code::kInvalid, name_, "its name is no Kubernetes name and cannot stand in a rule");
     }

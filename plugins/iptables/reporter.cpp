@@ -16,7 +16,6 @@ constexpr std::string_view kLast = "kubeproxy_sync_proxy_rules_iptables_last";
 constexpr std::string_view kNoLocal = "kubeproxy_sync_proxy_rules_no_local_endpoints_total";
 constexpr std::string_view kFailures = "kubeproxy_sync_proxy_rules_iptables_restore_failures_total";
 constexpr std::string_view kPartialFailures = "kubeproxy_sync_proxy_rules_iptables_partial_restore_failures_total";
-constexpr std::string_view kKernelTime = "sluice_sync_kernel_duration_seconds";
 constexpr std::string_view kLockWait = "sluice_iptables_lock_wait_seconds_total";
 constexpr std::string_view kLockFailures = "sluice_iptables_lock_timeouts_total";
 
@@ -57,12 +56,6 @@ void Reporter::lock(const netfilter::KernelSession& session, bool given_up, cons
     std::snprintf(seconds, sizeof(seconds), "%.1f", static_cast<double>(session.longest_lock_wait().count()) / 1000);
     log.warning(std::string("waited ") + seconds + " s for the xtables lock, which another program held");
   }
-}
-
-void Reporter::kernel(const netfilter::KernelSession& session) const {
-  const std::string labels = family_label();
-  const double seconds = std::chrono::duration<double>(session.tool_time()).count();
-  host_.metric(abi::MetricKind::kHistogramObserve, sdk::view(kKernelTime), sdk::view(labels), seconds);
 }
 
 void Reporter::failure(bool full) const {

@@ -23,8 +23,6 @@ class Reporter {
   void rules(const Totals& totals, const netfilter::KernelSession& session) const;
   // After each apply: waiting for the lock of the old iptables, if there was any.
   void lock(const netfilter::KernelSession& session, bool given_up, const sdk::Logger& log) const;
-  // After each apply: how much of it was waiting for the tools.
-  void kernel(const netfilter::KernelSession& session) const;
   // A restore was refused, in a full transaction or in a delta.
   void failure(bool full) const;
 

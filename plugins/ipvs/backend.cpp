@@ -72,7 +72,7 @@ IpvsBackend::IpvsBackend(const abi::CreateArgs& args, NodeKernels kernels)
       damage_([this] { return host().now(); }),
       clashes_(kernels_.sockets),
       retirement_(kernels_, {rules_, sets_, servers_, links_}, ownership_, args.family, log()),
-      predecessor_serves_((args.flags & abi::kCreatePredecessorServes) != 0) {
+      predecessor_serves_(sdk::predecessor_serves(args)) {
   damage_.add([this] { return servers_.find_damage(); });
   damage_.add([this] { return sets_.find_damage(); }, [this] { return sets_.waited(); });
   damage_.add([this] { return links_.find_damage(); });
@@ -121,7 +121,7 @@ abi::Code IpvsBackend::do_apply(const abi::Transaction& transaction, const abi::
     throw;
   }
   note_cost(sent, begin, result);
-  left_out_.note(transaction, problems, result);
+  left_out_.note(transaction, problems);
   note_gained();
   report(result);
   if (full) damage_.written();
@@ -134,22 +134,20 @@ abi::Code IpvsBackend::do_apply(const abi::Transaction& transaction, const abi::
 void IpvsBackend::note_cost(std::uint64_t sent_before, std::uint64_t begin, abi::ApplyResult& result) {
   const Messages now = messages();
   result.kernel_writes = now.sum() - sent_before + lines_;
-  metrics_.kernel_time(std::chrono::nanoseconds(host().now() - begin));
+  result.kernel_nanoseconds = host().now() - begin;
   metrics_.messages(now);
 }
 
-abi::Code IpvsBackend::Prepared::prepare(abi::Error* error) const noexcept {
+abi::Code IpvsBackend::Prepared::prepare(const abi::NodeFacts*, abi::Error* error) noexcept {
   return sdk::guarded(error, [this] {
     backend_.prepare();
     return abi::Code::kOk;
   });
 }
 
-const void* IpvsBackend::do_extension(std::string_view id) {
-  const abi::Preparation* const preparation = &prepared_;
-  const abi::Affinity* const affinity = &bound_clients_;
-  if (id == abi::kAffinity) return affinity;
-  return id == abi::kPreparation ? preparation : nullptr;
+void* IpvsBackend::do_extension(std::string_view id) {
+  if (id == abi::kAffinity) return static_cast<abi::Affinity*>(&bound_clients_);
+  return id == abi::kPreparation ? static_cast<abi::Preparation*>(&prepared_) : nullptr;
 }
 
 abi::Code IpvsBackend::BoundClients::export_clients(abi::AffinitySink* sink, abi::Error* error) noexcept {
@@ -185,7 +183,7 @@ void IpvsBackend::prepare() {
 
 void IpvsBackend::warn(const char* reason, const std::string& sentence) {
   log().warning(sentence);
-  host().event(abi::Severity::kWarning, sdk::view(reason), sdk::view(sentence));
+  host().event(abi::Severity::kWarning, sdk::view(reason), sdk::view(sentence), nullptr);
 }
 
 void IpvsBackend::say_tools() {

@@ -43,7 +43,7 @@ class IpvsBackend final : public sdk::BackendBase {
   class Prepared final : public abi::Preparation {
    public:
     explicit Prepared(IpvsBackend& backend) : backend_(backend) {}
-    abi::Code prepare(abi::Error* error) const noexcept override;
+    abi::Code prepare(const abi::NodeFacts* node, abi::Error* error) noexcept override;
 
    private:
     IpvsBackend& backend_;
@@ -67,7 +67,7 @@ class IpvsBackend final : public sdk::BackendBase {
   abi::Code do_claims(abi::StringSink& sink, abi::Error* error) override;
   abi::Code do_retire(const abi::Handover& handover, abi::Error* error) override;
   abi::Code do_cleanup(abi::Error* error) override;
-  const void* do_extension(std::string_view id) override;
+  void* do_extension(std::string_view id) override;
 
   void prepare();
   void warn(const char* reason, const std::string& sentence);
@@ -110,7 +110,7 @@ class IpvsBackend final : public sdk::BackendBase {
   PortClashes clashes_;
   Retirement retirement_;
 
-  const Prepared prepared_{*this};
+  Prepared prepared_{*this};
   BoundClients bound_clients_{*this};
 
   Messages probing_;

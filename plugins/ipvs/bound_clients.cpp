@@ -5,11 +5,12 @@
 
 #include <algorithm>
 #include <map>
-#include <string_view>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
 
+#include "sluice/sdk/affinity.hpp"
+#include "sluice/sdk/service.hpp"
 #include "sluice/sdk/views.hpp"
 
 namespace sluice::ipvs {
@@ -23,19 +24,6 @@ struct Binding {
   std::uint32_t seconds = 0;
 };
 using Clients = std::map<std::pair<PortId, abi::Address>, Binding>;
-
-// "shop/cart:http", as sdk::service_port_name() makes it; views into it.
-abi::ServicePortKey key_of(const PortId& id) {
-  const std::string_view name = id.first;
-  const std::size_t slash = name.find('/');
-  const std::size_t colon = name.find(':', slash);
-  abi::ServicePortKey key{};
-  key.namespace_name = sdk::view(name.substr(0, slash));
-  key.service_name = sdk::view(name.substr(slash + 1, std::min(colon, name.size()) - slash - 1));
-  if (colon != std::string_view::npos) key.port_name = sdk::view(name.substr(colon + 1));
-  key.protocol = id.second;
-  return key;
-}
 
 }  // namespace
 
@@ -63,14 +51,15 @@ bool export_clients(const Wanted& wanted, const VisitConnections& visit, const M
     return true;
   };
   const bool all = visit(note, more);
+  sdk::AffinityBatch batch(sink);
   for (const auto& [who, binding] : clients) {
     abi::AffinityClient client{};
-    client.key = key_of(who.first);
+    client.key = sdk::parse_service_port_name(who.first.first, who.first.second);
     client.client = who.second;
     client.endpoint = binding.real.address;
     client.endpoint_port = binding.real.port;
     client.remaining_seconds = binding.seconds;
-    sink.add(&client);
+    batch.add(client);
   }
   return all;
 }

@@ -3,8 +3,6 @@
 
 #include "plugins/ipvs/claims.hpp"
 
-#include <algorithm>
-
 #include "plugins/common/netfilter/claims.hpp"
 #include "plugins/ipvs/rules/rule_plan.hpp"
 
@@ -19,18 +17,6 @@ std::vector<std::string> claims_of(abi::Family family) {
   return claims;
 }
 
-SuccessorClaims::SuccessorClaims(const abi::ArrayView& claims) {
-  for (const abi::StringView& claimed : sdk::range<abi::StringView>(claims)) claims_.emplace_back(sdk::text(claimed));
-}
-
-bool SuccessorClaims::covers(std::string_view artifact) const {
-  return std::any_of(claims_.begin(), claims_.end(),
-                     [&](const std::string& claim) { return netfilter::claim_covers(claim, artifact); });
-}
-
-bool SuccessorClaims::covers_everything(abi::Family family) const {
-  const std::vector<std::string> all = claims_of(family);
-  return std::all_of(all.begin(), all.end(), [this](const std::string& claim) { return covers(claim); });
-}
+bool SuccessorClaims::covers_everything(abi::Family family) const { return claims_.cover_all(claims_of(family)); }
 
 }  // namespace sluice::ipvs

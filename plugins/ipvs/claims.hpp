@@ -10,7 +10,7 @@
 
 #include "plugins/common/netfilter/restore.hpp"
 #include "plugins/ipvs/sets/set_spec.hpp"
-#include "sluice/sdk/views.hpp"
+#include "sluice/sdk/claims.hpp"
 
 namespace sluice::ipvs {
 
@@ -26,13 +26,13 @@ std::vector<std::string> claims_of(abi::Family family);
 class SuccessorClaims {
  public:
   SuccessorClaims() = default;
-  explicit SuccessorClaims(const abi::ArrayView& claims);
-  bool covers(std::string_view artifact) const;
+  explicit SuccessorClaims(const abi::ArrayView& claims) : claims_(claims) {}
+  bool covers(std::string_view artifact) const { return claims_.cover(artifact); }
   // All this backend may have: whoever claims that goes on with it as it stands.
   bool covers_everything(abi::Family family) const;
 
  private:
-  std::vector<std::string> claims_;
+  sdk::Claims claims_;
 };
 
 }  // namespace sluice::ipvs

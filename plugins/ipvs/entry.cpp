@@ -21,9 +21,8 @@ SLUICE_PLUGIN_ENTRY = {abi::kMagic,
                        abi::kMinor,
                        sizeof(abi::PluginEntry),
                        0,
-                       abi::kFeatureIpv4 | abi::kFeatureIpv6 | abi::kFeatureTcp | abi::kFeatureUdp |
-                           abi::kFeatureSctp | abi::kFeatureDelta | abi::kFeatureAffinity | abi::kFeatureNodePort |
-                           abi::kFeatureDrain,
+                       abi::kFeatureIpv4 | abi::kFeatureIpv6 | abi::kFeatureDelta | abi::kFeatureAffinity |
+                           abi::kFeatureOwnConnections,
                        abi::kHostFeatureNone,
                        "ipvs",
                        PACKAGE_VERSION,

@@ -12,7 +12,6 @@ using Kind = abi::MetricKind;
 
 constexpr std::string_view kNoLocal = "kubeproxy_sync_proxy_rules_no_local_endpoints_total";
 constexpr std::string_view kRestoreFailures = "kubeproxy_sync_proxy_rules_iptables_restore_failures_total";
-constexpr std::string_view kKernelTime = "sluice_sync_kernel_duration_seconds";
 constexpr std::string_view kMessages = "sluice_ipvs_messages_total";
 
 // "ns/name" of "ns/name:port".
@@ -77,10 +76,6 @@ void Metrics::messages(const Messages& now) {
   add(now.sets, told_.sets, "sets");
   add(now.links, told_.links, "links");
   told_ = now;
-}
-
-void Metrics::kernel_time(std::chrono::nanoseconds time) const {
-  tell(Kind::kHistogramObserve, kKernelTime, std::chrono::duration<double>(time).count());
 }
 
 void Metrics::restore_failed() const { tell(Kind::kCounterAdd, kRestoreFailures, 1); }

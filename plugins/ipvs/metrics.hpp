@@ -5,7 +5,6 @@
 // thread only.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -63,8 +62,6 @@ class Metrics {
   void no_local_endpoints(const NoLocalEndpoints& now) const;
   // Adds what has been sent since the last call.
   void messages(const Messages& now);
-  // After each apply: how much of it was the kernel and its tools.
-  void kernel_time(std::chrono::nanoseconds time) const;
   void restore_failed() const;
 
  private:

@@ -64,7 +64,8 @@ class ServicePlanner {
     check();
     read_endpoints();
     for (const abi::Frontend& frontend : sdk::frontends(port_)) {
-      if (frontend.kind != abi::FrontendKind::kNodePort && is_usable(frontend)) add_service_ip(frontend);
+      const bool is_ip = frontend.kind != abi::FrontendKind::kNodePort && sdk::is_known(frontend.kind);
+      if (is_ip && is_usable(frontend)) add_service_ip(frontend);
     }
     if (add_node_ports() && port_.health_check_node_port != 0) {
       add_port(SetId::kHealthCheckNodePort, port_.health_check_node_port);
@@ -84,7 +85,7 @@ class ServicePlanner {
     if (sdk::protocol_name(port_.key.protocol).empty()) {
       throw sdk::Failure(abi::Code::kUnsupported, plan_.name, "its protocol is not known");
     }
-    for (const abi::StringView& name : {port_.key.namespace_name, port_.key.service_name, port_.key.port_name}) {
+    for (const abi::StringView& name : {port_.key.service_namespace, port_.key.service_name, port_.key.port_name}) {
       if (netfilter::is_plain_name(sdk::text(name))) continue;
       throw sdk::Failure(abi::Code::kInvalid, plan_.name, "its name is no Kubernetes name and cannot be written down");
     }

@@ -8,25 +8,11 @@
 #include <string_view>
 
 #include "sluice/sdk/address.hpp"
+#include "sluice/sdk/affinity.hpp"
 #include "sluice/sdk/service.hpp"
 #include "sluice/sdk/views.hpp"
 
 namespace sluice::nftables {
-namespace {
-
-// "namespace/name:port" taken apart again; Kubernetes has neither sign in a name.
-abi::ServicePortKey port_key(std::string_view printed, abi::Protocol protocol) {
-  const std::size_t slash = std::min(printed.find('/'), printed.size());
-  const std::size_t colon = std::min(printed.find(':', slash), printed.size());
-  abi::ServicePortKey key{};
-  key.namespace_name = sdk::view(printed.substr(0, slash));
-  key.service_name = sdk::view(printed.substr(std::min(slash + 1, colon), colon - std::min(slash + 1, colon)));
-  key.port_name = sdk::view(printed.substr(std::min(colon + 1, printed.size())));
-  key.protocol = protocol;
-  return key;
-}
-
-}  // namespace
 
 void tell_clients(const Model& model, const std::vector<RememberedClient>& remembered, abi::AffinitySink& sink) {
   std::vector<const RememberedClient*> by_id;
@@ -34,6 +20,7 @@ void tell_clients(const Model& model, const std::vector<RememberedClient>& remem
   for (const RememberedClient& one : remembered) by_id.push_back(&one);
   std::sort(by_id.begin(), by_id.end(),
             [](const RememberedClient* a, const RememberedClient* b) { return a->id < b->id; });
+  sdk::AffinityBatch batch(sink);
   model.each_sticky([&](const Model::Sticky& port) {
     const auto first = std::lower_bound(by_id.begin(), by_id.end(), port.id,
                                         [](const RememberedClient* one, std::uint32_t id) { return one->id < id; });
@@ -43,12 +30,12 @@ void tell_clients(const Model& model, const std::vector<RememberedClient>& remem
       const auto endpoint = endpoints.find((*at)->token);
       if (endpoint == endpoints.end()) continue;
       abi::AffinityClient client{};
-      client.key = port_key(port.name, port.protocol);
+      client.key = sdk::parse_service_port_name(port.name, port.protocol);
       client.client = (*at)->client;
       client.endpoint = endpoint->second.address;
       client.endpoint_port = endpoint->second.port;
       client.remaining_seconds = std::clamp((*at)->remaining, std::uint32_t{1}, std::max(port.seconds, std::uint32_t{1}));
-      sink.add(&client);
+      batch.add(client);
     }
   });
 }

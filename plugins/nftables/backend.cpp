@@ -53,7 +53,7 @@ NftablesBackend::NftablesBackend(const abi::CreateArgs& args, Table table)
       table_(std::move(table)),
       writer_(*table_.kernel, [this] { return host().now(); }),
       early_(*table_.kernel),
-      predecessor_serves_((args.flags & abi::kCreatePredecessorServes) != 0) {}
+      predecessor_serves_(sdk::predecessor_serves(args)) {}
 
 NftablesBackend::~NftablesBackend() { others_.stop(); }
 
@@ -106,7 +106,7 @@ abi::Code NftablesBackend::do_apply(const abi::Transaction& transaction, const a
   const std::chrono::nanoseconds waited = writer_.waited();
   const auto note_cost = [&] {
     result.kernel_writes = table_.kernel->figures().writes - written;
-    metrics_.kernel_time(writer_.waited() - waited);
+    result.kernel_nanoseconds = static_cast<std::uint64_t>((writer_.waited() - waited).count());
     metrics_.figures(table_.kernel->figures());
   };
   Problems problems;
@@ -122,7 +122,7 @@ abi::Code NftablesBackend::do_apply(const abi::Transaction& transaction, const a
     throw;
   }
   note_cost();
-  left_out_.note(transaction, problems, result);
+  left_out_.note(transaction, problems);
   note_gained();
   report();
   result.objects_owned = model_.elements() + facts_.table.node_port_ips.size() + model_.chains().size();
@@ -302,11 +302,9 @@ void NftablesBackend::remove_table() {
   }
 }
 
-const void* NftablesBackend::do_extension(std::string_view id) {
-  const abi::Inspection* const inspection = &inspected_;
-  const abi::Affinity* const affinity = &bound_clients_;
-  if (id == abi::kAffinity) return affinity;
-  return id == abi::kInspection ? inspection : nullptr;
+void* NftablesBackend::do_extension(std::string_view id) {
+  if (id == abi::kAffinity) return static_cast<abi::Affinity*>(&bound_clients_);
+  return id == abi::kInspection ? static_cast<abi::Inspection*>(&inspected_) : nullptr;
 }
 
 // What serves does not depend on it.
@@ -336,7 +334,7 @@ abi::Code NftablesBackend::BoundClients::import_clients(abi::ArrayView clients, 
 }
 
 abi::Code NftablesBackend::Inspected::services(abi::StringView name, abi::StringSink* lines,
-                                               abi::Error* error) const noexcept {
+                                               abi::Error* error) noexcept {
   return sdk::guarded(error, [&] {
     if (backend_.generation_ == 0) {
       throw sdk::Failure(abi::Code::kRetry, {}, "nothing has been asked for yet: the daemon still waits for Services");

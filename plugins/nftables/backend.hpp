@@ -40,7 +40,7 @@ class NftablesBackend final : public sdk::BackendBase {
   class Inspected final : public abi::Inspection {
    public:
     explicit Inspected(NftablesBackend& backend) : backend_(backend) {}
-    abi::Code services(abi::StringView name, abi::StringSink* lines, abi::Error* error) const noexcept override;
+    abi::Code services(abi::StringView name, abi::StringSink* lines, abi::Error* error) noexcept override;
 
    private:
     NftablesBackend& backend_;
@@ -68,7 +68,7 @@ class NftablesBackend final : public sdk::BackendBase {
   abi::Code do_claims(abi::StringSink& sink, abi::Error* error) override;
   abi::Code do_retire(const abi::Handover& handover, abi::Error* error) override;
   abi::Code do_cleanup(abi::Error* error) override;
-  const void* do_extension(std::string_view id) override;
+  void* do_extension(std::string_view id) override;
 
   Facts read_facts(const abi::NodeFacts& node) const;
   void say_unusable_addresses(const abi::NodeFacts& node);
@@ -95,7 +95,7 @@ class NftablesBackend final : public sdk::BackendBase {
   Table table_;  // its watch calls others_
   Writer writer_;
   EarlyListing early_;
-  const Inspected inspected_{*this};
+  Inspected inspected_{*this};
   BoundClients bound_clients_{*this};
 
   bool predecessor_serves_;  // another backend does, until the first apply() is done

@@ -3,10 +3,8 @@
 
 #include "plugins/nftables/claims.hpp"
 
-#include <algorithm>
-
-#include "plugins/common/netfilter/claims.hpp"
 #include "plugins/nftables/kernel/table_kernel.hpp"
+#include "sluice/sdk/claims.hpp"
 
 namespace sluice::nftables {
 
@@ -15,10 +13,7 @@ std::string table_claim(abi::Family family) {
 }
 
 bool is_claimed(const abi::ArrayView& claims, abi::Family family) {
-  const std::string table = table_claim(family);
-  const auto all = sdk::range<abi::StringView>(claims);
-  return std::any_of(all.begin(), all.end(),
-                     [&](const abi::StringView& claim) { return netfilter::claim_covers(sdk::text(claim), table); });
+  return sdk::Claims(claims).cover(table_claim(family));
 }
 
 }  // namespace sluice::nftables

@@ -21,8 +21,7 @@ SLUICE_PLUGIN_ENTRY = {abi::kMagic,
                        abi::kMinor,
                        sizeof(abi::PluginEntry),
                        0,
-                       abi::kFeatureIpv4 | abi::kFeatureIpv6 | abi::kFeatureTcp | abi::kFeatureUdp | abi::kFeatureSctp |
-                           abi::kFeatureDelta | abi::kFeatureAffinity | abi::kFeatureNodePort |
+                       abi::kFeatureIpv4 | abi::kFeatureIpv6 | abi::kFeatureDelta | abi::kFeatureAffinity |
                            abi::kFeatureServiceCidrs,
                        abi::kHostFeatureNone,
                        "nftables",

@@ -65,10 +65,6 @@ void Metrics::figures(const KernelFigures& now) {
   told_ = now;
 }
 
-void Metrics::kernel_time(std::chrono::nanoseconds time) const {
-  tell(Kind::kHistogramObserve, "sluice_sync_kernel_duration_seconds", std::chrono::duration<double>(time).count());
-}
-
 void Metrics::sync_failed() const { tell(Kind::kCounterAdd, kSyncFailures, 1); }
 
 void Metrics::cleanup_failed() const { tell(Kind::kCounterAdd, kCleanupFailures, 1); }

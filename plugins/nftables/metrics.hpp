@@ -4,7 +4,6 @@
 // What the daemon is told in figures, under kube-proxy's names where it has the same. The apply thread only.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <map>
 #include <string>
@@ -45,8 +44,6 @@ class Metrics {
   void holdings(std::size_t elements, std::size_t chains, const NoLocalEndpoints& no_local) const;
   // Adds what has happened since the last call.
   void figures(const KernelFigures& now);
-  // After each apply: how much of it was the kernel.
-  void kernel_time(std::chrono::nanoseconds time) const;
   void sync_failed() const;
   void cleanup_failed() const;
   void traffic(const Traffic::News& news) const;

@@ -5,30 +5,18 @@
 
 #include <chrono>
 #include <cstdint>
-#include <string_view>
 #include <utility>
 
 #include "plugins/userspace/service_table.hpp"
+#include "sluice/sdk/affinity.hpp"
 #include "sluice/sdk/error.hpp"
+#include "sluice/sdk/service.hpp"
 #include "sluice/sdk/views.hpp"
 
 namespace sluice::userspace {
 namespace {
 
 using std::chrono::seconds;
-
-// Back from its printed name; shows `id`.
-abi::ServicePortKey key_of(const PortalId& id) {
-  const std::string_view name = id.first;
-  const std::size_t slash = name.find('/');
-  const std::size_t colon = name.find(':', slash);
-  abi::ServicePortKey key{};
-  key.namespace_name = sdk::view(name.substr(0, slash));
-  key.service_name = sdk::view(name.substr(slash + 1, colon == name.npos ? colon : colon - slash - 1));
-  key.port_name = sdk::view(colon == name.npos ? std::string_view() : name.substr(colon + 1));
-  key.protocol = id.second;
-  return key;
-}
 
 }  // namespace
 
@@ -41,14 +29,15 @@ void AffinityExchange::set_table(ServiceTable* table) {
 abi::Code AffinityExchange::export_clients(abi::AffinitySink* sink, abi::Error* error) noexcept {
   return sdk::guarded(error, [&] {
     if (table_ == nullptr) return;
+    sdk::AffinityBatch batch(*sink);
     table_->each_binding([&](const PortalId& id, const Balancer::Binding& binding) {
       abi::AffinityClient client{};
-      client.key = key_of(id);
+      client.key = sdk::parse_service_port_name(id.first, id.second);
       client.client = binding.client;
       client.endpoint = binding.endpoint;
       client.endpoint_port = binding.port;
       client.remaining_seconds = static_cast<std::uint32_t>(std::chrono::ceil<seconds>(binding.remaining).count());
-      sink->add(&client);
+      batch.add(client);
     });
   });
 }

@@ -44,11 +44,11 @@ UserspaceBackend::UserspaceBackend(const abi::CreateArgs& args, Settings setting
     : BackendBase(args),
       settings_(std::move(settings)),
       state_dir_(sdk::text(args.state_dir)),
-      beside_predecessor_((args.flags & abi::kCreatePredecessorServes) != 0),
+      beside_predecessor_(sdk::predecessor_serves(args)),
       owns_node_(owns_node),
       kernel_(std::move(kernel)),
       writer_(*kernel_, args.family, [this] { return host().now(); }),
-      kept_(static_cast<const abi::HostDescriptors*>(args.host->extension(sdk::view(abi::kHostDescriptors))), log()) {}
+      kept_(static_cast<abi::HostDescriptors*>(args.host->extension(sdk::view(abi::kHostDescriptors))), log()) {}
 
 UserspaceBackend::~UserspaceBackend() {
   if (table_ != nullptr) {
@@ -97,7 +97,10 @@ abi::Code UserspaceBackend::do_apply(const abi::Transaction& transaction, const 
   write(transaction, portals, removed, problems, result);
   table_->finish(full);
   tell_relays(transaction);
-  left_out_.note(transaction, problems, result);
+  left_out_.note(transaction, problems);
+  for (const std::string& name : gained_) {
+    if (!problems.contains(name)) left_out_.served(name);
+  }
   metrics_->set_portals(table_->size(), table_->claims().held(), table_->claims().refusals());
   valid_ = true;
   generation_ = transaction.generation;
@@ -139,9 +142,9 @@ void UserspaceBackend::start_engine() {
       return;
     }
     log().warning(sentence);
-    host().event(abi::Severity::kWarning, sdk::view("RelayHampered"), sdk::view(sentence));
+    host().event(abi::Severity::kWarning, sdk::view("RelayHampered"), sdk::view(sentence), nullptr);
   });
-  host_relay_ = static_cast<const abi::HostRelay*>(host().extension(sdk::view(abi::kHostRelay)));
+  host_relay_ = static_cast<abi::HostRelay*>(host().extension(sdk::view(abi::kHostRelay)));
 }
 
 // What an earlier process relayed when it ended: nobody else could tell.
@@ -151,7 +154,7 @@ void UserspaceBackend::report_lost() {
   if (!lost.any()) return;
   const std::string sentence = describe(lost) + " that were relayed ended with the process before this one";
   log().warning(sentence);
-  host().event(abi::Severity::kWarning, sdk::view("RelayedConnectionsLost"), sdk::view(sentence));
+  host().event(abi::Severity::kWarning, sdk::view("RelayedConnectionsLost"), sdk::view(sentence), nullptr);
 }
 
 void UserspaceBackend::say_tools() {
@@ -164,6 +167,7 @@ std::vector<Portal> UserspaceBackend::serve(const abi::Transaction& transaction,
                                             Problems& problems) {
   const bool full = transaction.kind == abi::TransactionKind::kFull;
   table_->begin(full);
+  gained_.clear();
   for (const auto& key : sdk::range<abi::ServicePortKey>(transaction.removed)) {
     removed.push_back(portal_id(key));
     table_->remove(removed.back());
@@ -183,9 +187,12 @@ std::vector<Portal> UserspaceBackend::serve(const abi::Transaction& transaction,
   for (const PortalId& id : gained) {
     const KeptServicePort* kept = named.contains(id) ? nullptr : table_->kept(id);
     if (kept == nullptr) continue;
+    if (table_->has_ports_for(kept->view())) {
+      gained_.push_back(id.first);
+    } else {
+      host().request_resync(sdk::view(id.first + " has got a port that another Service had"));
+    }
     plan(kept->view(), portals, removed, problems);
-    // The daemon has it among those that are left out until it is named again.
-    host().request_resync(sdk::view(id.first + " has got a port that another Service had"));
   }
   return portals;
 }
@@ -239,13 +246,18 @@ void UserspaceBackend::write(const abi::Transaction& transaction, const std::vec
     written = full ? writer_.write_full(fixed_rules(facts_), portals) : writer_.write_delta(portals, removed);
   } catch (const sdk::Failure& failure) {
     result.kernel_writes = writer_.session().lines();
-    netfilter::report_tools(host(), family(), writer_.session(), failure.code() == abi::Code::kRetry);
+    note_tools(failure.code() == abi::Code::kRetry, result);
     throw;
   }
-  netfilter::report_tools(host(), family(), writer_.session(), false);
+  note_tools(false, result);
   result.kernel_writes = written.lines;
   result.objects_owned = written.rules;
   for (const auto& [name, why] : written.refused) add_problem(problems, name, why);
+}
+
+void UserspaceBackend::note_tools(bool given_up, abi::ApplyResult& result) {
+  result.kernel_nanoseconds = static_cast<std::uint64_t>(writer_.session().tool_time().count());
+  netfilter::report_lock(host(), family(), writer_.session(), given_up);
 }
 
 // At which ports this process receives UDP, so that the daemon knows flows that end here from stale ones.
@@ -258,7 +270,7 @@ void UserspaceBackend::tell_relays(const abi::Transaction& transaction) {
     for (const std::uint16_t number : {ports.cluster, ports.local}) {
       if (number != 0) open.push_back(number);
     }
-    host_relay_->relays(&port.key, sdk::array(open.data(), open.size()));
+    host_relay_->set_relay_ports(&port.key, sdk::array(open.data(), open.size()));
   }
 }
 
@@ -320,7 +332,7 @@ abi::Code UserspaceBackend::do_cleanup(abi::Error*) {
   return abi::Code::kOk;
 }
 
-const void* UserspaceBackend::do_extension(std::string_view id) {
+void* UserspaceBackend::do_extension(std::string_view id) {
   return id == abi::kAffinity ? static_cast<abi::Affinity*>(&affinity_) : nullptr;
 }
 

@@ -48,7 +48,7 @@ class UserspaceBackend final : public sdk::BackendBase {
   abi::Code do_claims(abi::StringSink& sink, abi::Error* error) override;
   abi::Code do_retire(const abi::Handover& handover, abi::Error* error) override;
   abi::Code do_cleanup(abi::Error* error) override;
-  const void* do_extension(std::string_view id) override;
+  void* do_extension(std::string_view id) override;
 
   UserspaceBackend(const abi::CreateArgs& args, Settings settings, std::unique_ptr<netfilter::Kernel> kernel,
                    bool owns_node);
@@ -64,6 +64,7 @@ class UserspaceBackend final : public sdk::BackendBase {
             Problems& problems);
   void write(const abi::Transaction& transaction, const std::vector<Portal>& portals,
              const std::vector<PortalId>& removed, Problems& problems, abi::ApplyResult& result);
+  void note_tools(bool given_up, abi::ApplyResult& result);
   void tell_relays(const abi::Transaction& transaction);
 
   const Settings settings_;
@@ -82,13 +83,14 @@ class UserspaceBackend final : public sdk::BackendBase {
   std::unique_ptr<Retirement> retirement_;
   AffinityExchange affinity_;
   std::uint64_t report_ = 0;
-  const abi::HostRelay* host_relay_ = nullptr;
+  abi::HostRelay* host_relay_ = nullptr;
 
   bool valid_ = false;  // the kernel has what the last transaction asked for
   std::uint64_t generation_ = 0;
   PortalFacts facts_;
   ClaimFacts claim_facts_;
   netfilter::LeftOut left_out_{host()};
+  std::vector<std::string> gained_;  // by this transaction, which does not name them
   bool said_tools_ = false;
   std::set<std::string> said_unusable_;
 };

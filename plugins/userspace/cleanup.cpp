@@ -6,13 +6,14 @@
 #include <algorithm>
 
 #include "plugins/common/netfilter/claims.hpp"
+#include "sluice/sdk/claims.hpp"
 
 namespace sluice::userspace {
 namespace {
 
 bool is_claimed(const std::vector<std::string>& claims, const std::string& artifact) {
   return std::any_of(claims.begin(), claims.end(),
-                     [&](const std::string& claim) { return netfilter::claim_covers(claim, artifact); });
+                     [&](const std::string& claim) { return sdk::covers(claim, artifact); });
 }
 
 }  // namespace

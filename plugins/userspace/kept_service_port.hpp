@@ -18,7 +18,7 @@ class KeptServicePort {
  public:
   explicit KeptServicePort(const abi::ServicePort& port)
       : port_(port),
-        namespace_name_(sdk::text(port.key.namespace_name)),
+        namespace_name_(sdk::text(port.key.service_namespace)),
         service_name_(sdk::text(port.key.service_name)),
         port_name_(sdk::text(port.key.port_name)),
         frontends_(copy<abi::Frontend>(port.frontends)),
@@ -28,7 +28,7 @@ class KeptServicePort {
   // Shows this object, for as long as it lives and stays where it is.
   abi::ServicePort view() const {
     abi::ServicePort shown = port_;
-    shown.key.namespace_name = sdk::view(namespace_name_);
+    shown.key.service_namespace = sdk::view(namespace_name_);
     shown.key.service_name = sdk::view(service_name_);
     shown.key.port_name = sdk::view(port_name_);
     shown.frontends = sdk::array(frontends_.data(), frontends_.size());

@@ -103,7 +103,7 @@ std::string ServiceTable::bring(OpenFace& to, FaceKind kind, bool needed, const 
                                   settings_.balancer, ++seed_, relayed_);
   }
   face->set_tells_client(port.key.protocol == abi::Protocol::kTcp &&
-                         settings_.uses_proxy_protocol(sdk::text(port.key.namespace_name),
+                         settings_.uses_proxy_protocol(sdk::text(port.key.service_namespace),
                                                        sdk::text(port.key.service_name),
                                                        sdk::text(port.key.port_name)));
   face->balancer().set_affinity(port.affinity_seconds);
@@ -178,6 +178,12 @@ std::vector<PortalId> ServiceTable::settle_claims(bool all) {
     }
   }
   return gained;
+}
+
+bool ServiceTable::has_ports_for(const abi::ServicePort& port) const {
+  const FaceNeeds needs = faces_of(port);
+  const ProxyPorts open = ports(portal_id(port.key));
+  return (!needs.cluster || open.cluster != 0) && (!needs.local || open.local != 0);
 }
 
 Portal ServiceTable::plan(const PortalFacts& facts, const ClaimFacts& claims, const abi::ServicePort& port) {

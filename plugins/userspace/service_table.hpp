@@ -81,6 +81,8 @@ class ServiceTable {
   // Null unless a claim of it was refused.
   const KeptServicePort* kept(const PortalId& id) const;
   ProxyPorts ports(const PortalId& id) const;
+  // Whether all that are to relay for it are open.
+  bool has_ports_for(const abi::ServicePort& port) const;
 
   // After rules lead nowhere else: closes sockets, frees claims. `full`: also makes sure that all sockets are kept, and
   // no others.

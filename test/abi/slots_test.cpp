@@ -119,7 +119,7 @@ class SlotsTest : public CppUnit::TestFixture {
     Code (Backend::*claims)(StringSink*, Error*) noexcept = &Backend::claims;
     Code (Backend::*retire)(const Handover*, Error*) noexcept = &Backend::retire;
     Code (Backend::*cleanup)(Error*) noexcept = &Backend::cleanup;
-    const void* (Backend::*extension)(StringView) noexcept = &Backend::extension;
+    void* (Backend::*extension)(StringView) noexcept = &Backend::extension;
     void (Backend::*release)() noexcept = &Backend::release;
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, slot(probe));
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, slot(apply));
@@ -134,22 +134,24 @@ class SlotsTest : public CppUnit::TestFixture {
 
   void host_has_its_signatures_and_slots() {
     void (Host::*log)(Severity, StringView) noexcept = &Host::log;
+    std::int32_t (Host::*log_enabled)(Severity) noexcept = &Host::log_enabled;
     void (Host::*metric)(MetricKind, StringView, StringView, double) noexcept = &Host::metric;
-    void (Host::*event)(Severity, StringView, StringView) noexcept = &Host::event;
+    void (Host::*event)(Severity, StringView, StringView, const ServicePortKey*) noexcept = &Host::event;
     std::uint64_t (Host::*now)() noexcept = &Host::now;
     void (Host::*request_resync)(StringView) noexcept = &Host::request_resync;
-    void (Host::*report_unwell)(StringView) noexcept = &Host::report_unwell;
-    void (Host::*object_failed)(StringView, const Error*) noexcept = &Host::object_failed;
-    const void* (Host::*extension)(StringView) noexcept = &Host::extension;
+    void (Host::*report_unhealthy)(StringView) noexcept = &Host::report_unhealthy;
+    void (Host::*service_port_failed)(const ServicePortKey*, const Error*) noexcept = &Host::service_port_failed;
+    void* (Host::*extension)(StringView) noexcept = &Host::extension;
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, slot(log));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, slot(metric));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, slot(event));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{3}, slot(now));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{4}, slot(request_resync));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{5}, slot(report_unwell));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{6}, slot(object_failed));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{7}, slot(extension));
-    CPPUNIT_ASSERT_EQUAL(std::size_t{8}, slot(&MoreHost::one_more));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, slot(log_enabled));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, slot(metric));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{3}, slot(event));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{4}, slot(now));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{5}, slot(request_resync));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{6}, slot(report_unhealthy));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{7}, slot(service_port_failed));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{8}, slot(extension));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{9}, slot(&MoreHost::one_more));
   }
 
   void string_sink_has_its_signature_and_slot() {
@@ -159,24 +161,24 @@ class SlotsTest : public CppUnit::TestFixture {
   }
 
   void host_relay_has_its_id_signature_and_slot() {
-    void (HostRelay::*relays)(const ServicePortKey*, ArrayView) const noexcept = &HostRelay::relays;
-    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, slot(relays));
+    void (HostRelay::*set_relay_ports)(const ServicePortKey*, ArrayView) noexcept = &HostRelay::set_relay_ports;
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, slot(set_relay_ports));
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, slot(&MoreHostRelay::one_more));
-    CPPUNIT_ASSERT(std::strcmp("sluice.host.relay/0", kHostRelay) == 0);
+    CPPUNIT_ASSERT(std::strcmp("sluice.host.relay/1", kHostRelay) == 0);
   }
 
   void preparation_has_its_id_signature_and_slot() {
-    Code (Preparation::*prepare)(Error*) const noexcept = &Preparation::prepare;
+    Code (Preparation::*prepare)(const NodeFacts*, Error*) noexcept = &Preparation::prepare;
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, slot(prepare));
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, slot(&MorePreparation::one_more));
-    CPPUNIT_ASSERT(std::strcmp("sluice.backend.preparation/0", kPreparation) == 0);
+    CPPUNIT_ASSERT(std::strcmp("sluice.backend.preparation/1", kPreparation) == 0);
   }
 
   void inspection_has_its_id_signature_and_slot() {
-    Code (Inspection::*services)(StringView, StringSink*, Error*) const noexcept = &Inspection::services;
+    Code (Inspection::*services)(StringView, StringSink*, Error*) noexcept = &Inspection::services;
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, slot(services));
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, slot(&MoreInspection::one_more));
-    CPPUNIT_ASSERT(std::strcmp("sluice.backend.inspection/0", kInspection) == 0);
+    CPPUNIT_ASSERT(std::strcmp("sluice.backend.inspection/1", kInspection) == 0);
   }
 
   void affinity_has_its_id_signatures_and_slots() {
@@ -185,23 +187,23 @@ class SlotsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, slot(out));
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, slot(in));
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, slot(&MoreAffinity::one_more));
-    CPPUNIT_ASSERT(std::strcmp("sluice.backend.affinity/0", kAffinity) == 0);
-    void (AffinitySink::*add)(const AffinityClient*) noexcept = &AffinitySink::add;
+    CPPUNIT_ASSERT(std::strcmp("sluice.backend.affinity/1", kAffinity) == 0);
+    void (AffinitySink::*add)(ArrayView) noexcept = &AffinitySink::add;
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, slot(add));
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, slot(&MoreAffinitySink::one_more));
   }
 
   void host_descriptors_have_their_id_signatures_and_slots() {
-    Code (HostDescriptors::*keep)(StringView, std::int32_t, Error*) const noexcept = &HostDescriptors::keep;
-    std::int32_t (HostDescriptors::*take)(StringView) const noexcept = &HostDescriptors::take;
-    void (HostDescriptors::*drop)(StringView) const noexcept = &HostDescriptors::drop;
-    void (HostDescriptors::*names)(StringSink*) const noexcept = &HostDescriptors::names;
+    Code (HostDescriptors::*keep)(StringView, std::int32_t, Error*) noexcept = &HostDescriptors::keep;
+    std::int32_t (HostDescriptors::*take)(StringView) noexcept = &HostDescriptors::take;
+    void (HostDescriptors::*drop)(StringView) noexcept = &HostDescriptors::drop;
+    void (HostDescriptors::*names)(StringSink*) noexcept = &HostDescriptors::names;
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, slot(keep));
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, slot(take));
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, slot(drop));
     CPPUNIT_ASSERT_EQUAL(std::size_t{3}, slot(names));
     CPPUNIT_ASSERT_EQUAL(std::size_t{4}, slot(&MoreHostDescriptors::one_more));
-    CPPUNIT_ASSERT(std::strcmp("sluice.host.descriptors/0", kHostDescriptors) == 0);
+    CPPUNIT_ASSERT(std::strcmp("sluice.host.descriptors/1", kHostDescriptors) == 0);
   }
 
   void interfaces_are_one_pointer_and_have_no_virtual_destructor() {

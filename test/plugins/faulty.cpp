@@ -176,9 +176,8 @@ class Faulty final : public sdk::BackendBase {
    private:
     const Faulty& faulty_;
   };
-  const void* do_extension(std::string_view id) override {
-    const abi::Affinity* const affinity = &no_clients_;
-    return id == abi::kAffinity ? affinity : nullptr;
+  void* do_extension(std::string_view id) override {
+    return id == abi::kAffinity ? static_cast<abi::Affinity*>(&no_clients_) : nullptr;
   }
 
   const std::string name_;

@@ -21,20 +21,21 @@ namespace sdk = zoo::sdk;
 class Good final : public zoo::PlainBackend {
  public:
   explicit Good(const abi::CreateArgs& args)
-      : PlainBackend(args), options_(args.options), config_(sdk::text(args.config)),
+      : PlainBackend(args), options_(args.options), version_(sdk::text(args.host_version)), minor_(args.host_minor), features_(args.host_features),
         state_dir_(sdk::text(args.state_dir)), predecessor_serves_(sdk::predecessor_serves(args)) {}
 
  private:
   // From a thread of its own, as a notification from the kernel would come.
   Code do_probe(Error*) override {
     std::thread([this] {
-      log().info("config " + config_ + ", colour " + options_.get("colour", "none") + ", state in " + state_dir_ +
+      log().info("sluiced " + version_ + " with minor " + std::to_string(minor_) + " and features " +
+                 std::to_string(features_) + ", colour " + options_.get("colour", "none") + ", state in " + state_dir_ +
                  (predecessor_serves_ ? ", in place of another" : ""));
       host().metric(abi::MetricKind::kCounterAdd, sdk::view("probes_total"), sdk::view("zoo=\"good\""), 1);
-      host().event(abi::Severity::kWarning, sdk::view("Probed"), sdk::view("somebody looked"));
+      host().event(abi::Severity::kWarning, sdk::view("Probed"), sdk::view("somebody looked"), nullptr);
       host().request_resync(sdk::view("flushed\nby somebody"));
-      host().report_unwell(sdk::view("hungry"));
-      host().report_unwell(sdk::view(""));
+      host().report_unhealthy(sdk::view("hungry"));
+      host().report_unhealthy(sdk::view(""));
     }).join();
     return Code::kOk;
   }
@@ -51,8 +52,7 @@ class Good final : public zoo::PlainBackend {
       if (sdk::endpoints(port).empty()) {
         abi::Error why = sdk::empty_error();
         sdk::set_error(&why, name, "no endpoint to program", 2);
-        host().object_failed(sdk::view(name), &why);
-        ++result.failed_services;
+        host().service_port_failed(&port.key, &why);
         continue;
       }
       ports_[sdk::service_port_id(port.key)] = sdk::endpoints(port).size();
@@ -63,6 +63,7 @@ class Good final : public zoo::PlainBackend {
     }
     log().debug("node " + std::string(sdk::text(node.name)));
     result.objects_owned = ports_.size();
+    result.kernel_nanoseconds = 5;
     generation_ = transaction.generation;
     return Code::kOk;
   }
@@ -75,11 +76,11 @@ class Good final : public zoo::PlainBackend {
   class Prepared final : public abi::Preparation {
    public:
     explicit Prepared(const Good& good) : good_(good) {}
-    Code prepare(Error* error) const noexcept override {
-      return sdk::guarded(error, [this, error] {
+    Code prepare(const abi::NodeFacts* node, Error* error) noexcept override {
+      return sdk::guarded(error, [this, node, error] {
         const std::string colour = good_.options_.get("colour", "none");
         if (colour == "black") return sdk::fail(error, Code::kDenied, "good", "no light to paint by", 13);
-        good_.log().info("painted " + colour);
+        good_.log().info("painted " + colour + ", flags " + std::to_string(node->flags));
         return Code::kOk;
       });
     }
@@ -90,7 +91,7 @@ class Good final : public zoo::PlainBackend {
   class Inspected final : public abi::Inspection {
    public:
     explicit Inspected(const Good& good) : good_(good) {}
-    Code services(abi::StringView name, abi::StringSink* lines, Error* error) const noexcept override {
+    Code services(abi::StringView name, abi::StringSink* lines, Error* error) noexcept override {
       return sdk::guarded(error, [&] {
         if (good_.ports_.empty()) return sdk::fail(error, Code::kKernel, "good", "there is nothing to see", 2);
         for (const auto& [id, endpoints] : good_.ports_) {
@@ -109,14 +110,15 @@ class Good final : public zoo::PlainBackend {
    public:
     Code export_clients(abi::AffinitySink* sink, Error* error) noexcept override {
       return sdk::guarded(error, [this, sink] {
-        sink->add(nullptr);
+        sink->add({});
+        sdk::AffinityBatch batch(*sink);
         for (const auto& [names, client] : clients_) {
           abi::AffinityClient out = client;
-          out.key.namespace_name = sdk::view(names[0]);
+          out.key.service_namespace = sdk::view(names[0]);
           out.key.service_name = sdk::view(names[1]);
           out.key.port_name = sdk::view(names[2]);
           --out.remaining_seconds;
-          sink->add(&out);
+          batch.add(out);
         }
       });
     }
@@ -124,7 +126,7 @@ class Good final : public zoo::PlainBackend {
       return sdk::guarded(error, [&] {
         if (clients.count == 0) return sdk::fail(error, Code::kInvalid, "good", "nobody to remember");
         for (const auto& client : sdk::range<abi::AffinityClient>(clients)) {
-          clients_.emplace_back(std::vector{std::string(sdk::text(client.key.namespace_name)),
+          clients_.emplace_back(std::vector{std::string(sdk::text(client.key.service_namespace)),
                                             std::string(sdk::text(client.key.service_name)),
                                             std::string(sdk::text(client.key.port_name))},
                                 client);
@@ -136,13 +138,10 @@ class Good final : public zoo::PlainBackend {
    private:
     std::vector<std::pair<std::vector<std::string>, abi::AffinityClient>> clients_;
   };
-  const void* do_extension(std::string_view id) override {
-    const abi::Preparation* const preparation = &prepared_;
-    const abi::Inspection* const inspection = &inspected_;
-    const abi::Affinity* const affinity = &remembered_;
-    if (id == abi::kInspection) return inspection;
-    if (id == abi::kAffinity) return affinity;
-    return id == abi::kPreparation ? preparation : nullptr;
+  void* do_extension(std::string_view id) override {
+    if (id == abi::kInspection) return static_cast<abi::Inspection*>(&inspected_);
+    if (id == abi::kAffinity) return static_cast<abi::Affinity*>(&remembered_);
+    return id == abi::kPreparation ? static_cast<abi::Preparation*>(&prepared_) : nullptr;
   }
 
   // Fails with what it was told, so that a test sees it.
@@ -155,13 +154,15 @@ class Good final : public zoo::PlainBackend {
   }
 
   const sdk::Options options_;
-  const std::string config_;
+  const std::string version_;
+  const std::uint16_t minor_;
+  const std::uint64_t features_;
   const std::string state_dir_;
   const bool predecessor_serves_;
   std::map<std::string, std::size_t> ports_;
   std::uint64_t generation_ = 0;
-  const Prepared prepared_{*this};
-  const Inspected inspected_{*this};
+  Prepared prepared_{*this};
+  Inspected inspected_{*this};
   Remembered remembered_;
 };
 

@@ -6,7 +6,7 @@
 
 constexpr zoo::abi::PluginEntry spoilt() {
   zoo::abi::PluginEntry entry = zoo::plain_entry("ipv4_only");
-  entry.features = zoo::abi::kFeatureIpv4 | zoo::abi::kFeatureTcp;
+  entry.features = zoo::abi::kFeatureIpv4;
   return entry;
 }
 

@@ -11,4 +11,11 @@ constexpr zoo::abi::PluginEntry spoilt() {
   return entry;
 }
 
-SLUICE_PLUGIN_ENTRY = spoilt();
+struct NewerEntry {
+  zoo::abi::PluginEntry known;
+  std::uint64_t more[8];
+};
+
+// As SLUICE_PLUGIN_ENTRY of that future.
+extern "C" [[gnu::visibility("default"), gnu::section(SLUICE_ABI_SECTION)]] const NewerEntry sluice_plugin_entry;
+constexpr NewerEntry sluice_plugin_entry{spoilt(), {}};

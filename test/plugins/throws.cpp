@@ -26,7 +26,7 @@ class Thrower final : public zoo::PlainBackend {
     throw std::system_error(std::make_error_code(std::errc::no_such_device), "from retire");
   }
   Code do_cleanup(Error*) override { throw zoo::sdk::Failure(Code::kOk, "", "a failure that calls itself ok"); }
-  const void* do_extension(std::string_view) override { throw std::bad_alloc(); }
+  void* do_extension(std::string_view) override { throw std::bad_alloc(); }
 };
 
 SLUICE_PLUGIN_ENTRY = zoo::entry("throws", &zoo::sdk::create<Thrower>);

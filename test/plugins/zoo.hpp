@@ -27,9 +27,8 @@ class PlainBackend : public sdk::BackendBase {
   abi::Code do_cleanup(abi::Error*) override { return abi::Code::kOk; }
 };
 
-inline constexpr std::uint64_t kAllFeatures = abi::kFeatureIpv4 | abi::kFeatureIpv6 | abi::kFeatureTcp |
-                                              abi::kFeatureUdp | abi::kFeatureSctp | abi::kFeatureDelta |
-                                              abi::kFeatureAffinity | abi::kFeatureNodePort | abi::kFeatureDrain;
+inline constexpr std::uint64_t kAllFeatures =
+    abi::kFeatureIpv4 | abi::kFeatureIpv6 | abi::kFeatureDelta | abi::kFeatureAffinity;
 
 // Of which one source may be built several times.
 #ifndef ZOO_VERSION

@@ -21,6 +21,7 @@ int describe(const std::string& file) {
   add(abi::kFeatureDelta, "delta");
   add(abi::kFeatureAffinity, "affinity");
   add(abi::kFeatureServiceCidrs, "service-cidrs");
+  add(abi::kFeatureOwnConnections, "own-connections");
   std::printf("{\"id\": %s, \"version\": %s, \"build\": %s, \"abi\": \"%u.%u\", \"features\": [%s]}\n",
               json_text(entry.id).c_str(), json_text(entry.version).c_str(), json_text(entry.build).c_str(),
               static_cast<unsigned>(entry.major), static_cast<unsigned>(entry.minor), features.c_str());

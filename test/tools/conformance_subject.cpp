@@ -25,9 +25,10 @@ std::uint64_t FakeHost::now() noexcept {
       std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count());
 }
 
-void FakeHost::object_failed(abi::StringView object, const abi::Error*) noexcept {
+void FakeHost::service_port_failed(const abi::ServicePortKey* key, const abi::Error* error) noexcept {
+  if (key == nullptr || error == nullptr) return;  // nothing, or served by now
   const std::lock_guard lock(mutex_);
-  left_out_.emplace_back(sdk::text(object));
+  left_out_.push_back(sdk::service_port_id(*key));
 }
 
 std::vector<std::string> FakeHost::take_left_out() {
@@ -70,6 +71,8 @@ Subject::Subject(const Plugin& plugin, abi::Family family, const std::string& st
   args.family = family;
   args.host = host_.get();
   args.state_dir = sdk::view(state_dir);
+  args.host_minor = abi::kMinor;
+  args.host_version = sdk::view("conformance");
   args.options = sdk::array(options.data(), options.size());
   abi::Backend* made = nullptr;
   create_code_ = plugin.entry().create(&args, &made, &error_);

@@ -23,13 +23,14 @@ namespace sdk = sluice::sdk;
 class FakeHost final : public abi::Host {
  public:
   void log(abi::Severity severity, abi::StringView text) noexcept override;
+  std::int32_t log_enabled(abi::Severity severity) noexcept override { return severity != abi::Severity::kDebug; }
   void metric(abi::MetricKind, abi::StringView, abi::StringView, double) noexcept override {}
-  void event(abi::Severity, abi::StringView, abi::StringView) noexcept override {}
+  void event(abi::Severity, abi::StringView, abi::StringView, const abi::ServicePortKey*) noexcept override {}
   std::uint64_t now() noexcept override;
   void request_resync(abi::StringView) noexcept override {}
-  void report_unwell(abi::StringView) noexcept override {}
-  void object_failed(abi::StringView object, const abi::Error*) noexcept override;
-  const void* extension(abi::StringView) noexcept override { return nullptr; }
+  void report_unhealthy(abi::StringView) noexcept override {}
+  void service_port_failed(const abi::ServicePortKey* key, const abi::Error* error) noexcept override;
+  void* extension(abi::StringView) noexcept override { return nullptr; }
 
   // Service ports that were left out since the last call.
   std::vector<std::string> take_left_out();

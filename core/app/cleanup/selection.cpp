@@ -34,7 +34,7 @@ bool contains(const List& list, std::string_view word) {
 bool Selection::parse(base::Family family, std::string_view text, Claim& into) {
   const std::size_t slash = text.find('/');
   if (slash == std::string_view::npos) return false;
-  into = {family, std::string(text.substr(0, slash)), {}, {}, false};
+  into = {family, std::string(text.substr(0, slash)), {}, {}};
   if (into.kind == kChain6) {
     into.kind = kChain;
     into.family = base::Family::ipv6;
@@ -46,9 +46,8 @@ bool Selection::parse(base::Family family, std::string_view text, Claim& into) {
     into.place = rest.substr(0, second);
     rest.remove_prefix(second + 1);
   }
-  into.prefix = rest.ends_with('*');
-  if (into.prefix) rest.remove_suffix(1);
   into.name = rest;
+  if (into.is_pattern()) rest.remove_suffix(1);
   return !rest.empty() && rest.find_first_of("*/ ") == std::string_view::npos;
 }
 
@@ -66,17 +65,17 @@ void Selection::keep(base::Family family, std::string_view claim) {
 bool Selection::add(base::Family family, std::string_view claim) {
   Claim parsed;
   if (!parse(family, claim, parsed)) return false;
-  if (parsed.prefix && parsed.name.size() < kShortestPrefix) return false;
+  if (parsed.is_pattern() && parsed.name.size() <= kShortestPrefix) return false;
   if (parsed.kind == kChain) {
     // "KUBE-*" would take kubelet's as well.
-    const bool vague = parsed.prefix && parsed.name == "KUBE-";
+    const bool vague = parsed.name == "KUBE-*";
     if (vague || is_kubelets(parsed.name) || !contains(kIptablesTables, parsed.place)) return false;
   } else if (parsed.kind == kTable) {
-    if (parsed.prefix || !contains(kNftFamilies, parsed.place) || contains(kSharedTables, parsed.name)) return false;
+    if (parsed.is_pattern() || !contains(kNftFamilies, parsed.place) || contains(kSharedTables, parsed.name)) return false;
   } else if (parsed.kind == kLink) {
-    if (parsed.prefix || parsed.name == "lo") return false;
+    if (parsed.is_pattern() || parsed.name == "lo") return false;
   } else if (parsed.kind == kServers) {
-    if (parsed.prefix || parsed.name != kVirtualServers) return false;
+    if (parsed.is_pattern() || parsed.name != kVirtualServers) return false;
   } else if (parsed.kind != kSet) {
     return false;
   }

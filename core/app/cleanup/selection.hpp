@@ -11,6 +11,7 @@
 
 #include "core/app/cleanup/names.hpp"
 #include "core/base/ip.hpp"
+#include "sluice/sdk/claims.hpp"
 
 namespace sluice::app {
 
@@ -50,9 +51,9 @@ class Selection {
     base::Family family;
     std::string kind;
     std::string place;  // table of iptables, family of nft; else empty
-    std::string name;
-    bool prefix;  // the name ended with "*"
-    bool covers(std::string_view other) const { return prefix ? other.starts_with(name) : other == name; }
+    std::string name;   // with its "*"
+    bool is_pattern() const { return name.ends_with('*'); }
+    bool covers(std::string_view other) const { return sdk::covers(name, other); }
   };
   using Claims = std::vector<Claim>;
   static bool parse(base::Family family, std::string_view text, Claim& into);

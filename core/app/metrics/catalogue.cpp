@@ -131,7 +131,7 @@ constexpr auto kDefinitions = std::to_array<MetricDefinition>({
      Buckets::sync},
     {"sluice_sync_failures_total", kCounter, "Syncs that failed."},
     {"sluice_sync_kernel_duration_seconds", kHistogram,
-     "The part of a sync in which the backend waited for the kernel or its tools.", kBackend, Buckets::sync},
+     "The part of a sync in which the backend waited for the kernel or its tools.", kDaemon, Buckets::sync},
     {"sluice_sync_repairs_total", kCounter, "Damage to kernel state that was found and repaired."},
     {"sluice_sync_select_duration_seconds", kHistogram,
      "The part of a sync spent waiting for the store thread to choose endpoints and make the transaction.", kDaemon,

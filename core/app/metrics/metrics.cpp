@@ -49,6 +49,7 @@ Metrics::Metrics()
       partial_duration_(family(prometheus::BuildHistogram(), "kubeproxy_sync_partial_proxy_rules_duration_seconds")),
       select_duration_(family(prometheus::BuildHistogram(), "sluice_sync_select_duration_seconds")),
       apply_duration_(family(prometheus::BuildHistogram(), "sluice_sync_apply_duration_seconds")),
+      kernel_duration_(family(prometheus::BuildHistogram(), "sluice_sync_kernel_duration_seconds")),
       programming_duration_(family(prometheus::BuildHistogram(), "kubeproxy_network_programming_duration_seconds")),
       last_sync_(family(prometheus::BuildGauge(), "kubeproxy_sync_proxy_rules_last_timestamp_seconds")),
       conntrack_duration_(family(prometheus::BuildHistogram(), "kubeproxy_conntrack_reconciler_sync_duration_seconds")),
@@ -95,6 +96,7 @@ void Metrics::synced(base::Family family, const sync::SyncReport& report) {
   add(report.full ? full_duration_ : partial_duration_, labels).Observe(report.seconds);
   add(select_duration_, labels).Observe(report.select_seconds);
   add(apply_duration_, labels).Observe(report.apply_seconds);
+  if (report.kernel_seconds > 0) add(kernel_duration_, labels).Observe(report.kernel_seconds);
   if (!report.ok) return;
   last_sync_.Add(labels).Set(unix_seconds(report.at));
   if (report.trigger_times.empty()) return;

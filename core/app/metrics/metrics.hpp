@@ -72,6 +72,7 @@ class Metrics final : public kube::RequestObserver {
   prometheus::Family<prometheus::Histogram>& partial_duration_;
   prometheus::Family<prometheus::Histogram>& select_duration_;
   prometheus::Family<prometheus::Histogram>& apply_duration_;
+  prometheus::Family<prometheus::Histogram>& kernel_duration_;
   prometheus::Family<prometheus::Histogram>& programming_duration_;
   prometheus::Family<prometheus::Gauge>& last_sync_;
   prometheus::Family<prometheus::Histogram>& conntrack_duration_;

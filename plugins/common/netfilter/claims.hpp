@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// How iptables backends name what they own, so that a successor can say what it takes over. Pure.
+// How iptables backends name what they own (sdk/claims.hpp). Pure.
 #pragma once
 
 #include <string>
@@ -18,12 +18,6 @@ inline std::string claim_of(abi::Family family, Table table, std::string_view ch
       .append(table_name(table))
       .append("/")
       .append(chain);
-}
-
-// A claim that ends with an asterisk covers everything that begins like it.
-inline bool claim_covers(std::string_view claim, std::string_view artifact) noexcept {
-  if (claim.ends_with('*')) return artifact.starts_with(claim.substr(0, claim.size() - 1));
-  return claim == artifact;
 }
 
 }  // namespace sluice::netfilter

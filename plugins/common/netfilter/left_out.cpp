@@ -17,15 +17,37 @@ void add_problem(Problems& problems, const std::string& name, const std::string&
   all.append(all.empty() ? "" : "; ").append(why);
 }
 
-void LeftOut::note(const abi::Transaction& transaction, const Problems& problems, abi::ApplyResult& result) {
+std::optional<abi::ServicePortKey> NamedKeys::find(const std::string& name) {
+  if (!std::exchange(looked_, true)) {
+    for (const auto& port : sdk::range<abi::ServicePort>(transaction_.service_ports)) {
+      keys_.emplace(sdk::service_port_name(port.key), port.key);
+    }
+  }
+  const auto found = keys_.find(name);
+  if (found == keys_.end()) return std::nullopt;
+  return found->second;
+}
+
+void report_left_out(abi::Host& host, const abi::ServicePortKey& key, const std::string& name, const std::string& why) {
+  abi::Error reason = sdk::empty_error();
+  sdk::set_error(&reason, name, why);
+  host.service_port_failed(&key, &reason);
+}
+
+void LeftOut::note(const abi::Transaction& transaction, const Problems& problems) {
+  NamedKeys keys(transaction);
+  std::map<std::string, abi::Protocol> failed;
   for (const auto& [name, why] : problems) {
-    ++result.failed_services;
-    abi::Error reason = sdk::empty_error();
-    sdk::set_error(&reason, name, why);
-    host_.object_failed(sdk::view(name), &reason);
+    const auto named = keys.find(name);
+    const auto before = names_.find(name);
+    const abi::Protocol protocol = before == names_.end() ? abi::Protocol::kTcp : before->second;
+    // Whom the transaction does not name was left out before.
+    const abi::ServicePortKey key = named ? *named : sdk::parse_service_port_name(name, protocol);
+    report_left_out(host_, key, name, why);
+    failed.emplace(name, key.protocol);
   }
   const bool full = transaction.kind == abi::TransactionKind::kFull;
-  std::set<std::string> now;
+  std::map<std::string, abi::Protocol> now;
   if (!full) {
     now = names_;
     for (const auto& key : sdk::range<abi::ServicePortKey>(transaction.removed)) now.erase(sdk::service_port_name(key));
@@ -33,7 +55,7 @@ void LeftOut::note(const abi::Transaction& transaction, const Problems& problems
       now.erase(sdk::service_port_name(port.key));
     }
   }
-  for (const auto& [name, why] : problems) now.insert(name);
+  now.merge(failed);
   const bool others = !std::includes(names_.begin(), names_.end(), now.begin(), now.end());
   if (full || others || now.size() != names_.size()) clock_.set(!now.empty(), others, host_.now());
   names_ = std::move(now);
@@ -41,6 +63,15 @@ void LeftOut::note(const abi::Transaction& transaction, const Problems& problems
 
 void LeftOut::gained(const std::string& name, const std::string& what) {
   if (names_.contains(name)) host_.request_resync(sdk::view(name + " has got " + what));
+}
+
+void LeftOut::served(const std::string& name) {
+  const auto found = names_.find(name);
+  if (found == names_.end()) return;
+  const abi::ServicePortKey key = sdk::parse_service_port_name(name, found->second);
+  host_.service_port_failed(&key, nullptr);
+  names_.erase(found);
+  if (names_.empty()) clock_.set(false, false, host_.now());
 }
 
 void LeftOut::retry_when_due() {

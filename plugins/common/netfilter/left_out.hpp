@@ -6,8 +6,9 @@
 #pragma once
 
 #include <map>
-#include <set>
+#include <optional>
 #include <string>
+#include <unordered_map>
 
 #include "plugins/common/netfilter/retry_clock.hpp"
 #include "sluice/abi/host.hpp"
@@ -21,24 +22,44 @@ using Problems = std::map<std::string, std::string>;
 // Several reasons become one text.
 void add_problem(Problems& problems, const std::string& name, const std::string& why);
 
+// The keys of what a transaction names. Looks only when it is asked.
+class NamedKeys {
+ public:
+  // `transaction` outlives this.
+  explicit NamedKeys(const abi::Transaction& transaction) : transaction_(transaction) {}
+  // None where it does not name it. Shows the transaction.
+  std::optional<abi::ServicePortKey> find(const std::string& name);
+
+ private:
+  const abi::Transaction& transaction_;
+  bool looked_ = false;
+  std::unordered_map<std::string, abi::ServicePortKey> keys_;
+};
+
+// Tells the daemon.
+void report_left_out(abi::Host& host, const abi::ServicePortKey& key, const std::string& name, const std::string& why);
+
 class LeftOut {
  public:
   // `host` outlives this.
   explicit LeftOut(abi::Host& host) : host_(host) {}
 
   // During apply(), for a transaction that was carried out. A full one has tried all service ports, a delta those it names.
-  void note(const abi::Transaction& transaction, const Problems& problems, abi::ApplyResult& result);
+  void note(const abi::Transaction& transaction, const Problems& problems);
 
   // One that no transaction has named has got something. The daemon has it among those that are left out until it is named
   // again, so that a full transaction is asked for; not for those that were not left out.
   void gained(const std::string& name, const std::string& what);
+
+  // The same where nothing of it is missing any more, which the daemon believes. During apply(), after note().
+  void served(const std::string& name);
 
   // Asks for a full transaction when it is time to try them again.
   void retry_when_due();
 
  private:
   abi::Host& host_;
-  std::set<std::string> names_;
+  std::map<std::string, abi::Protocol> names_;
   RetryClock clock_;
 };
 

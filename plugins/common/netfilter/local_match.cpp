@@ -13,7 +13,7 @@ namespace sluice::netfilter {
 LocalMatch local_match(abi::Family family, const abi::NodeFacts& node) {
   const std::string interface(sdk::text(node.detector_interface));
   const bool by_interface = node.detector == abi::LocalDetectorKind::kBridgeInterface ||
-                            node.detector == abi::LocalDetectorKind::kInterfacePrefix;
+                            node.detector == abi::LocalDetectorKind::kInterfaceNamePrefix;
   if (by_interface && (interface.empty() || interface.size() > 15 || !is_plain_name(interface))) {
     throw sdk::Failure(abi::Code::kInvalid, "detectLocal", "'" + interface + "' is no name of an interface");
   }
@@ -29,7 +29,7 @@ LocalMatch local_match(abi::Family family, const abi::NodeFacts& node) {
     case abi::LocalDetectorKind::kBridgeInterface:
       match.is_local = "-i " + interface;
       break;
-    case abi::LocalDetectorKind::kInterfacePrefix:
+    case abi::LocalDetectorKind::kInterfaceNamePrefix:
       match.is_local = "-i " + interface + "+";
       break;
   }

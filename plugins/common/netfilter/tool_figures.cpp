@@ -11,7 +11,6 @@
 namespace sluice::netfilter {
 namespace {
 
-constexpr std::string_view kKernelTime = "sluice_sync_kernel_duration_seconds";
 constexpr std::string_view kLockWait = "sluice_iptables_lock_wait_seconds_total";
 constexpr std::string_view kLockFailures = "sluice_iptables_lock_timeouts_total";
 
@@ -21,12 +20,6 @@ void tell(abi::Host& host, abi::Family family, abi::MetricKind kind, std::string
 }
 
 }  // namespace
-
-void report_tools(abi::Host& host, abi::Family family, const KernelSession& session, bool given_up) {
-  const std::chrono::duration<double> tools = session.tool_time();
-  tell(host, family, abi::MetricKind::kHistogramObserve, kKernelTime, tools.count());
-  report_lock(host, family, session, given_up);
-}
 
 void report_lock(abi::Host& host, abi::Family family, const KernelSession& session, bool given_up) {
   const std::chrono::duration<double> waited = session.lock_wait();

@@ -37,7 +37,7 @@ LayoutFacts layout_facts(abi::Family family, const abi::NodeFacts& node, bool co
       facts.detector_cidr = node.detector_cidr;
       break;
     case abi::LocalDetectorKind::kBridgeInterface:
-    case abi::LocalDetectorKind::kInterfacePrefix: {
+    case abi::LocalDetectorKind::kInterfaceNamePrefix: {
       facts.detector_interface = sdk::text(node.detector_interface);
       const auto& name = facts.detector_interface;
       // nft could not show or load other characters as they are.
@@ -64,7 +64,7 @@ bool knows_not_local(const LayoutFacts& facts) noexcept {
 
 RuleBuilder& match_local(RuleBuilder& rule, const LayoutFacts& facts, bool inverted) {
   if (facts.detector == abi::LocalDetectorKind::kCidr) return rule.from(facts.detector_cidr, inverted);
-  return rule.through(facts.detector_interface, facts.detector == abi::LocalDetectorKind::kInterfacePrefix, inverted);
+  return rule.through(facts.detector_interface, facts.detector == abi::LocalDetectorKind::kInterfaceNamePrefix, inverted);
 }
 
 }  // namespace sluice::nftables

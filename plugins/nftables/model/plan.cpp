@@ -67,7 +67,7 @@ class ServicePlanner {
     if (sdk::protocol_name(port_.key.protocol).empty()) {
       throw sdk::Failure(abi::Code::kUnsupported, plan_.name, "its protocol is not known");
     }
-    for (const abi::StringView& name : {port_.key.namespace_name, port_.key.service_name, port_.key.port_name}) {
+    for (const abi::StringView& name : {port_.key.service_namespace, port_.key.service_name, port_.key.port_name}) {
       if (netfilter::is_plain_name(sdk::text(name))) continue;
       throw sdk::Failure(abi::Code::kInvalid, plan_.name, "its name is no Kubernetes name and cannot be written down");
     }
@@ -143,6 +143,7 @@ class ServicePlanner {
   }
 
   void add(const abi::Frontend& frontend) {
+    if (!sdk::is_known(frontend.kind)) return;
     FrontendPlan planned;
     planned.key.node_port = frontend.kind == abi::FrontendKind::kNodePort;
     if (!planned.key.node_port) planned.key.address = frontend.address;

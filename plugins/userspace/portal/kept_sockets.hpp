@@ -35,7 +35,7 @@ std::string unfit(int fd, const SocketNeeds& needs);
 class KeptSockets {
  public:
   // `store` may be null; otherwise it and `log` outlive this.
-  KeptSockets(const abi::HostDescriptors* store, const sdk::Logger& log) : store_(store), log_(log) {}
+  KeptSockets(abi::HostDescriptors* store, const sdk::Logger& log) : store_(store), log_(log) {}
 
   bool any() const noexcept { return store_ != nullptr; }
   std::vector<std::string> names() const;
@@ -53,7 +53,7 @@ class KeptSockets {
   void drop_others(const std::set<std::string>& wanted);
 
  private:
-  const abi::HostDescriptors* const store_;
+  abi::HostDescriptors* const store_;
   const sdk::Logger& log_;
   bool said_ = false;            // that keeping fails
   std::set<std::string> unfit_;  // said of these

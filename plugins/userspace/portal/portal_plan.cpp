@@ -88,7 +88,7 @@ class Planner {
       throw sdk::Failure(abi::Code::kUnsupported, portal_.name,
                          "the userspace backend relays TCP and UDP only; use another backend for SCTP");
     }
-    if (portal_.name.size() > kMaxName || !is_plain_name(sdk::text(port_.key.namespace_name)) ||
+    if (portal_.name.size() > kMaxName || !is_plain_name(sdk::text(port_.key.service_namespace)) ||
         !is_plain_name(sdk::text(port_.key.service_name)) || !is_plain_name(sdk::text(port_.key.port_name))) {
       throw sdk::Failure(abi::Code::kInvalid, portal_.name,
                          "its name is no Kubernetes name and cannot stand in a rule");

@@ -70,6 +70,16 @@ const FlagNames kNodeFlags = {{abi::kNodePortsMatchAll, "nodePortsMatchAll"},
                               {abi::kMasqueradeAll, "masqueradeAll"},
                               {abi::kConntrackTcpLiberal, "conntrackTcpLiberal"}};
 
+const char* detector_name(abi::LocalDetectorKind kind) {
+  switch (kind) {
+    case abi::LocalDetectorKind::kNone: return "none";
+    case abi::LocalDetectorKind::kCidr: return "cidr";
+    case abi::LocalDetectorKind::kBridgeInterface: return "bridgeInterface";
+    case abi::LocalDetectorKind::kInterfaceNamePrefix: return "interfaceNamePrefix";
+  }
+  return "unknown";
+}
+
 const char* kind_name(abi::FrontendKind kind) {
   switch (kind) {
     case abi::FrontendKind::kClusterIp: return "clusterIP";
@@ -133,14 +143,16 @@ class PrintBackend final : public sdk::BackendBase {
 
   std::string printed(const abi::NodeFacts& node) const {
     const auto address = [this](const abi::Address& a) { return json_string(sdk::to_string(a, family())); };
+    const auto range = [this](const abi::Prefix& p) { return json_string(sdk::to_string(p, family())); };
     return "{\"version\":" + std::to_string(node.version) + ",\"name\":" + json_string(sdk::text(node.name)) +
            ",\"ip\":" + address(node.node_ip) + ",\"flags\":" + flag_list(node.flags, kNodeFlags) +
            ",\"masqueradeMark\":" + std::to_string(node.masquerade_mark) +
-           ",\"detector\":" + std::to_string(static_cast<unsigned>(node.detector)) +
+           ",\"detector\":" + json_string(detector_name(node.detector)) +
            ",\"detectorCIDR\":" + json_string(sdk::to_string(node.detector_cidr, family())) +
            ",\"detectorInterface\":" + json_string(sdk::text(node.detector_interface)) +
            ",\"nodePortAddresses\":" + list(sdk::range<abi::Address>(node.node_port_addresses), address) +
-           ",\"localAddresses\":" + list(sdk::range<abi::Address>(node.local_addresses), address) + "}";
+           ",\"localAddresses\":" + list(sdk::range<abi::Address>(node.local_addresses), address) +
+           ",\"serviceCIDRs\":" + list(sdk::range<abi::Prefix>(node.service_cidrs), range) + "}";
   }
 
   std::string printed(const abi::ServicePort& port) const {
@@ -180,6 +192,5 @@ class PrintBackend final : public sdk::BackendBase {
 
 SLUICE_PLUGIN_ENTRY = {
     abi::kMagic, abi::kMajor, abi::kMinor, sizeof(abi::PluginEntry), 0,
-    abi::kFeatureIpv4 | abi::kFeatureIpv6 | abi::kFeatureTcp | abi::kFeatureUdp | abi::kFeatureSctp |
-        abi::kFeatureDelta | abi::kFeatureAffinity | abi::kFeatureNodePort,
+    abi::kFeatureIpv4 | abi::kFeatureIpv6 | abi::kFeatureDelta | abi::kFeatureAffinity,
     abi::kHostFeatureNone, "print", "1.0.0", __VERSION__, &sdk::create<PrintBackend>};

@@ -83,21 +83,26 @@ void call_host(Input& in) {
   plugin::HostServices host(
       "print",
       {[&](std::string reason) { told += reason; }, [&](std::string reason) { told += reason; },
-       [&](abi::Severity, std::string reason, std::string note) { told += reason + note; },
+       [&](abi::Severity, std::string reason, std::string note, std::optional<plugin::ServicePortName> regarding) {
+         told += reason + note;
+         if (regarding) told += regarding->name_space + regarding->service + regarding->port_name;
+       },
        {},
        {}},
       nullptr, clock);
   Block text(in, in.below(32)), other(in, in.below(32));
-  host.event(static_cast<abi::Severity>(in.byte()), text_of(text), text_of(other));
+  const abi::ServicePortKey key{text_of(other), text_of(text), text_of(other), static_cast<abi::Protocol>(in.byte()), {}};
+  host.event(static_cast<abi::Severity>(in.byte()), text_of(text), text_of(other), &key);
+  host.log_enabled(static_cast<abi::Severity>(in.byte()));
   host.metric(static_cast<abi::MetricKind>(in.byte()), text_of(text), text_of(other), 1);
   host.request_resync(text_of(text));
-  host.report_unwell(text_of(other));
+  host.report_unhealthy(text_of(other));
   host.extension(text_of(text));
   const auto size = static_cast<std::uint32_t>(sizeof(std::uint32_t) + in.below(256) * 4);
   Block error(in, size);
   std::memcpy(error.data(), &size, sizeof size);
-  host.object_failed(text_of(text), reinterpret_cast<const abi::Error*>(error.data()));
-  for (const auto& failed : host.take_failed()) told += failed.object + failed.message;
+  host.service_port_failed(&key, reinterpret_cast<const abi::Error*>(error.data()));
+  for (const auto& failed : host.take_reports().failed) told += failed.port.printed() + failed.message;
   FUZZ_REQUIRE(is_one_line(told), "what a plugin says is told on one line");
 }
 

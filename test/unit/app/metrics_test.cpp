@@ -124,20 +124,23 @@ class MetricsTest : public CppUnit::TestFixture {
 
   void a_sync_counts_as_full_or_partial() {
     const auto at = std::chrono::system_clock::time_point(1'700'000'000'250ms);
-    metrics_.synced(base::Family::ipv4, {true, true, 0.5, 0.1, 0.3, at, {}});
-    metrics_.synced(base::Family::ipv4, {false, true, 0.25, 0.1, 0.1, at, {}});
+    metrics_.synced(base::Family::ipv4, {true, true, 0.5, 0.1, 0.3, 0.25, at, {}});
+    metrics_.synced(base::Family::ipv4, {false, true, 0.25, 0.1, 0.1, 0, at, {}});
     expect("2", "kubeproxy_sync_proxy_rules_duration_seconds_count{ip_family=\"IPv4\"}");
     expect("0.75", "kubeproxy_sync_proxy_rules_duration_seconds_sum{ip_family=\"IPv4\"}");
     expect("0.5", "kubeproxy_sync_full_proxy_rules_duration_seconds_sum{ip_family=\"IPv4\"}");
     expect("0.25", "kubeproxy_sync_partial_proxy_rules_duration_seconds_sum{ip_family=\"IPv4\"}");
     expect("0.2", "sluice_sync_select_duration_seconds_sum{ip_family=\"IPv4\"}");
     expect("0.4", "sluice_sync_apply_duration_seconds_sum{ip_family=\"IPv4\"}");
+    // Who did not measure it is none of them.
+    expect("0.25", "sluice_sync_kernel_duration_seconds_sum{ip_family=\"IPv4\"}");
+    expect("1", "sluice_sync_kernel_duration_seconds_count{ip_family=\"IPv4\"}");
     expect("1700000000.25", "kubeproxy_sync_proxy_rules_last_timestamp_seconds{ip_family=\"IPv4\"}");
     expect("absent", "kubeproxy_sync_proxy_rules_last_timestamp_seconds{ip_family=\"IPv6\"}");
   }
 
   void a_failed_sync_counts_and_says_nothing_of_the_last() {
-    metrics_.synced(base::Family::ipv6, {false, false, 0.5, 0, 0, std::chrono::system_clock::now(), {}});
+    metrics_.synced(base::Family::ipv6, {false, false, 0.5, 0, 0, 0, std::chrono::system_clock::now(), {}});
     expect("1", "kubeproxy_sync_proxy_rules_duration_seconds_count{ip_family=\"IPv6\"}");
     expect("1", "kubeproxy_sync_partial_proxy_rules_duration_seconds_count{ip_family=\"IPv6\"}");
     expect("absent", "kubeproxy_sync_proxy_rules_last_timestamp_seconds{ip_family=\"IPv6\"}");
@@ -146,7 +149,7 @@ class MetricsTest : public CppUnit::TestFixture {
 
   void each_trigger_time_is_a_sample() {  // case 92
     const auto at = std::chrono::system_clock::now();
-    metrics_.synced(base::Family::ipv4, {false, true, 0, 0, 0, at, {at - 500ms, at - 2s}});
+    metrics_.synced(base::Family::ipv4, {false, true, 0, 0, 0, 0, at, {at - 500ms, at - 2s}});
     expect("2", "kubeproxy_network_programming_duration_seconds_count{ip_family=\"IPv4\"}");
     expect("2.5", "kubeproxy_network_programming_duration_seconds_sum{ip_family=\"IPv4\"}");
     expect("0", "kubeproxy_network_programming_duration_seconds_bucket{ip_family=\"IPv4\",le=\"0.25\"}");
@@ -156,7 +159,7 @@ class MetricsTest : public CppUnit::TestFixture {
 
   void buckets_are_those_of_kube_proxy() {
     const auto at = std::chrono::system_clock::now();
-    metrics_.synced(base::Family::ipv4, {true, true, 0, 0, 0, at, {at}});
+    metrics_.synced(base::Family::ipv4, {true, true, 0, 0, 0, 1, at, {at}});
     metrics_.waited("h", "GET", 0);
     std::map<std::string, std::string> bounds;
     std::istringstream lines(metrics_.text());
@@ -298,11 +301,10 @@ class MetricsTest : public CppUnit::TestFixture {
     auto& sink = metrics_.of_plugins();
     sink.record("iptables", abi::MetricKind::kGaugeSet, "kubeproxy_sync_proxy_rules_iptables_total",
                 "table=\"nat\",ip_family=\"IPv4\"", 7);
-    sink.record("iptables", abi::MetricKind::kHistogramObserve, "sluice_sync_kernel_duration_seconds",
-                "ip_family=\"IPv4\"", 0.5);
+    sink.record("iptables", abi::MetricKind::kHistogramObserve, "dpu_write_seconds", "ip_family=\"IPv4\"", 0.5);
     expect("7", "kubeproxy_sync_proxy_rules_iptables_total{ip_family=\"IPv4\",table=\"nat\"}");
-    expect("0", "sluice_sync_kernel_duration_seconds_bucket{ip_family=\"IPv4\",le=\"0.256\"}");
-    expect("1", "sluice_sync_kernel_duration_seconds_bucket{ip_family=\"IPv4\",le=\"0.512\"}");
+    expect("0", "dpu_write_seconds_bucket{ip_family=\"IPv4\",le=\"0.256\"}");
+    expect("1", "dpu_write_seconds_bucket{ip_family=\"IPv4\",le=\"0.512\"}");
     std::string before;
     std::istringstream lines(metrics_.text());
     for (std::string line; std::getline(lines, line);) {
@@ -328,7 +330,7 @@ class MetricsTest : public CppUnit::TestFixture {
 
   void touch_everything() {
     const auto at = std::chrono::system_clock::now();
-    for (const bool full : {true, false}) metrics_.synced(base::Family::ipv4, {full, true, 0, 0, 0, at, {at}});
+    for (const bool full : {true, false}) metrics_.synced(base::Family::ipv4, {full, true, 0, 0, 0, 1, at, {at}});
     metrics_.swapped("iptables", "nftables", true, 0.2, 0.01);
     metrics_.conntrack_reconciled(base::Family::ipv4, 0, 0);
     metrics_.answered_healthz(200);
@@ -376,7 +378,7 @@ class MetricsTest : public CppUnit::TestFixture {
       threads.emplace_back([this] {
         for (int i = 0; i < kEach; ++i) {
           metrics_.answered_healthz(200);
-          metrics_.synced(base::Family::ipv4, {false, true, 0, 0, 0, std::chrono::system_clock::now(), {}});
+          metrics_.synced(base::Family::ipv4, {false, true, 0, 0, 0, 1, std::chrono::system_clock::now(), {}});
           metrics_.of_plugins().record("p", abi::MetricKind::kCounterAdd, "p_total", "", 1);
           if (i % 50 == 0) metrics_.text();
         }

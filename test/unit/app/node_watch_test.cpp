@@ -137,10 +137,13 @@ class NodeWatchTest : public CppUnit::TestFixture {
   }
 
   void a_left_out_port_is_told_of_its_service() {
-    const auto event = left_out_event("iptables", {"shop/cart:http", "too long", 0});
+    const auto event = left_out_event("iptables", {{"shop", "cart", "http"}, "too long", 0});
     CPPUNIT_ASSERT((event.regarding == kube::Regarding::service("shop", "cart")));
     CPPUNIT_ASSERT_EQUAL(std::string("backend iptables left out shop/cart:http: too long"), event.note);
-    CPPUNIT_ASSERT((left_out_event("b", {"shop/cart", "m", 0}).regarding == kube::Regarding::service("shop", "cart")));
+    CPPUNIT_ASSERT((backend_event("n", "b", abi::Severity::kInfo, "R", "m", {}).regarding == kube::Regarding::node("n")));
+    CPPUNIT_ASSERT((backend_event("n", "b", abi::Severity::kInfo, "R", "m", plugin::ServicePortName{"shop", "cart", "http"})
+                        .regarding == kube::Regarding::service("shop", "cart")));
+    CPPUNIT_ASSERT((left_out_event("b", {{"shop", "cart", ""}, "m", 0}).regarding == kube::Regarding::service("shop", "cart")));
   }
 };
 

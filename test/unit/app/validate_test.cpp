@@ -11,6 +11,7 @@
 
 #include <algorithm>
 
+#include "core/app/backend_options.hpp"
 #include "test/unit/app/problem_text.hpp"
 #include "test/unit/app/temporary_folder.hpp"
 
@@ -381,6 +382,13 @@ class ValidateTest : public CppUnit::TestFixture {
         {"ipvs.excludeCIDRs", "10.0.0.0/8,fd00::/8"}, {"ipvs.scheduler", "wlc"}, {"ipvs.strictARP", "true"},
         {"ipvs.tcpFinTimeout", "0s"},                 {"ipvs.tcpTimeout", "1m0s"}, {"ipvs.udpTimeout", "0s"}};
     CPPUNIT_ASSERT(ipvs.mode_options == wanted);
+    Settings both = ipvs;
+    both.backend = "ipvs";
+    both.sections["ipvs"].options = {{"drain", "never"}, {"ipvs.scheduler", "rr"}};
+    // Of a key that is in both the section counts.
+    std::vector<std::pair<std::string, std::string>> given{{"drain", "never"}};
+    for (const auto& [key, value] : wanted) given.emplace_back(key, key == "ipvs.scheduler" ? "rr" : value);
+    CPPUNIT_ASSERT(given == backend_options(both));
     CPPUNIT_ASSERT(validate_words({"--ipvs-scheduler=wlc", "--ipvs-tcp-timeout=-1s"}).settings.mode_options.empty());
     CPPUNIT_ASSERT_EQUAL(std::string(), validate_words({"--ipvs-tcp-timeout=-1s"}).problems);
   }

@@ -38,10 +38,12 @@ std::string list_of(const ServiceSpec& service, std::size_t endpoint) {
 }
 
 struct Sink final : abi::AffinitySink {
-  void add(const abi::AffinityClient* client) noexcept override {
-    found.push_back(sdk::service_port_name(client->key) + " " + sdk::to_string(client->client, abi::Family::kIpv4) +
-                    " -> " + sdk::host_port(client->endpoint, abi::Family::kIpv4, client->endpoint_port) + " " +
-                    std::to_string(client->remaining_seconds));
+  void add(abi::ArrayView clients) noexcept override {
+    for (const abi::AffinityClient& client : sdk::range<abi::AffinityClient>(clients)) {
+      found.push_back(sdk::service_port_name(client.key) + " " + sdk::to_string(client.client, abi::Family::kIpv4) +
+                      " -> " + sdk::host_port(client.endpoint, abi::Family::kIpv4, client.endpoint_port) + " " +
+                      std::to_string(client.remaining_seconds));
+    }
   }
   std::vector<std::string> found;
 };

@@ -49,6 +49,7 @@ class Bench {
     result = {};
     result.struct_size = sizeof(result);
     clear_error();
+    host.failed.clear();
     kernel.restores.clear();
     return backend_->apply(&transaction, &result, &error);
   }
@@ -80,9 +81,12 @@ class Bench {
     backend_->claims(&sink, &error);
     return sink.found;
   }
+  abi::Code prepare(const abi::NodeFacts& node) {
+    clear_error();
+    return static_cast<abi::Preparation*>(backend_->extension(sdk::view(abi::kPreparation)))->prepare(&node, &error);
+  }
   abi::Affinity& affinity() {
-    const void* const found = backend_->extension(sdk::view(abi::kAffinity));
-    return *static_cast<abi::Affinity*>(const_cast<void*>(found));
+    return *static_cast<abi::Affinity*>(backend_->extension(sdk::view(abi::kAffinity)));
   }
   Tracer tracer(std::set<std::string> local = {"192.168.0.2", "192.168.1.2"}) const {
     return Tracer(kernel.tables, std::move(local));

@@ -144,7 +144,7 @@ class CountersTest : public CppUnit::TestFixture {
     bench.kernel.naming = FakeKernel::Naming::kCommit;
     ok(bench.full({node_port()}));
     CPPUNIT_ASSERT_EQUAL(std::string("-m conntrack --ctstate INVALID -j DROP"), first_rule(bench));
-    CPPUNIT_ASSERT_EQUAL(std::uint32_t{0}, bench.result.failed_services);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, bench.host.left_out());
     CPPUNIT_ASSERT(!bench.kernel.has("filter", "SLUICE-PROBE"));
     const std::size_t writes = bench.kernel.restores.size();
     ok(bench.full({node_port()}));

@@ -151,7 +151,7 @@ class DecisionTest : public CppUnit::TestFixture {
     ServiceSpec spec;
     spec.endpoints = {e1()};
     NodeSpec facts;
-    facts.detector = abi::LocalDetectorKind::kInterfacePrefix;
+    facts.detector = abi::LocalDetectorKind::kInterfaceNamePrefix;
     facts.detector_interface = "cni";
     Scene scene({spec}, facts);
     scene.expect("10.180.0.1:80", pod(kClusterIp));

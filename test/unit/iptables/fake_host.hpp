@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,11 +21,12 @@ class FakeHost final : public abi::Host, public abi::HostRelay {
   void log(abi::Severity severity, abi::StringView text) noexcept override {
     lines.emplace_back(severity, sdk::text(text));
   }
+  std::int32_t log_enabled(abi::Severity) noexcept override { return 1; }
   void metric(abi::MetricKind kind, abi::StringView name, abi::StringView labels, double value) noexcept override {
     double& held = metrics[std::string(sdk::text(name)) + "{" + std::string(sdk::text(labels)) + "}"];
     held = kind == abi::MetricKind::kCounterAdd ? held + value : value;
   }
-  void event(abi::Severity, abi::StringView reason, abi::StringView) noexcept override {
+  void event(abi::Severity, abi::StringView reason, abi::StringView, const abi::ServicePortKey*) noexcept override {
     events.emplace_back(sdk::text(reason));
   }
   std::uint64_t now() noexcept override {
@@ -32,14 +34,19 @@ class FakeHost final : public abi::Host, public abi::HostRelay {
     return clock;
   }
   void request_resync(abi::StringView reason) noexcept override { resyncs.emplace_back(sdk::text(reason)); }
-  void report_unwell(abi::StringView) noexcept override {}
-  void object_failed(abi::StringView object, const abi::Error* error) noexcept override {
-    failed.emplace_back(std::string(sdk::text(object)) + ": " + error->message);
+  void report_unhealthy(abi::StringView) noexcept override {}
+  void service_port_failed(const abi::ServicePortKey* key, const abi::Error* error) noexcept override {
+    if (error == nullptr) {
+      served.push_back(sdk::service_port_id(*key));
+      return;
+    }
+    failed.emplace_back(sdk::service_port_name(*key) + ": " + error->message);
+    failed_ids.insert(sdk::service_port_id(*key));
   }
-  const void* extension(abi::StringView id) noexcept override {
-    return sdk::text(id) == abi::kHostRelay ? static_cast<const abi::HostRelay*>(this) : nullptr;
+  void* extension(abi::StringView id) noexcept override {
+    return sdk::text(id) == abi::kHostRelay ? static_cast<abi::HostRelay*>(this) : nullptr;
   }
-  void relays(const abi::ServicePortKey* key, abi::ArrayView ports) const noexcept override {
+  void set_relay_ports(const abi::ServicePortKey* key, abi::ArrayView ports) noexcept override {
     const auto range = sdk::range<std::uint16_t>(ports);
     relayed[sdk::service_port_name(*key)] = std::vector<std::uint16_t>(range.begin(), range.end());
   }
@@ -48,8 +55,12 @@ class FakeHost final : public abi::Host, public abi::HostRelay {
   std::map<std::string, double> metrics;
   std::vector<std::string> events;
   std::vector<std::string> failed;
+  std::set<std::string> failed_ids;  // with their protocols; never cleared
+  std::vector<std::string> served;   // by now
+  // Each service port once, whatever was tried before it was given up.
+  std::size_t left_out() const { return std::set<std::string>(failed.begin(), failed.end()).size(); }
   std::vector<std::string> resyncs;
-  mutable std::map<std::string, std::vector<std::uint16_t>> relayed;  // by printed name; what was said last
+  std::map<std::string, std::vector<std::uint16_t>> relayed;  // by printed name; what was said last
   std::uint64_t clock = 0;
   std::uint64_t step = 1;  // time passes with each look at the clock
 };

@@ -48,6 +48,7 @@ class FullTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(cut_off_save_is_an_error);
   CPPUNIT_TEST(bad_name_leaves_out_one_service_port);
   CPPUNIT_TEST(sysctl_failure_is_one_warning);
+  CPPUNIT_TEST(preparation_is_the_sysctl_and_no_rule);
   CPPUNIT_TEST(mangle_canary_is_not_worth_failing_for);
   CPPUNIT_TEST(log_says_which_tools_are_used);
   CPPUNIT_TEST_SUITE_END();
@@ -311,10 +312,10 @@ COMMIT
     std::vector<ServiceSpec> some = services();
     some[2].name = "x\n-A INPUT -j ACCEPT";
     ok(bench.full(some));
-    CPPUNIT_ASSERT_EQUAL(std::uint32_t{1}, bench.result.failed_services);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.left_out());
     CPPUNIT_ASSERT(bench.kernel.text().find("INPUT -j ACCEPT") == std::string::npos);
     ok(bench.delta({some[2]}));
-    CPPUNIT_ASSERT_EQUAL(std::uint32_t{1}, bench.result.failed_services);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.left_out());
   }
 
   void sysctl_failure_is_one_warning() {
@@ -333,6 +334,23 @@ COMMIT
     facts.flags = abi::kNodePortsMatchAll;
     ok(without.full({}, facts));
     CPPUNIT_ASSERT(without.host.events.empty());
+  }
+
+  // As --init-only asks for it.
+  void preparation_is_the_sysctl_and_no_rule() {
+    const auto warned = [](Bench& bench, std::uint32_t flags) {
+      bench.kernel.sysctl_error = 30;
+      abi::NodeFacts node{};
+      node.struct_size = sizeof(node);
+      node.flags = flags;
+      ok(bench.prepare(node));
+      CPPUNIT_ASSERT(bench.kernel.restores.empty());
+      return bench.host.events;
+    };
+    Bench bench, without, six(abi::Family::kIpv6);
+    CPPUNIT_ASSERT(std::vector<std::string>{"RouteLocalnetFailed"} == warned(bench, abi::kNodePortsOnLocalhost));
+    CPPUNIT_ASSERT(warned(without, abi::kNodePortsMatchAll).empty());
+    CPPUNIT_ASSERT(warned(six, abi::kNodePortsOnLocalhost).empty());
   }
 
   void mangle_canary_is_not_worth_failing_for() {

@@ -247,12 +247,12 @@ class PlanTest : public CppUnit::TestFixture {
     node.detector = abi::LocalDetectorKind::kBridgeInterface;
     node.detector_interface = "cbr0";
     check(node, "-i cbr0");
-    node.detector = abi::LocalDetectorKind::kInterfacePrefix;
+    node.detector = abi::LocalDetectorKind::kInterfaceNamePrefix;
     node.detector_interface = "cni";
     check(node, "-i cni+");
     node.detector = abi::LocalDetectorKind::kNone;
     CPPUNIT_ASSERT(!has(nat(plan(spec, node)), "cluster IP\" -m tcp -p tcp -d 172.30.0.41 --dport 80 !"));
-    node.detector = abi::LocalDetectorKind::kInterfacePrefix;
+    node.detector = abi::LocalDetectorKind::kInterfaceNamePrefix;
     for (const char* bad : {"", "a b", "eth0\n-A INPUT", "sixteen-letters1"}) {
       node.detector_interface = bad;
       CPPUNIT_ASSERT_THROW(plan(spec, node), sdk::Failure);

@@ -44,7 +44,7 @@ inline std::string content_of(const std::vector<ServiceSpec>& services) {
 
 // `now`: so many in the last call; the others before.
 inline void is_left_out(const Bench& bench, const std::vector<std::size_t>& indexes, std::size_t now) {
-  CPPUNIT_ASSERT_EQUAL(static_cast<std::uint32_t>(now), bench.result.failed_services);
+  CPPUNIT_ASSERT_EQUAL(static_cast<std::size_t>(now), bench.host.left_out());
   for (const std::size_t i : indexes) {
     const std::string begin = name_of(i) + ": ";
     CPPUNIT_ASSERT_MESSAGE(begin, std::any_of(bench.host.failed.begin(), bench.host.failed.end(),

@@ -45,6 +45,7 @@ class Roundtrip {
   }
   abi::Code apply(const abi::Transaction& transaction) {
     clear();
+    host.failed.clear();
     result = {};
     result.struct_size = sizeof(result);
     return backend_->apply(&transaction, &result, &error);
@@ -60,8 +61,7 @@ class Roundtrip {
     return backend_->retire(&handover, &error);
   }
   abi::Affinity& affinity() {
-    const void* const found = backend_->extension(sdk::view(abi::kAffinity));
-    return *static_cast<abi::Affinity*>(const_cast<void*>(found));
+    return *static_cast<abi::Affinity*>(backend_->extension(sdk::view(abi::kAffinity)));
   }
 
   NodeSpec node() const {

@@ -30,7 +30,10 @@ std::string rules(abi::Family family) {
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 struct Sink final : abi::AffinitySink {
-  void add(const abi::AffinityClient* client) noexcept override { found.push_back(*client); }
+  void add(abi::ArrayView clients) noexcept override {
+    const auto all = sdk::range<abi::AffinityClient>(clients);
+    found.insert(found.end(), all.begin(), all.end());
+  }
   std::vector<abi::AffinityClient> found;
 };
 

@@ -29,7 +29,7 @@ abi::Prefix World::prefix(const std::string& text) const {
 
 abi::ServicePortKey World::key(const ServiceSpec& spec) {
   abi::ServicePortKey made{};
-  made.namespace_name = keep(spec.namespace_name);
+  made.service_namespace = keep(spec.namespace_name);
   made.service_name = keep(spec.name);
   made.port_name = keep(spec.port_name);
   made.protocol = spec.protocol;

@@ -79,9 +79,9 @@ class IpvsBench {
   // As --init-only asks for it.
   abi::Code prepare() {
     clear_error();
-    const auto* const preparation =
-        static_cast<const abi::Preparation*>(backend_->extension(sdk::view(abi::kPreparation)));
-    return preparation->prepare(&error);
+    abi::NodeFacts known{};
+    known.struct_size = sizeof(known);
+    return static_cast<abi::Preparation*>(backend_->extension(sdk::view(abi::kPreparation)))->prepare(&known, &error);
   }
   abi::Code verify() {
     clear_error();
@@ -106,10 +106,12 @@ class IpvsBench {
     class Sink final : public abi::AffinitySink {
      public:
       explicit Sink(abi::Family family) : family_(family) {}
-      void add(const abi::AffinityClient* client) noexcept override {
-        text += sdk::service_port_name(client->key) + " " + sdk::to_string(client->client, family_) + " " +
-                ipvs::to_string(ipvs::RealServer{client->endpoint, client->endpoint_port}, family_) + " " +
-                std::to_string(client->remaining_seconds) + "\n";
+      void add(abi::ArrayView clients) noexcept override {
+        for (const abi::AffinityClient& client : sdk::range<abi::AffinityClient>(clients)) {
+          text += sdk::service_port_name(client.key) + " " + sdk::to_string(client.client, family_) + " " +
+                  ipvs::to_string(ipvs::RealServer{client.endpoint, client.endpoint_port}, family_) + " " +
+                  std::to_string(client.remaining_seconds) + "\n";
+        }
       }
       std::string text;
 
@@ -121,7 +123,7 @@ class IpvsBench {
     return code == abi::Code::kOk ? sink.text : "code " + std::to_string(static_cast<int>(code));
   }
   abi::Affinity* affinity() {
-    return const_cast<abi::Affinity*>(static_cast<const abi::Affinity*>(backend_->extension(sdk::view(abi::kAffinity))));
+    return static_cast<abi::Affinity*>(backend_->extension(sdk::view(abi::kAffinity)));
   }
   std::vector<std::string> claims() {
     struct Sink final : abi::StringSink {

@@ -24,10 +24,12 @@ constexpr abi::Family kFamily = abi::Family::kIpv4;
 
 class Printing final : public abi::AffinitySink {
  public:
-  void add(const abi::AffinityClient* client) noexcept override {
-    std::printf("%s %s %s:%u\n", sdk::service_port_name(client->key).c_str(),
-                sdk::to_string(client->client, kFamily).c_str(), sdk::to_string(client->endpoint, kFamily).c_str(),
-                unsigned{client->endpoint_port});
+  void add(abi::ArrayView clients) noexcept override {
+    for (const abi::AffinityClient& client : sdk::range<abi::AffinityClient>(clients)) {
+      std::printf("%s %s %s:%u\n", sdk::service_port_name(client.key).c_str(),
+                  sdk::to_string(client.client, kFamily).c_str(), sdk::to_string(client.endpoint, kFamily).c_str(),
+                  unsigned{client.endpoint_port});
+    }
   }
 };
 
@@ -77,8 +79,7 @@ class Steps {
   int clients(const std::vector<std::string>& words) {
     if (const int failed = apply(words); failed != 0) return failed;
     Printing sink;
-    auto* const affinity = const_cast<abi::Affinity*>(
-        static_cast<const abi::Affinity*>(backend_->extension(sdk::view(abi::kAffinity))));
+    auto* const affinity = static_cast<abi::Affinity*>(backend_->extension(sdk::view(abi::kAffinity)));
     return answer(affinity->export_clients(&sink, &error_));
   }
 

@@ -44,6 +44,7 @@ class IpvsPlanTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(none_local_is_noticed);
   CPPUNIT_TEST(frontends_of_a_policy_share_a_list);
   CPPUNIT_TEST(names_that_cannot_be_written_are_refused);
+  CPPUNIT_TEST(a_kind_that_came_later_is_passed_over);
   CPPUNIT_TEST(facts_leave_out_addresses_of_single_links);
   CPPUNIT_TEST_SUITE_END();
 
@@ -79,6 +80,19 @@ class IpvsPlanTest : public CppUnit::TestFixture {
       if (line.starts_with(beginning)) out.push_back(line);
     }
     return out;
+  }
+
+  void a_kind_that_came_later_is_passed_over() {
+    const Given given;
+    World world(kFamily);
+    abi::ServicePort port = world.service(given.service);
+    auto frontends = sdk::frontends_of(port, abi::FrontendKind::kClusterIp);
+    frontends.push_back(frontends.front());
+    frontends.back().kind = static_cast<abi::FrontendKind>(9);
+    frontends.back().address.bytes[3] = 99;
+    port.frontends = sdk::array(frontends.data(), frontends.size());
+    const auto plan = ipvs::plan_service(ipvs::plan_facts(kFamily, world.node(given.node), given.settings), port);
+    equal(given.lines(), lines_of(plan, kFamily));
   }
 
   void the_worked_example() {

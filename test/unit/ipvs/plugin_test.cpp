@@ -45,8 +45,7 @@ class IpvsPluginTest : public CppUnit::TestFixture {
     const PluginLibrary library(*path);
     CPPUNIT_ASSERT_EQUAL(std::string("ipvs"), std::string(library.entry().id));
     for (const abi::Feature feature :
-         {abi::kFeatureIpv4, abi::kFeatureIpv6, abi::kFeatureTcp, abi::kFeatureUdp, abi::kFeatureSctp,
-          abi::kFeatureDelta, abi::kFeatureAffinity, abi::kFeatureNodePort, abi::kFeatureDrain}) {
+         {abi::kFeatureIpv4, abi::kFeatureIpv6, abi::kFeatureDelta, abi::kFeatureAffinity, abi::kFeatureOwnConnections}) {
       CPPUNIT_ASSERT((library.entry().features & feature) != 0);
     }
   }

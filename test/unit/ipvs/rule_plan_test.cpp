@@ -188,7 +188,7 @@ filter KUBE-IPVS-OUT-FILTER
     node.detector = abi::LocalDetectorKind::kBridgeInterface;
     node.detector_interface = "cbr0";
     CPPUNIT_ASSERT_EQUAL(std::string("KUBE-CLUSTER-IP dst,dst ! -i cbr0"), cluster_rule(node));
-    node.detector = abi::LocalDetectorKind::kInterfacePrefix;
+    node.detector = abi::LocalDetectorKind::kInterfaceNamePrefix;
     CPPUNIT_ASSERT_EQUAL(std::string("KUBE-CLUSTER-IP dst,dst ! -i cbr0+"), cluster_rule(node));
   }
 

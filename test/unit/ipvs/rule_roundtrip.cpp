@@ -125,7 +125,7 @@ class Checks {
     nodes[1].detector = abi::LocalDetectorKind::kNone;
     nodes[2].detector = abi::LocalDetectorKind::kBridgeInterface;
     nodes[2].detector_interface = "cbr0";
-    nodes[3].detector = abi::LocalDetectorKind::kInterfacePrefix;
+    nodes[3].detector = abi::LocalDetectorKind::kInterfaceNamePrefix;
     nodes[3].detector_interface = "cali";
     nodes[4].flags |= abi::kMasqueradeAll;
     nodes[4].mark = 1u << 31;

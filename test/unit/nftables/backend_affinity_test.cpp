@@ -29,10 +29,12 @@ ServiceSpec sticky(const std::string& name = "svc1", const std::string& ip = "17
 abi::Address ip(const std::string& text) { return *sdk::parse_address(text, abi::Family::kIpv4); }
 
 struct Clients final : abi::AffinitySink {
-  void add(const abi::AffinityClient* client) noexcept override {
-    found.push_back(sdk::service_port_name(client->key) + " " + sdk::to_string(client->client, abi::Family::kIpv4) +
-                    " -> " + sdk::host_port(client->endpoint, abi::Family::kIpv4, client->endpoint_port) + " " +
-                    std::to_string(client->remaining_seconds));
+  void add(abi::ArrayView clients) noexcept override {
+    for (const abi::AffinityClient& client : sdk::range<abi::AffinityClient>(clients)) {
+      found.push_back(sdk::service_port_name(client.key) + " " + sdk::to_string(client.client, abi::Family::kIpv4) +
+                      " -> " + sdk::host_port(client.endpoint, abi::Family::kIpv4, client.endpoint_port) + " " +
+                      std::to_string(client.remaining_seconds));
+    }
   }
   Names found;
 };

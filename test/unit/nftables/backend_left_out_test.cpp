@@ -59,7 +59,7 @@ class NftablesBackendLeftOutTest : public CppUnit::TestFixture {
       std::swap(from.external_ips, to.external_ips);
       ok(rig, rig.delta({one, two}));
       CPPUNIT_ASSERT_MESSAGE(rig.host.failed.empty() ? "" : rig.host.failed[0], rig.host.failed.empty());
-      CPPUNIT_ASSERT_EQUAL(std::uint32_t{0}, rig.result.failed_services);
+      CPPUNIT_ASSERT_EQUAL(std::size_t{0}, rig.host.left_out());
       CPPUNIT_ASSERT(rig.host.resyncs.empty());
       const auto has_it = [&](const ServiceSpec& service) {
         const std::vector<std::string> lines = rig.inspect("ns1/" + service.name);

@@ -93,8 +93,7 @@ class NftablesRig {
     return backend_->retire(&handover, &error);
   }
   abi::Affinity& affinity() {
-    const void* const found = backend_->extension(sdk::view(abi::kAffinity));
-    return *static_cast<abi::Affinity*>(const_cast<void*>(found));
+    return *static_cast<abi::Affinity*>(backend_->extension(sdk::view(abi::kAffinity)));
   }
   std::vector<std::string> claims() {
     Sink sink;
@@ -104,8 +103,7 @@ class NftablesRig {
   std::vector<std::string> inspect(const std::string& name = {}) {
     Sink sink;
     clear_error();
-    const auto* const inspection =
-        static_cast<const abi::Inspection*>(backend_->extension(sdk::view(abi::kInspection)));
+    auto* const inspection = static_cast<abi::Inspection*>(backend_->extension(sdk::view(abi::kInspection)));
     inspection->services(sdk::view(name), &sink, &error);
     return sink.found;
   }

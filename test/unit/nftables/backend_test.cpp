@@ -274,7 +274,7 @@ class NftablesBackendTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(1.0, rig.metric("sluice_nftables_listings_total"));
     CPPUNIT_ASSERT_EQUAL(0.0, rig.metric("kubeproxy_sync_proxy_rules_nftables_sync_failures_total"));
     CPPUNIT_ASSERT_EQUAL(0.0, rig.metric("kubeproxy_sync_proxy_rules_nftables_cleanup_failures_total"));
-    CPPUNIT_ASSERT(rig.metric("sluice_sync_kernel_duration_seconds") > 0);
+    CPPUNIT_ASSERT(rig.result.kernel_nanoseconds > 0);
     rig.table.fail_next = sdk::Failure(abi::Code::kRetry, "table", "lost");
     ServiceSpec other = example();
     other.endpoints.pop_back();

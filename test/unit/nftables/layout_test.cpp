@@ -179,7 +179,7 @@ class LayoutTest : public CppUnit::TestFixture {
   }
   void external_local_in_its_order() {
     const ChainSpec chain =
-        treatment_chain(facts(abi::LocalDetectorKind::kInterfacePrefix), {Kind::kExternalLocal, true, 3, 2, 60});
+        treatment_chain(facts(abi::LocalDetectorKind::kInterfaceNamePrefix), {Kind::kExternalLocal, true, 3, 2, 60});
     CPPUNIT_ASSERT_EQUAL(std::size_t{4}, chain.rules.size());
     CPPUNIT_ASSERT_EQUAL(std::string("short-circuit pod traffic"), chain.rules[0].comment);
     CPPUNIT_ASSERT_EQUAL(std::string("masquerade local traffic"), chain.rules[1].comment);
@@ -320,7 +320,7 @@ class LayoutTest : public CppUnit::TestFixture {
   }
   void no_interface_of_strange_characters() {
     abi::NodeFacts node{};
-    node.detector = abi::LocalDetectorKind::kInterfacePrefix;
+    node.detector = abi::LocalDetectorKind::kInterfaceNamePrefix;
     for (const char* name : {"", "a b", "veth*", "a\"b", "sixteen-letters-"}) {
       node.detector_interface = sdk::view(name);
       CPPUNIT_ASSERT_THROW(layout_facts(abi::Family::kIpv4, node, false), sdk::Failure);

@@ -151,7 +151,7 @@ void Description::take_detector(const Words& words) {
     return;
   }
   facts_.detector =
-      words[1] == "bridge" ? abi::LocalDetectorKind::kBridgeInterface : abi::LocalDetectorKind::kInterfacePrefix;
+      words[1] == "bridge" ? abi::LocalDetectorKind::kBridgeInterface : abi::LocalDetectorKind::kInterfaceNamePrefix;
   facts_.detector_interface = words.at(2);
 }
 

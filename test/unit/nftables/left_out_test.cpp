@@ -30,6 +30,8 @@ class LeftOutTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(they_are_tried_again_ever_more_rarely);
   CPPUNIT_TEST(another_one_begins_from_the_start);
   CPPUNIT_TEST(who_gains_is_told_of_only_if_he_was_left_out);
+  CPPUNIT_TEST(who_is_served_by_now_is_told_by_key);
+  CPPUNIT_TEST(keys_are_those_of_the_transaction_or_of_before);
   CPPUNIT_TEST_SUITE_END();
 
   static constexpr std::uint64_t kMinute = 60'000'000'000;
@@ -37,15 +39,13 @@ class LeftOutTest : public CppUnit::TestFixture {
   struct Rig {
     Rig() { host.step = 0; }
     void full(const Problems& problems) {
-      result = {};
-      left_out.note(World().full({}, 1), problems, result);
+      left_out.note(World().full({}, 1), problems);
     }
     // Of ns1/NAME:p80.
     void delta(const std::vector<std::string>& changed, const std::vector<std::string>& removed,
                const Problems& problems) {
-      result = {};
       World world;
-      left_out.note(world.delta(specs(changed), specs(removed), 2), problems, result);
+      left_out.note(world.delta(specs(changed), specs(removed), 2), problems);
     }
     // Whether another transaction is asked for then.
     bool asks_after(std::uint64_t time) {
@@ -62,7 +62,6 @@ class LeftOutTest : public CppUnit::TestFixture {
 
     FakeHost host;
     LeftOut left_out{host};
-    abi::ApplyResult result{};
   };
 
   void several_reasons_are_one_text() {
@@ -77,9 +76,7 @@ class LeftOutTest : public CppUnit::TestFixture {
     Rig rig;
     rig.full({{"ns1/b:p80", "two"}, {"ns1/a:p80", "one"}});
     CPPUNIT_ASSERT((std::vector<std::string>{"ns1/a:p80: one", "ns1/b:p80: two"}) == rig.host.failed);
-    CPPUNIT_ASSERT_EQUAL(std::uint32_t{2}, rig.result.failed_services);
     rig.delta({"c"}, {}, {});
-    CPPUNIT_ASSERT_EQUAL(std::uint32_t{0}, rig.result.failed_services);
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig.host.failed.size());
   }
 
@@ -135,6 +132,29 @@ class LeftOutTest : public CppUnit::TestFixture {
     rig.delta({"a"}, {}, {});
     rig.left_out.gained("ns1/a:p80", "something");
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.host.resyncs.size());
+  }
+
+  void who_is_served_by_now_is_told_by_key() {
+    Rig rig;
+    rig.full({{"ns1/a:p80", "one"}});
+    rig.left_out.served("ns1/b:p80");
+    CPPUNIT_ASSERT(rig.host.served.empty());
+    rig.left_out.served("ns1/a:p80");
+    CPPUNIT_ASSERT(std::vector<std::string>{"ns1/a:p80/tcp"} == rig.host.served);
+    CPPUNIT_ASSERT(!rig.asks_after(1000 * kMinute));
+  }
+
+  void keys_are_those_of_the_transaction_or_of_before() {
+    Rig rig;
+    ServiceSpec udp;
+    udp.name = "u:/";  // its printed name cannot be taken apart
+    udp.protocol = abi::Protocol::kUdp;
+    World world;
+    rig.left_out.note(world.full({udp}, 1), {{"ns1/u:/:p80", "one"}});
+    CPPUNIT_ASSERT(rig.host.failed_ids.contains("ns1/u:/:p80/udp"));
+    rig.host.failed_ids.clear();
+    rig.delta({"b"}, {}, {{"ns1/u:/:p80", "still"}});
+    CPPUNIT_ASSERT((std::set<std::string>{"ns1/u:/:p80/udp"}) == rig.host.failed_ids);
   }
 };
 

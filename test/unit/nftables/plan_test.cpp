@@ -47,6 +47,7 @@ class NftablesPlanTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(names_and_protocols);
   CPPUNIT_TEST(strange_addresses_are_served);
   CPPUNIT_TEST(too_many_endpoints_are_cut);
+  CPPUNIT_TEST(a_kind_that_came_later_is_passed_over);
   CPPUNIT_TEST(ipv6);
   CPPUNIT_TEST_SUITE_END();
 
@@ -98,6 +99,19 @@ class NftablesPlanTest : public CppUnit::TestFixture {
     equal(" 10.180.0.1:80 10.180.2.1:80", text_of(kV4, plan.cluster));
     equal("", text_of(kV4, plan.local));
     CPPUNIT_ASSERT(plan.problems.empty() && plan.allowed.empty());
+  }
+
+  void a_kind_that_came_later_is_passed_over() {
+    World world(kV4);
+    abi::ServicePort port = world.service(Given().service);
+    auto frontends = sdk::frontends_of(port, abi::FrontendKind::kClusterIp);
+    frontends.push_back(frontends.front());
+    frontends.back().kind = static_cast<abi::FrontendKind>(9);
+    frontends.back().address.bytes[3] = 99;
+    port.frontends = sdk::array(frontends.data(), frontends.size());
+    const ServicePlan plan = plan_service(kV4, *sdk::parse_address("192.168.0.2", kV4), port);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, plan.frontends.size());
+    CPPUNIT_ASSERT(plan.frontends[0].cluster_ip);
   }
 
   void every_kind_of_frontend() {

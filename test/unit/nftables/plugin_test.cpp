@@ -44,11 +44,10 @@ class NftablesPluginTest : public CppUnit::TestFixture {
     const PluginLibrary library(*path);
     CPPUNIT_ASSERT_EQUAL(std::string("nftables"), std::string(library.entry().id));
     for (const abi::Feature feature :
-         {abi::kFeatureIpv4, abi::kFeatureIpv6, abi::kFeatureTcp, abi::kFeatureUdp, abi::kFeatureSctp,
-          abi::kFeatureDelta, abi::kFeatureAffinity, abi::kFeatureNodePort}) {
+         {abi::kFeatureIpv4, abi::kFeatureIpv6, abi::kFeatureDelta, abi::kFeatureAffinity, abi::kFeatureServiceCidrs}) {
       CPPUNIT_ASSERT((library.entry().features & feature) != 0);
     }
-    CPPUNIT_ASSERT((library.entry().features & abi::kFeatureDrain) == 0);
+    CPPUNIT_ASSERT((library.entry().features & abi::kFeatureOwnConnections) == 0);
   }
 };
 

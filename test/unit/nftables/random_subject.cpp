@@ -19,6 +19,7 @@
 #include "plugins/nftables/kernel/netlink_table.hpp"
 #include "plugins/nftables/kernel/own_senders.hpp"
 #include "sluice/sdk/error.hpp"
+#include "sluice/sdk/service.hpp"
 #include "sluice/sdk/views.hpp"
 
 namespace sluice::test {
@@ -61,9 +62,10 @@ void RandomHost::request_resync(abi::StringView) noexcept {
   ++resyncs_;
 }
 
-void RandomHost::object_failed(abi::StringView object, const abi::Error*) noexcept {
+void RandomHost::service_port_failed(const abi::ServicePortKey* key, const abi::Error* error) noexcept {
+  if (error == nullptr) return;
   const std::lock_guard lock(mutex_);
-  failed_.emplace(sdk::text(object));
+  failed_.insert(sdk::service_port_name(*key));
 }
 
 void RandomHost::pass(std::chrono::nanoseconds time) {

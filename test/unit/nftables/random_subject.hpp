@@ -38,13 +38,14 @@ class Namespace {
 class RandomHost final : public abi::Host {
  public:
   void log(abi::Severity severity, abi::StringView text) noexcept override;
+  std::int32_t log_enabled(abi::Severity) noexcept override { return 1; }
   void metric(abi::MetricKind, abi::StringView, abi::StringView, double) noexcept override {}
-  void event(abi::Severity, abi::StringView, abi::StringView) noexcept override {}
+  void event(abi::Severity, abi::StringView, abi::StringView, const abi::ServicePortKey*) noexcept override {}
   std::uint64_t now() noexcept override;
   void request_resync(abi::StringView reason) noexcept override;
-  void report_unwell(abi::StringView) noexcept override {}
-  void object_failed(abi::StringView object, const abi::Error* error) noexcept override;
-  const void* extension(abi::StringView) noexcept override { return nullptr; }
+  void report_unhealthy(abi::StringView) noexcept override {}
+  void service_port_failed(const abi::ServicePortKey* key, const abi::Error* error) noexcept override;
+  void* extension(abi::StringView) noexcept override { return nullptr; }
 
   void pass(std::chrono::nanoseconds time);
   void forget();

@@ -230,9 +230,9 @@ class History {
         break;
       case 1:
         node_.detector = random_.chance(30)   ? abi::LocalDetectorKind::kNone
-                         : random_.chance(50) ? abi::LocalDetectorKind::kInterfacePrefix
+                         : random_.chance(50) ? abi::LocalDetectorKind::kInterfaceNamePrefix
                                               : abi::LocalDetectorKind::kCidr;
-        node_.detector_interface = node_.detector == abi::LocalDetectorKind::kInterfacePrefix ? "cali" : "";
+        node_.detector_interface = node_.detector == abi::LocalDetectorKind::kInterfaceNamePrefix ? "cali" : "";
         break;
       case 2:
         node_.flags |= abi::kNodePortsMatchAll;

@@ -56,7 +56,7 @@ class RuleTest : public CppUnit::TestFixture {
     facts.masquerade_mark = 0x4000;
     facts.counters = true;
     facts.node_ports_match_all = true;
-    facts.detector = abi::LocalDetectorKind::kInterfacePrefix;
+    facts.detector = abi::LocalDetectorKind::kInterfaceNamePrefix;
     facts.detector_interface = "veth";
     for (const auto family : {abi::Family::kIpv4, abi::Family::kIpv6}) {
       facts.family = family;

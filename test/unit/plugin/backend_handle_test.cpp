@@ -1,6 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "config.h"
+
 #include "core/plugin/backend_handle.hpp"
 
 #include <cppunit/extensions/HelperMacros.h>
@@ -116,12 +118,14 @@ class BackendHandleTest : public CppUnit::TestFixture {
     std::string told;
     HostCallbacks callbacks;
     callbacks.request_resync = [&](const std::string& reason) { told += "resync " + reason + ";"; };
-    callbacks.report_unwell = [&](const std::string& reason) { told += "unwell " + reason + ";"; };
-    callbacks.event = [&](abi::Severity, const std::string& reason, const std::string&) { told += reason + ";"; };
+    callbacks.report_unhealthy = [&](const std::string& reason) { told += "unwell " + reason + ";"; };
+    callbacks.event = [&](abi::Severity, const std::string& reason, const std::string&,
+                          const std::optional<ServicePortName>&) { told += reason + ";"; };
     const auto handle =
-        make("good", {abi::Family::kIpv6, "colour: red", {{"colour", "red"}}, "/run/sluice/good"}, callbacks);
+        make("good", {abi::Family::kIpv6, {{"colour", "red"}}, "/run/sluice/good"}, callbacks);
     CPPUNIT_ASSERT(handle->probe().ok());
-    require_contains(log.text(), "INFO sluice.plugin.good config colour: red, colour red, state in /run/sluice/good");
+    require_contains(log.text(), "INFO sluice.plugin.good sluiced " PACKAGE_VERSION " with minor " +
+                                     std::to_string(abi::kMinor) + " and features 0, colour red, state in /run/sluice/good");
     CPPUNIT_ASSERT_EQUAL(std::string("Probed;resync flushed by somebody;unwell hungry;unwell ;"), told);
     CPPUNIT_ASSERT(metrics_.names == std::vector<std::string>{"probes_total"});
     CPPUNIT_ASSERT_EQUAL(std::string("good (IPv6)"), handle->name());
@@ -136,10 +140,12 @@ class BackendHandleTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string(), applied.message);
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{1}, applied.kernel_writes);
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{1}, applied.objects_owned);
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, applied.failed.size());
-    CPPUNIT_ASSERT_EQUAL(std::string("shop/empty:http"), applied.failed[0].object);
-    CPPUNIT_ASSERT_EQUAL(std::string("no endpoint to program"), applied.failed[0].message);
-    CPPUNIT_ASSERT(handle->apply(transaction(node, {ports[0]})).failed.empty());
+    CPPUNIT_ASSERT(applied.kernel_time == std::chrono::nanoseconds(5));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, applied.reports.failed.size());
+    CPPUNIT_ASSERT_EQUAL(std::string("shop/empty:http"), applied.reports.failed[0].port.printed());
+    CPPUNIT_ASSERT_EQUAL(std::string("no endpoint to program"), applied.reports.failed[0].message);
+    CPPUNIT_ASSERT(applied.reports.served.empty());
+    CPPUNIT_ASSERT(handle->apply(transaction(node, {ports[0]})).reports.failed.empty());
   }
 
   // A newer daemon has longer elements; the stride leads over what is not known.
@@ -206,14 +212,16 @@ class BackendHandleTest : public CppUnit::TestFixture {
     test::CapturedLog log;
     BackendSettings settings;
     settings.options = {{"colour", "green"}};
-    CPPUNIT_ASSERT(make("good", settings)->prepare().ok());
-    require_contains(log.text(), "painted green");
+    abi::NodeFacts node = node_facts();
+    node.flags = abi::kNodePortsOnLocalhost;
+    CPPUNIT_ASSERT(make("good", settings)->prepare(node).ok());
+    require_contains(log.text(), "painted green, flags 2");
     settings.options = {{"colour", "black"}};
     CPPUNIT_ASSERT_EQUAL(
         std::string("backend good (IPv4): prepare good: no light to paint by: Permission denied"),
-        make("good", settings)->prepare().status("good (IPv4)", "prepare").message());
+        make("good", settings)->prepare(node).status("good (IPv4)", "prepare").message());
     // Who has no such extension has nothing to prepare.
-    CPPUNIT_ASSERT(make("ipv4_only")->prepare().ok());
+    CPPUNIT_ASSERT(make("ipv4_only")->prepare(node).ok());
   }
 
   void services_are_told_in_lines_where_the_backend_can() {
@@ -396,7 +404,7 @@ class BackendHandleTest : public CppUnit::TestFixture {
     BackendSettings settings;
     settings.state_dir = "/run/x";
     settings.predecessor_serves = true;
-    const auto handle = make("minor5", settings);
+    const auto handle = make("older_minor", settings);
     CPPUNIT_ASSERT(handle->probe().ok());
     CPPUNIT_ASSERT(handle->export_clients().code == abi::Code::kUnsupported);
     CPPUNIT_ASSERT_EQUAL("given " + std::to_string(sizeof(abi::CreateArgs)) + " bytes, state in /run/x",

@@ -1,6 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include "core/plugin/descriptor.hpp"
 #include "core/plugin/file_checks.hpp"
 
 #include <cppunit/extensions/HelperMacros.h>
@@ -41,6 +42,8 @@ class FileChecksTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(cut_file_is_refused);
   CPPUNIT_TEST(damaged_section_table_is_refused);
   CPPUNIT_TEST(shared_object_without_the_section_is_refused);
+  CPPUNIT_TEST(descriptors_are_read_in_the_order_in_which_they_can_be_understood);
+  CPPUNIT_TEST(draft_and_newer_majors_have_their_own_remedies);
   CPPUNIT_TEST_SUITE_END();
 
   static Status location(const fs::path& file, const ZooFolder& folder, bool relax = false) {
@@ -193,7 +196,6 @@ class FileChecksTest : public CppUnit::TestFixture {
     }
   }
 
-  // Boost.DLL would walk past the end of the names.
   void damaged_section_table_is_refused() {
     const ZooFolder folder;
     const fs::path file = folder.add("good");
@@ -209,6 +211,48 @@ class FileChecksTest : public CppUnit::TestFixture {
     const ZooFolder folder;
     require_refusal(check_content(folder.add("no_section")), StatusCode::invalid, "no section sluice_abi",
                     "SLUICE_PLUGIN_ENTRY");
+  }
+
+  // Refused for the first of all that is wrong with it.
+  void descriptors_are_read_in_the_order_in_which_they_can_be_understood() {
+    abi::PluginEntry entry{};
+    const auto why = [&](std::size_t size = kDescriptorHead, std::uint64_t room = sizeof(entry)) {
+      return check_descriptor("x.so", &entry, size, room).message();
+    };
+    entry.needs_host = 1ull << 40;
+    entry.major = abi::kMajor + 1;
+    require_contains(why(), "magic check: sluice_plugin_entry starts with 0x0 instead of 0x30434c53");
+    entry.magic = abi::kMagic;
+    require_contains(why(), "version check");
+    require_contains(why(8), "version check");
+    entry.major = abi::kMajor;
+    require_contains(why(), "size check: its descriptor has 0 bytes, at least 64");
+    require_contains(why(8), "size check");
+    entry.struct_size = sizeof(entry);
+    require_contains(why(kDescriptorHead, 63), "size check: its descriptor is to have 64 bytes, and there are 63");
+    require_contains(why(), "needs check: it needs host features 0x10000000000");
+    entry.needs_host = 0;
+    CPPUNIT_ASSERT_EQUAL(std::string(), why());
+    entry.struct_size = 72;  // a newer minor
+    CPPUNIT_ASSERT_EQUAL(std::string(), why(kDescriptorHead, 72));
+  }
+
+  void draft_and_newer_majors_have_their_own_remedies() {
+    abi::PluginEntry entry{};
+    entry.magic = abi::kMagic;
+    entry.struct_size = sizeof(entry);
+    const std::string ours = std::to_string(abi::kMajor);
+    for (unsigned major = 0; major < 3; ++major) {
+      entry.major = static_cast<std::uint16_t>(major);
+      const std::string why = check_descriptor("x.so", &entry, kDescriptorHead, sizeof(entry)).message();
+      if (major == abi::kMajor) {
+        CPPUNIT_ASSERT_EQUAL(std::string(), why);
+        continue;
+      }
+      require_contains(why, "built for ABI major " + std::to_string(major) + (major == 0 ? " (a draft)" : "") + ", this sluiced (");
+      require_contains(why, major > abi::kMajor ? "; install a newer sluiced, or the plugin built for ABI " + ours
+                                                : "; install the plugin built for ABI " + ours + ", or build it again");
+    }
   }
 };
 

@@ -74,11 +74,13 @@ class HostServicesTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(HostServicesTest);
   CPPUNIT_TEST(log_line_carries_the_plugin_and_stays_one_line);
   CPPUNIT_TEST(unknown_severity_is_logged_as_information);
+  CPPUNIT_TEST(it_is_told_which_lines_are_kept);
   CPPUNIT_TEST(metric_reaches_the_sink_with_the_plugin);
   CPPUNIT_TEST(reports_reach_their_callbacks);
   CPPUNIT_TEST(without_callbacks_reports_are_ignored);
   CPPUNIT_TEST(exception_of_a_callback_does_not_reach_the_plugin);
-  CPPUNIT_TEST(failed_objects_are_collected_until_taken);
+  CPPUNIT_TEST(what_is_left_out_is_collected_until_taken);
+  CPPUNIT_TEST(the_last_report_about_a_service_port_counts);
   CPPUNIT_TEST(clock_is_in_nanoseconds);
   CPPUNIT_TEST(unknown_extension_is_null);
   CPPUNIT_TEST(relayed_ports_of_udp_reach_their_callback_sorted);
@@ -107,6 +109,18 @@ class HostServicesTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("INFO sluice.plugin.dpu x\n"), log.text());
   }
 
+  void it_is_told_which_lines_are_kept() {
+    const test::CapturedLog log;
+    HostServices host("dpu", {}, nullptr, clock_);
+    const sdk::Logger logger(&host);
+    CPPUNIT_ASSERT_EQUAL(1, host.log_enabled(abi::Severity::kDebug));
+    log4cplus::Logger::getInstance("sluice").setLogLevel(log4cplus::INFO_LOG_LEVEL);  // until `log` goes
+    CPPUNIT_ASSERT_EQUAL(1, host.log_enabled(abi::Severity::kWarning));
+    CPPUNIT_ASSERT_EQUAL(0, host.log_enabled(abi::Severity::kDebug));
+    CPPUNIT_ASSERT(logger.keeps(abi::Severity::kError) && !logger.keeps(abi::Severity::kDebug));
+    CPPUNIT_ASSERT(!sdk::Logger(nullptr).keeps(abi::Severity::kError));
+  }
+
   void metric_reaches_the_sink_with_the_plugin() {
     RecordedMetrics metrics;
     HostServices host("dpu", {}, &metrics, clock_);
@@ -118,24 +132,30 @@ class HostServicesTest : public CppUnit::TestFixture {
     std::string told;
     HostCallbacks callbacks;
     callbacks.request_resync = [&](const std::string& reason) { told += "resync " + reason + ";"; };
-    callbacks.report_unwell = [&](const std::string& reason) { told += "unwell " + reason + ";"; };
-    callbacks.event = [&](abi::Severity severity, const std::string& reason, const std::string& note) {
-      told += "event " + std::to_string(static_cast<int>(severity)) + " " + reason + " " + note + ";";
+    callbacks.report_unhealthy = [&](const std::string& reason) { told += "unwell " + reason + ";"; };
+    callbacks.event = [&](abi::Severity severity, const std::string& reason, const std::string& note,
+                          const std::optional<ServicePortName>& regarding) {
+      told += "event " + std::to_string(static_cast<int>(severity)) + " " + reason + " " + note;
+      if (regarding) told += " of " + regarding->name_space + "/" + regarding->service + ":" + regarding->port_name;
+      told += ";";
     };
     HostServices host("dpu", callbacks, nullptr, clock_);
     host.request_resync(sdk::view("flushed"));
-    host.report_unwell(sdk::view("no device"));
-    host.report_unwell(abi::StringView{nullptr, 0});
-    host.event(abi::Severity::kWarning, sdk::view("LinkDown"), sdk::view("port 1 is down"));
-    CPPUNIT_ASSERT_EQUAL(
-        std::string("resync flushed;unwell no device;unwell ;event 1 LinkDown port 1 is down;"), told);
+    host.report_unhealthy(sdk::view("no device"));
+    host.report_unhealthy(abi::StringView{nullptr, 0});
+    host.event(abi::Severity::kWarning, sdk::view("LinkDown"), sdk::view("port 1 is down"), nullptr);
+    const abi::ServicePortKey key{sdk::view("shop"), sdk::view("ca\nrt"), sdk::view("http"), abi::Protocol::kTcp, {}};
+    host.event(abi::Severity::kInfo, sdk::view("Moved"), sdk::view("elsewhere"), &key);
+    CPPUNIT_ASSERT_EQUAL(std::string("resync flushed;unwell no device;unwell ;event 1 LinkDown port 1 is down;"
+                                     "event 2 Moved elsewhere of shop/ca rt:http;"),
+                         told);
   }
 
   void without_callbacks_reports_are_ignored() {
     HostServices host("dpu", {}, nullptr, clock_);
     host.request_resync(sdk::view("x"));
-    host.report_unwell(sdk::view("x"));
-    host.event(abi::Severity::kInfo, sdk::view("x"), sdk::view("x"));
+    host.report_unhealthy(sdk::view("x"));
+    host.event(abi::Severity::kInfo, sdk::view("x"), sdk::view("x"), nullptr);
     host.metric(abi::MetricKind::kCounterAdd, sdk::view("x"), sdk::view(""), 1);
   }
 
@@ -145,19 +165,40 @@ class HostServicesTest : public CppUnit::TestFixture {
     HostServices("dpu", callbacks, nullptr, clock_).request_resync(sdk::view("x"));
   }
 
-  void failed_objects_are_collected_until_taken() {
+  static abi::ServicePortKey key_of(std::string_view port, abi::Protocol protocol = abi::Protocol::kTcp) {
+    return {sdk::view("shop"), sdk::view("cart"), sdk::view(port), protocol, {}};
+  }
+
+  void what_is_left_out_is_collected_until_taken() {
     HostServices host("dpu", {}, nullptr, clock_);
     abi::Error error = sdk::empty_error();
     sdk::set_error(&error, "", "table is full", 28);
-    host.object_failed(sdk::view("shop/cart:http"), &error);
-    host.object_failed(sdk::view("shop/cart:grpc"), nullptr);
-    const std::vector<FailedObject> failed = host.take_failed();
-    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, failed.size());
-    CPPUNIT_ASSERT_EQUAL(std::string("shop/cart:http"), failed[0].object);
-    CPPUNIT_ASSERT_EQUAL(std::string("table is full"), failed[0].message);
-    CPPUNIT_ASSERT_EQUAL(28, failed[0].os_errno);
-    CPPUNIT_ASSERT_EQUAL(std::string(), failed[1].message);
-    CPPUNIT_ASSERT(host.take_failed().empty());
+    const abi::ServicePortKey http = key_of("http"), grpc = key_of("grpc\n"), quic = key_of("http", abi::Protocol::kUdp);
+    host.service_port_failed(&http, &error);
+    host.service_port_failed(&grpc, &error);
+    host.service_port_failed(&quic, nullptr);
+    host.service_port_failed(nullptr, &error);
+    const ServicePortReports reports = host.take_reports();
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, reports.failed.size());
+    CPPUNIT_ASSERT_EQUAL(std::string("shop/cart:grpc "), reports.failed[0].port.printed());
+    CPPUNIT_ASSERT_EQUAL(std::string("shop/cart:http"), reports.failed[1].port.printed());
+    CPPUNIT_ASSERT_EQUAL(std::string("table is full"), reports.failed[1].message);
+    CPPUNIT_ASSERT_EQUAL(28, reports.failed[1].os_errno);
+    CPPUNIT_ASSERT((reports.served == std::vector<ServicePortName>{{"shop", "cart", "http", abi::Protocol::kUdp}}));
+    CPPUNIT_ASSERT(host.take_reports().failed.empty() && host.take_reports().served.empty());
+  }
+
+  void the_last_report_about_a_service_port_counts() {
+    HostServices host("dpu", {}, nullptr, clock_);
+    const abi::ServicePortKey key = key_of("http");
+    abi::Error error = sdk::empty_error();
+    host.service_port_failed(&key, &error);
+    host.service_port_failed(&key, nullptr);
+    CPPUNIT_ASSERT(host.take_reports().failed.empty());
+    host.service_port_failed(&key, nullptr);
+    host.service_port_failed(&key, &error);
+    const ServicePortReports reports = host.take_reports();
+    CPPUNIT_ASSERT(reports.failed.size() == 1 && reports.served.empty());
   }
 
   void clock_is_in_nanoseconds() {
@@ -169,10 +210,10 @@ class HostServicesTest : public CppUnit::TestFixture {
   }
 
   static void relay(HostServices& host, abi::Protocol protocol, const std::vector<std::uint16_t>& ports) {
-    const auto* relay = static_cast<const abi::HostRelay*>(host.extension(sdk::view(abi::kHostRelay)));
+    auto* relay = static_cast<abi::HostRelay*>(host.extension(sdk::view(abi::kHostRelay)));
     CPPUNIT_ASSERT(relay != nullptr);
     const abi::ServicePortKey key{sdk::view("shop"), sdk::view("dns"), sdk::view("udp"), protocol, {}};
-    relay->relays(&key, sdk::array(ports.data(), ports.size()));
+    relay->set_relay_ports(&key, sdk::array(ports.data(), ports.size()));
   }
 
   void relayed_ports_of_udp_reach_their_callback_sorted() {
@@ -188,7 +229,7 @@ class HostServicesTest : public CppUnit::TestFixture {
     relay(host, abi::Protocol::kTcp, {40003});
     relay(host, abi::Protocol::kUdp, {});
     CPPUNIT_ASSERT_EQUAL(std::string("shop/dns:udp 40001 40002;shop/dns:udp;"), told);
-    static_cast<const abi::HostRelay*>(host.extension(sdk::view(abi::kHostRelay)))->relays(nullptr, {});
+    static_cast<abi::HostRelay*>(host.extension(sdk::view(abi::kHostRelay)))->set_relay_ports(nullptr, {});
   }
 
   void relays_without_a_callback_are_ignored_and_its_exceptions_contained() {
@@ -200,10 +241,10 @@ class HostServicesTest : public CppUnit::TestFixture {
     relay(throwing, abi::Protocol::kUdp, {40001});
   }
 
-  static const abi::HostDescriptors& descriptors(HostServices& host) {
-    const void* const found = host.extension(sdk::view(abi::kHostDescriptors));
+  static abi::HostDescriptors& descriptors(HostServices& host) {
+    void* const found = host.extension(sdk::view(abi::kHostDescriptors));
     CPPUNIT_ASSERT(found != nullptr);
-    return *static_cast<const abi::HostDescriptors*>(found);
+    return *static_cast<abi::HostDescriptors*>(found);
   }
   static HostCallbacks with(std::shared_ptr<DescriptorStore> store) {
     HostCallbacks callbacks;
@@ -216,7 +257,7 @@ class HostServicesTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(without.extension(sdk::view(abi::kHostDescriptors)) == nullptr);
     const auto store = std::make_shared<RecordedDescriptors>();
     HostServices host("dpu", with(store), nullptr, clock_);
-    const abi::HostDescriptors& kept = descriptors(host);
+    abi::HostDescriptors& kept = descriptors(host);
     abi::Error error = sdk::empty_error();
     CPPUNIT_ASSERT(kept.keep(sdk::view("tcp_a"), 7, &error) == abi::Code::kOk);
     CPPUNIT_ASSERT(kept.keep(sdk::view("udp.B-2"), 8, nullptr) == abi::Code::kOk);
@@ -233,7 +274,7 @@ class HostServicesTest : public CppUnit::TestFixture {
   void names_of_descriptors_are_checked() {
     const auto store = std::make_shared<RecordedDescriptors>();
     HostServices host("dpu", with(store), nullptr, clock_);
-    const abi::HostDescriptors& kept = descriptors(host);
+    abi::HostDescriptors& kept = descriptors(host);
     for (const std::string& name : {std::string(), std::string("a/b"), std::string("a b"), std::string("\xc3\xa4"),
                                     std::string("a:b"), std::string("a\nFDSTOREREMOVE=1"), std::string(201, 'a')}) {
       abi::Error error = sdk::empty_error();
@@ -258,7 +299,7 @@ class HostServicesTest : public CppUnit::TestFixture {
 
   void exceptions_of_the_store_do_not_reach_the_plugin() {
     HostServices host("dpu", with(std::make_shared<ThrowingDescriptors>()), nullptr, clock_);
-    const abi::HostDescriptors& kept = descriptors(host);
+    abi::HostDescriptors& kept = descriptors(host);
     CPPUNIT_ASSERT(kept.keep(sdk::view("a"), 7, nullptr) == abi::Code::kInternal);
     CPPUNIT_ASSERT_EQUAL(-1, kept.take(sdk::view("a")));
     kept.drop(sdk::view("a"));

@@ -30,9 +30,9 @@ class CountingBackend final : public BackendBase {
   abi::Code do_claims(abi::StringSink&, abi::Error*) override { return abi::Code::kOk; }
   abi::Code do_retire(const abi::Handover&, abi::Error*) override { return abi::Code::kOk; }
   abi::Code do_cleanup(abi::Error*) override { return abi::Code::kOk; }
-  const void* do_extension(std::string_view id) override { return id == "com.example.x/1" ? &options_ : nullptr; }
+  void* do_extension(std::string_view id) override { return id == "com.example.x/1" ? &options_ : nullptr; }
 
-  const Options options_;
+  Options options_;
 };
 
 class BackendBaseTest : public CppUnit::TestFixture {
@@ -80,7 +80,7 @@ class BackendBaseTest : public CppUnit::TestFixture {
     transaction.struct_size = sizeof(transaction);
     transaction.generation = 9;
     transaction.node = &node;
-    abi::ApplyResult result{16, 0, 0, 77};
+    abi::ApplyResult result{16, 0, 0, 77, 0};
     CPPUNIT_ASSERT(backend->apply(&transaction, &result, nullptr) == abi::Code::kOk);
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{9}, result.kernel_writes);
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{77}, result.objects_owned);
@@ -96,7 +96,7 @@ class BackendBaseTest : public CppUnit::TestFixture {
     abi::Transaction transaction{};
     transaction.struct_size = sizeof(transaction);
     transaction.node = &node;
-    abi::ApplyResult result{sizeof(result), 0, 0, 77};
+    abi::ApplyResult result{sizeof(result), 0, 0, 77, 0};
     CPPUNIT_ASSERT(backend->apply(&transaction, &result, nullptr) == abi::Code::kOk);
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, result.objects_owned);
     backend->release();

@@ -16,6 +16,7 @@ class ServiceTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(protocols_have_names);
   CPPUNIT_TEST(endpoints_are_chosen_by_policy_and_flag);
   CPPUNIT_TEST(frontends_are_chosen_by_kind);
+  CPPUNIT_TEST(a_printed_name_is_taken_apart_again);
   CPPUNIT_TEST_SUITE_END();
 
   static abi::ServicePortKey key(const char* port, abi::Protocol protocol = abi::Protocol::kTcp) {
@@ -59,6 +60,19 @@ class ServiceTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(has(endpoints_with(port, abi::kEndpointTerminating)[0], abi::kEndpointTerminating));
   }
 
+  void a_printed_name_is_taken_apart_again() {
+    for (const std::string name : {"shop/cart:http", "shop/cart", "/", "a/:", "shop/cart:"}) {
+      const abi::ServicePortKey key = parse_service_port_name(name, abi::Protocol::kUdp);
+      CPPUNIT_ASSERT(key.protocol == abi::Protocol::kUdp);
+      // A colon without a name behind it is not printed.
+      CPPUNIT_ASSERT_EQUAL(name.substr(0, name.size() - (name.back() == ':' ? 1 : 0)), service_port_name(key));
+    }
+    const abi::ServicePortKey key = parse_service_port_name("shop/cart:http", abi::Protocol::kTcp);
+    CPPUNIT_ASSERT(equal(key, {view("shop"), view("cart"), view("http"), abi::Protocol::kTcp, {}}));
+    CPPUNIT_ASSERT_EQUAL(std::string_view("nonsense"),
+                         text(parse_service_port_name("nonsense", abi::Protocol::kTcp).service_namespace));
+  }
+
   void frontends_are_chosen_by_kind() {
     abi::Frontend data[2] = {};
     data[0].kind = abi::FrontendKind::kClusterIp;
@@ -66,6 +80,7 @@ class ServiceTest : public CppUnit::TestFixture {
     data[1].port = 30080;
     abi::ServicePort port{};
     port.frontends = array(data, 2);
+    CPPUNIT_ASSERT(is_known(data[0].kind) && is_known(data[1].kind) && !is_known(static_cast<abi::FrontendKind>(9)));
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, frontends_of(port, abi::FrontendKind::kNodePort).size());
     CPPUNIT_ASSERT_EQUAL(std::uint16_t{30080}, frontends_of(port, abi::FrontendKind::kNodePort)[0].port);
     CPPUNIT_ASSERT(frontends_of(port, abi::FrontendKind::kExternalIp).empty());

@@ -113,13 +113,13 @@ class Scripted final : public abi::Backend, public abi::Affinity {
     abi::AffinityClient client{};
     client.key.service_name = {"cart", 4};
     client.remaining_seconds = 9;
-    sink->add(&client);
+    sink->add(sdk::array(&client, 1));
     return g_script->call(who_, "export", error);
   }
   abi::Code import_clients(abi::ArrayView clients, abi::Error* error) noexcept override {
     return g_script->call(who_, "import " + std::to_string(clients.count), error);
   }
-  const void* extension(abi::StringView id) noexcept override {
+  void* extension(abi::StringView id) noexcept override {
     const bool affinity = std::string_view(id.data, id.size) == abi::kAffinity && g_script->affinity;
     return affinity ? static_cast<abi::Affinity*>(this) : nullptr;
   }

@@ -24,22 +24,29 @@ class LeftOutTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_delta_speaks_of_those_it_names);
   CPPUNIT_TEST(what_is_removed_is_no_longer_left_out);
   CPPUNIT_TEST(a_full_transaction_speaks_of_all);
+  CPPUNIT_TEST(who_is_served_by_now_is_told_without_being_named);
+  CPPUNIT_TEST(the_protocol_belongs_to_the_key);
   CPPUNIT_TEST_SUITE_END();
 
   LeftOut left_out_;
 
-  static plugin::FailedObject failed(const char* name) { return {std::string("shop/") + name + ":http", "refused", 0}; }
+  static plugin::ServicePortName port_name(const char* name) { return {"shop", name, "http", abi::Protocol::kTcp}; }
+  static plugin::ServicePortReports failed(std::initializer_list<const char*> names) {
+    plugin::ServicePortReports out;
+    for (const char* name : names) out.failed.push_back({port_name(name), "refused", 0});
+    return out;
+  }
 
   std::string names() const {
     std::string out;
-    for (const auto& [name, reason] : left_out_.reasons()) out += name + " (" + reason + ") ";
+    for (const auto& [name, reason] : left_out_.reasons()) out += name.printed() + " (" + reason + ") ";
     return out;
   }
 
   void two_are_left_out() {
     snapshot::Transaction first;
     first.full = true;
-    left_out_.note(first, {failed("cart"), failed("till")});
+    left_out_.note(first, failed({"cart", "till"}));
   }
 
   void what_fails_is_there_with_its_reason() {
@@ -51,7 +58,7 @@ class LeftOutTest : public CppUnit::TestFixture {
     two_are_left_out();
     snapshot::Transaction delta;
     delta.service_ports = {port("cart"), port("desk")};
-    left_out_.note(delta, {failed("desk")});
+    left_out_.note(delta, failed({"desk"}));
     CPPUNIT_ASSERT_EQUAL(std::string("shop/desk:http (refused) shop/till:http (refused) "), names());
   }
 
@@ -67,8 +74,25 @@ class LeftOutTest : public CppUnit::TestFixture {
     two_are_left_out();
     snapshot::Transaction full;
     full.full = true;
-    left_out_.note(full, {failed("till")});
+    left_out_.note(full, failed({"till"}));
     CPPUNIT_ASSERT_EQUAL(std::string("shop/till:http (refused) "), names());
+  }
+
+  void who_is_served_by_now_is_told_without_being_named() {
+    two_are_left_out();
+    plugin::ServicePortReports reports;
+    reports.served = {port_name("cart"), port_name("nobody")};
+    left_out_.note({}, reports);
+    CPPUNIT_ASSERT_EQUAL(std::string("shop/till:http (refused) "), names());
+  }
+
+  void the_protocol_belongs_to_the_key() {
+    two_are_left_out();
+    snapshot::Transaction delta;
+    delta.removed = {key("cart")};
+    delta.removed[0].protocol = model::Protocol::udp;
+    left_out_.note(delta, {});
+    CPPUNIT_ASSERT_EQUAL(std::string("shop/cart:http (refused) shop/till:http (refused) "), names());
   }
 };
 

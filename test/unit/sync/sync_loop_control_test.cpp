@@ -92,7 +92,7 @@ class SyncLoopControlTest : public SyncRig {
     loop_->request();
     loop_->request_full("somebody has changed the table");
     script_.host->request_resync({"flushed", 7});
-    script_.host->report_unwell({"bad", 3});
+    script_.host->report_unhealthy({"bad", 3});
     std::this_thread::sleep_for(30ms);
     settle();
     CPPUNIT_ASSERT(script_.calls.empty());

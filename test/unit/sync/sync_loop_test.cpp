@@ -37,6 +37,7 @@ class SyncLoopTest : public SyncRig {
   CPPUNIT_TEST(nothing_is_reported_before_there_is_a_transaction);
   CPPUNIT_TEST(figures_count_what_status_counts);
   CPPUNIT_TEST(who_is_left_out_is_named_once_for_each_reason);
+  CPPUNIT_TEST(who_is_served_by_now_is_left_out_no_more);
   CPPUNIT_TEST(questions_are_asked_between_two_runs);
   CPPUNIT_TEST(a_question_nobody_wants_answered_is_not_asked);
   CPPUNIT_TEST(not_every_backend_can_be_asked);
@@ -274,6 +275,7 @@ class SyncLoopTest : public SyncRig {
     for (const SyncReport& one : reports_) {
       CPPUNIT_ASSERT(one.select_seconds >= 0 && one.apply_seconds > 0);
       CPPUNIT_ASSERT(one.seconds >= one.select_seconds + one.apply_seconds);
+      CPPUNIT_ASSERT_EQUAL(0.5, one.kernel_seconds);
       CPPUNIT_ASSERT(one.at > std::chrono::system_clock::time_point());
     }
   }
@@ -318,7 +320,7 @@ class SyncLoopTest : public SyncRig {
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), loop_->figures().failures);
     loop_->request();
     expect("full 1");
-    script_.host->report_unwell({"bad", 3});
+    script_.host->report_unhealthy({"bad", 3});
     while (!loop_->figures().unwell) std::this_thread::yield();
     loop_->stop();
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), loop_->figures().failures);
@@ -344,6 +346,22 @@ class SyncLoopTest : public SyncRig {
     const std::vector<std::string> wanted{"shop/cart:http left out: no room", "shop/cart:http left out: no address",
                                           "shop/cart:http left out: no address"};
     CPPUNIT_ASSERT(wanted == errors);
+  }
+
+  void who_is_served_by_now_is_left_out_no_more() {
+    script_.left_out = {"no room", "", "served"};
+    CPPUNIT_ASSERT(start().ok());
+    loop_->request();
+    expect("full 1");
+    loop_->request();
+    expect("delta 1-2");
+    settle();
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), loop_->figures().left_out);
+    loop_->request();
+    expect("delta 2-3");
+    settle();
+    CPPUNIT_ASSERT_EQUAL(std::size_t(0), loop_->figures().left_out);
+    loop_->stop();
   }
 
   // What has become due meanwhile goes first, and the question asks for no sync.

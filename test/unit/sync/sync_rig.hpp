@@ -38,7 +38,7 @@ struct Script {
   abi::Host* host = nullptr;
   bool inspectable = true;
   std::function<void()> during_apply;  // on the apply thread
-  std::deque<std::string> left_out;  // why "shop/cart:http" is, in one apply after the other; nothing: it is not
+  std::deque<std::string> left_out;  // why "shop/cart:http" is, in one apply after the other; nothing: nothing is said; "served"
 
   abi::Code answer(std::deque<abi::Code>& from, std::string call) {
     const std::lock_guard lock(mutex);
@@ -63,7 +63,7 @@ inline Script* g_script = nullptr;  // a factory is a plain function: no other w
 
 class ScriptedBackend final : public abi::Backend, public abi::Inspection {
  public:
-  abi::Code services(abi::StringView name, abi::StringSink* lines, abi::Error*) const noexcept override {
+  abi::Code services(abi::StringView name, abi::StringSink* lines, abi::Error*) noexcept override {
     lines->add({"one", 3});
     lines->add({"two\nthree", 9});
     return g_script->answer(g_script->services_answers, "services " + std::string(name.data, name.size));
@@ -74,12 +74,15 @@ class ScriptedBackend final : public abi::Backend, public abi::Inspection {
   }
   abi::Code apply(const abi::Transaction* t, abi::ApplyResult* result, abi::Error* error) noexcept override {
     result->kernel_writes = 7;
+    result->kernel_nanoseconds = 500'000'000;
     if (g_script->during_apply) g_script->during_apply();
     std::snprintf(error->message, sizeof error->message, "scripted");
     if (!g_script->left_out.empty()) {
       abi::Error why = sdk::empty_error();
       sdk::set_error(&why, "shop/cart:http", g_script->left_out.front());
-      if (!g_script->left_out.front().empty()) g_script->host->object_failed({"shop/cart:http", 14}, &why);
+      const abi::ServicePortKey key{{"shop", 4}, {"cart", 4}, {"http", 4}, abi::Protocol::kTcp, {}};
+      const bool served = g_script->left_out.front() == "served";
+      if (!g_script->left_out.front().empty()) g_script->host->service_port_failed(&key, served ? nullptr : &why);
       g_script->left_out.pop_front();
     }
     return g_script->answer(g_script->apply_answers,
@@ -97,9 +100,9 @@ class ScriptedBackend final : public abi::Backend, public abi::Inspection {
   }
   abi::Code retire(const abi::Handover*, abi::Error*) noexcept override { return abi::Code::kOk; }
   abi::Code cleanup(abi::Error*) noexcept override { return abi::Code::kOk; }
-  const void* extension(abi::StringView id) noexcept override {
+  void* extension(abi::StringView id) noexcept override {
     const bool inspection = std::string_view(id.data, id.size) == abi::kInspection && g_script->inspectable;
-    return inspection ? static_cast<const abi::Inspection*>(this) : nullptr;
+    return inspection ? static_cast<abi::Inspection*>(this) : nullptr;
   }
   void release() noexcept override { delete this; }
 };

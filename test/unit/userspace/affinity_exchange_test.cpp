@@ -39,9 +39,11 @@ struct Client {
 
 class Sink final : public abi::AffinitySink {
  public:
-  void add(const abi::AffinityClient* client) noexcept override {
-    clients.push_back({sdk::service_port_name(client->key), sdk::to_string(client->client, kV4),
-                       sdk::host_port(client->endpoint, kV4, client->endpoint_port), client->remaining_seconds});
+  void add(abi::ArrayView batch) noexcept override {
+    for (const abi::AffinityClient& client : sdk::range<abi::AffinityClient>(batch)) {
+      clients.push_back({sdk::service_port_name(client.key), sdk::to_string(client.client, kV4),
+                         sdk::host_port(client.endpoint, kV4, client.endpoint_port), client.remaining_seconds});
+    }
   }
   std::vector<Client> clients;
 };
@@ -66,9 +68,9 @@ class AffinityExchangeTest : public CppUnit::TestFixture {
  private:
   BackendBench& bench() const { return *made_; }
   abi::Affinity& affinity() const {
-    const void* found = bench().backend().extension(sdk::view(abi::kAffinity));
+    void* const found = bench().backend().extension(sdk::view(abi::kAffinity));
     CPPUNIT_ASSERT(found != nullptr);
-    return *static_cast<abi::Affinity*>(const_cast<void*>(found));
+    return *static_cast<abi::Affinity*>(found);
   }
   std::vector<Client> exported() const {
     Sink sink;

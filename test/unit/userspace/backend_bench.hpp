@@ -32,12 +32,13 @@ class RelayHost final : public abi::Host, public abi::HostRelay {
     const std::lock_guard lock(mutex_);
     lines.emplace_back(severity, sdk::text(text));
   }
+  std::int32_t log_enabled(abi::Severity) noexcept override { return 1; }
   void metric(abi::MetricKind kind, abi::StringView name, abi::StringView labels, double value) noexcept override {
     const std::lock_guard lock(mutex_);
     double& held = metrics[std::string(sdk::text(name)) + "{" + std::string(sdk::text(labels)) + "}"];
     held = kind == abi::MetricKind::kCounterAdd ? held + value : value;
   }
-  void event(abi::Severity, abi::StringView reason, abi::StringView) noexcept override {
+  void event(abi::Severity, abi::StringView reason, abi::StringView, const abi::ServicePortKey*) noexcept override {
     const std::lock_guard lock(mutex_);
     events.emplace_back(sdk::text(reason));
   }
@@ -46,15 +47,19 @@ class RelayHost final : public abi::Host, public abi::HostRelay {
     return ++clock;
   }
   void request_resync(abi::StringView reason) noexcept override { resyncs.emplace_back(sdk::text(reason)); }
-  void report_unwell(abi::StringView) noexcept override {}
-  void object_failed(abi::StringView object, const abi::Error* error) noexcept override {
-    failed[std::string(sdk::text(object))] = error->message;
+  void report_unhealthy(abi::StringView) noexcept override {}
+  void service_port_failed(const abi::ServicePortKey* key, const abi::Error* error) noexcept override {
+    if (error == nullptr) {
+      by_now_served.push_back(sdk::service_port_id(*key));
+      return;
+    }
+    failed[sdk::service_port_name(*key)] = error->message;
   }
-  const void* extension(abi::StringView id) noexcept override {
-    if (sdk::text(id) == abi::kHostDescriptors) return static_cast<const abi::HostDescriptors*>(descriptors.get());
-    return relays_known && sdk::text(id) == abi::kHostRelay ? static_cast<const abi::HostRelay*>(this) : nullptr;
+  void* extension(abi::StringView id) noexcept override {
+    if (sdk::text(id) == abi::kHostDescriptors) return static_cast<abi::HostDescriptors*>(descriptors.get());
+    return relays_known && sdk::text(id) == abi::kHostRelay ? static_cast<abi::HostRelay*>(this) : nullptr;
   }
-  void relays(const abi::ServicePortKey* key, abi::ArrayView ports) const noexcept override {
+  void set_relay_ports(const abi::ServicePortKey* key, abi::ArrayView ports) noexcept override {
     const auto range = sdk::range<std::uint16_t>(ports);
     relayed[sdk::service_port_name(*key)] = std::vector<std::uint16_t>(range.begin(), range.end());
   }
@@ -77,7 +82,8 @@ class RelayHost final : public abi::Host, public abi::HostRelay {
   std::unique_ptr<FakeDescriptors> descriptors;  // null: it keeps none
   std::vector<std::string> resyncs;
   std::map<std::string, std::string> failed;
-  mutable std::map<std::string, std::vector<std::uint16_t>> relayed;
+  std::vector<std::string> by_now_served;
+  std::map<std::string, std::vector<std::uint16_t>> relayed;
   bool relays_known = true;
 
  private:

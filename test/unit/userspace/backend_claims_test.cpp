@@ -68,7 +68,7 @@ class BackendClaimsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench().host.failed.size());
     CPPUNIT_ASSERT_EQUAL(conflict("belongs to Service port ns1/svc1:p80; give one of them another port"),
                          bench().host.failed["ns1/svc2:p80"]);
-    CPPUNIT_ASSERT_EQUAL(std::uint32_t{1}, bench().result.failed_services);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench().host.failed.size());
     CPPUNIT_ASSERT(!is_free(SOCK_STREAM));
     // Equal: nobody changes places, nothing is written.
     ok(bench().full({service("svc1"), service("svc2")}));
@@ -95,8 +95,9 @@ class BackendClaimsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench().kernel.restores.size());
     CPPUNIT_ASSERT(bench().host.failed.empty());
     CPPUNIT_ASSERT(!is_free(SOCK_STREAM));
-    // The daemon's list of what is left out is put right by a full one.
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench().host.resyncs.size());
+    // The daemon's list of what is left out is put right at once.
+    CPPUNIT_ASSERT(bench().host.resyncs.empty());
+    CPPUNIT_ASSERT(std::vector<std::string>{"ns1/svc2:p80/tcp"} == bench().host.by_now_served);
     ok(bench().full({service("svc2")}));
     CPPUNIT_ASSERT(bench().kernel.restores.empty());
     bench().on_restore = nullptr;

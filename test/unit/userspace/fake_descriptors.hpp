@@ -19,18 +19,18 @@ namespace sluice::test {
 
 class FakeDescriptors final : public abi::HostDescriptors {
  public:
-  abi::Code keep(abi::StringView name, std::int32_t fd, abi::Error* error) const noexcept override {
+  abi::Code keep(abi::StringView name, std::int32_t fd, abi::Error* error) noexcept override {
     if (refuses) return sdk::fail(error, abi::Code::kRetry, {}, "there is no room");
     ++keeps;
     kept[std::string(sdk::text(name))] = duplicate(fd);
     return abi::Code::kOk;
   }
-  std::int32_t take(abi::StringView name) const noexcept override {
+  std::int32_t take(abi::StringView name) noexcept override {
     const auto found = kept.find(std::string(sdk::text(name)));
     return found == kept.end() ? -1 : duplicate(found->second.get()).release();
   }
-  void drop(abi::StringView name) const noexcept override { kept.erase(std::string(sdk::text(name))); }
-  void names(abi::StringSink* sink) const noexcept override {
+  void drop(abi::StringView name) noexcept override { kept.erase(std::string(sdk::text(name))); }
+  void names(abi::StringSink* sink) noexcept override {
     for (const auto& [name, descriptor] : kept) sink->add(sdk::view(name));
   }
 
@@ -40,8 +40,8 @@ class FakeDescriptors final : public abi::HostDescriptors {
     return found;
   }
 
-  mutable std::map<std::string, userspace::Descriptor> kept;
-  mutable std::size_t keeps = 0;
+  std::map<std::string, userspace::Descriptor> kept;
+  std::size_t keeps = 0;
   bool refuses = false;
 
  private:

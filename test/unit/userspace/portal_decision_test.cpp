@@ -209,7 +209,7 @@ class PortalDecisionTest : public CppUnit::TestFixture {
     Scene with_node({for_node});
     with_node.expect(kCluster, node(kVip));
     NodeSpec by_interface;
-    by_interface.detector = abi::LocalDetectorKind::kInterfacePrefix;
+    by_interface.detector = abi::LocalDetectorKind::kInterfaceNamePrefix;
     by_interface.detector_interface = "cni";
     Scene with_interface({spec}, by_interface);
     with_interface.expect(kCluster, pod(kVip));
@@ -255,7 +255,7 @@ class PortalDecisionTest : public CppUnit::TestFixture {
     // Policy Local, and nobody here: pods and processes of the node may use endpoints elsewhere.
     spec.endpoints = {kThere};
     NodeSpec by_interface;
-    by_interface.detector = abi::LocalDetectorKind::kInterfacePrefix;
+    by_interface.detector = abi::LocalDetectorKind::kInterfaceNamePrefix;
     by_interface.detector_interface = "cni";
     for (const NodeSpec& node_spec : {NodeSpec{}, by_interface}) {
       const TableRules restricted = followed(spec, node_spec);

@@ -324,7 +324,7 @@ class PortalPlanTest : public CppUnit::TestFixture {
     sctp.protocol = abi::Protocol::kSctp;
     CPPUNIT_ASSERT(code(sctp) == abi::Code::kUnsupported);
     NodeSpec node;
-    node.detector = abi::LocalDetectorKind::kInterfacePrefix;
+    node.detector = abi::LocalDetectorKind::kInterfaceNamePrefix;
     node.detector_interface = "cni -j ACCEPT";
     CPPUNIT_ASSERT_THROW(portal_facts(node), sdk::Failure);
   }

@@ -11,9 +11,9 @@ namespace sluice::abi {
 
 // The id for Backend::extension(); what it returns is an `Affinity*`, valid as long as the
 // backend.
-inline constexpr char kAffinity[] = "sluice.backend.affinity/0";
+inline constexpr char kAffinity[] = "sluice.backend.affinity/1";
 
-// One client that a service port with session affinity has sent to one endpoint.
+// Growing. One client that a service port with session affinity has sent to one endpoint.
 struct AffinityClient {
   ServicePortKey key;
   Address client;
@@ -31,20 +31,21 @@ static_assert(sizeof(AffinityClient) == 96 && offsetof(AffinityClient, client) =
 // as it is: it will never grow.
 class AffinitySink {
  public:
-  virtual void add(const AffinityClient* client) noexcept = 0;
+  // `clients`: AffinityClient; as many at a time as is convenient. Copied.
+  virtual void add(ArrayView clients) noexcept = 0;
 
  protected:
   ~AffinitySink() = default;
 };
 
-// "sluice.backend.affinity/0", since minor 6.
+// "sluice.backend.affinity/1".
 //
-// Both methods are called on the apply thread. A backend that can do one of the two answers
-// kUnsupported to the other. Complete as it is: it will never grow.
+// Asked of backends that have kFeatureAffinity, too. Both methods are called on the apply thread. A backend that can do
+// one of the two answers kUnsupported to the other. Complete as it is: it will never grow.
 class Affinity {
  public:
-  // The clients that are bound now, in any order, of every service port of the last
-  // transaction. Limit: 10 s.
+  // The clients that are bound now, in any order, of every service port that was applied. May be called more than once:
+  // the later one counts. Limit: 10 s.
   virtual Code export_clients(AffinitySink* sink, Error* error) noexcept = 0;
 
   // `clients`: AffinityClient, of another backend. Called before the first apply(): the

@@ -10,14 +10,15 @@
 
 namespace sluice::abi {
 
-// The id for Host::extension(); what it returns is a `const HostDescriptors*`, valid as long
+// The id for Host::extension(); what it returns is a `HostDescriptors*`, valid as long
 // as the host.
-inline constexpr char kHostDescriptors[] = "sluice.host.descriptors/0";
+inline constexpr char kHostDescriptors[] = "sluice.host.descriptors/1";
 
-// "sluice.host.descriptors/0", since minor 6.
+// "sluice.host.descriptors/1".
 //
 // A descriptor is kept under a name: 1 to 200 bytes of letters, digits and "-_.", unique
-// within a backend id and family. Every method may be called from any thread, does not wait
+// within a backend id and family: who serves, who retires and who comes share it, and the later
+// keep() counts. Every method may be called from any thread, does not wait
 // for the service manager, and never calls the backend. Complete as it is: it will never
 // grow.
 class HostDescriptors {
@@ -25,17 +26,17 @@ class HostDescriptors {
   // Keeps a duplicate of `fd` as `name`, in place of what was kept so. kOk, or why not; the
   // caller's descriptor stays the caller's. That the service manager has none to spare, or
   // does not exist, is no failure: then what is kept ends with the process.
-  virtual Code keep(StringView name, std::int32_t fd, Error* error) const noexcept = 0;
+  virtual Code keep(StringView name, std::int32_t fd, Error* error) noexcept = 0;
 
   // A duplicate (close-on-exec) of what is kept as `name`, by whomever, an earlier process
   // included; it belongs to the caller. -1 where there is none. It stays kept.
-  virtual std::int32_t take(StringView name) const noexcept = 0;
+  virtual std::int32_t take(StringView name) noexcept = 0;
 
   // Nothing is kept as `name` any more.
-  virtual void drop(StringView name) const noexcept = 0;
+  virtual void drop(StringView name) noexcept = 0;
 
   // Every name that is kept.
-  virtual void names(StringSink* sink) const noexcept = 0;
+  virtual void names(StringSink* sink) noexcept = 0;
 
  protected:
   ~HostDescriptors() = default;

@@ -2,24 +2,39 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // How a plugin is entered: one constant, readable before any of its code runs.
+//
+// The process is shared, with the daemon and with other plugins:
+// - Threads that a plugin starts block all signals. It installs no handler of signals, and changes neither the working
+//   directory, umask, locale, environment, credentials nor namespaces of the process. It may raise limits
+//   (RLIMIT_NOFILE), never lower them.
+// - SIGPIPE is ignored. The daemon waits for its own children only, and so does a plugin: waitpid() with a pid.
+//   Descriptors are opened close-on-exec, on both sides.
+// - Nothing is written to standard output, and no library for logging is set up: Host::log().
+// - Sockets, and files below /proc/thread-self/net, are those of the network namespace of the thread that calls
+//   create().
+// - Static state of the library is shared by all its objects, those of both families and those that serve and retire,
+//   which are on different threads: it takes a lock. It is not shared by two builds of one plugin, which may be mapped
+//   at the same time; names in the kernel, ports and files are.
+// - After release() of its last object the library may be unmapped: no thread, handler or destructor of a thread_local
+//   variable may be left.
 #pragma once
 
 #include "sluice/abi/backend.hpp"
 
 namespace sluice::abi {
 
-// What a backend can do; the daemon refuses configuration that needs more.
+// What a backend can do. A bit the daemon does not know is ignored. Every backend is given TCP, UDP and SCTP, and
+// frontends of each kind: what it does not serve it tells by Host::service_port_failed.
 enum Feature : std::uint64_t {
-  kFeatureIpv4 = 1ull << 0,
+  kFeatureIpv4 = 1ull << 0,      // without it the family is not served
   kFeatureIpv6 = 1ull << 1,
-  kFeatureTcp = 1ull << 2,
-  kFeatureUdp = 1ull << 3,
-  kFeatureSctp = 1ull << 4,
-  kFeatureDelta = 1ull << 5,     // accepts delta transactions; without it every one is full
-  kFeatureAffinity = 1ull << 6,  // honours session affinity
-  kFeatureNodePort = 1ull << 7,
-  kFeatureDrain = 1ull << 8,     // retire() honours drain_seconds
-  kFeatureServiceCidrs = 1ull << 9,  // uses NodeFacts::service_cidrs; without it they are not watched. Since minor 5
+  kFeatureDelta = 1ull << 2,     // accepts delta transactions; without it every one is full
+  // Honours session affinity: when it is replaced it is asked who is bound, if it has Affinity.
+  kFeatureAffinity = 1ull << 3,
+  kFeatureServiceCidrs = 1ull << 4,  // uses NodeFacts::service_cidrs; without it they are not watched
+  // Connections to frontends are not translated by the connection tracking of the node, whose entries say nothing of
+  // them.
+  kFeatureOwnConnections = 1ull << 5,
 };
 
 // What a backend cannot live without on the side of the daemon. None is defined yet:
@@ -30,26 +45,36 @@ enum HostFeature : std::uint64_t { kHostFeatureNone = 0 };
 enum CreateFlag : std::uint32_t {
   // Another backend serves this family until this one's first apply() is in the kernel, and
   // is retired afterwards: the first apply() puts what leads new connections to this backend
-  // in place last, at once, and deletes nothing it does not claim itself. Since minor 6.
+  // in place last, at once, and deletes nothing it does not claim itself.
   kCreatePredecessorServes = 1u << 0,
 };
 
-// Valid for the call of create(); the backend copies what it keeps.
+// Growing. Valid for the call of create(); the backend copies what it keeps.
 struct CreateArgs {
   std::uint32_t struct_size;
   Family family;
   std::uint8_t reserved[3];
-  Host* host;             // valid until release() returns
-  StringView config;      // the backend's own configuration section as YAML text, for messages; may be empty
-  ArrayView options;      // Option: the same, flattened; this is what counts, no YAML parser is needed
-  StringView state_dir;   // a folder for this backend's small state; exists, may be emptied at boot
-  std::uint32_t flags;    // CreateFlag; since minor 6
-  std::uint32_t reserved2;
+  Host* host;                  // the daemon's; valid until release() returns
+  // Option: the backend's own configuration section, and what kube-proxy's document says for its mode. Where a backend
+  // only tries, or retires what an earlier process left, the latter may be missing.
+  ArrayView options;
+  // A folder for small state, shared by all objects of this backend id, of both families, and by processes one after
+  // the other; exists, may be emptied at boot. Empty: none.
+  StringView state_dir;
+  std::uint32_t flags;         // CreateFlag
+  std::uint16_t host_minor;    // kMinor of the daemon; the major is the same
+  std::uint16_t reserved2;
+  std::uint64_t host_features; // HostFeature
+  StringView host_version;     // of the daemon, for people: "0.9.1"
 };
-static_assert(sizeof(CreateArgs) == 80 && offsetof(CreateArgs, flags) == 72 && offsetof(CreateArgs, host) == 8 && offsetof(CreateArgs, config) == 16 &&
-              offsetof(CreateArgs, options) == 32 && offsetof(CreateArgs, state_dir) == 56);
+static_assert(sizeof(CreateArgs) == 88 && offsetof(CreateArgs, host) == 8 && offsetof(CreateArgs, options) == 16 &&
+              offsetof(CreateArgs, state_dir) == 40 && offsetof(CreateArgs, flags) == 56 &&
+              offsetof(CreateArgs, host_minor) == 60 && offsetof(CreateArgs, host_features) == 64 &&
+              offsetof(CreateArgs, host_version) == 72);
 
-// The fields up to `minor` never move. Strings are NUL-terminated and static.
+// Growing. The fields up to `minor` never move, in any major version; the others are those of this one. The daemon
+// reads the numbers from the section of the file before it maps it, and refuses there: no code of a plugin for another
+// major runs. Strings are NUL-terminated and static.
 struct PluginEntry {
   std::uint32_t magic;
   std::uint16_t major;
@@ -61,7 +86,8 @@ struct PluginEntry {
   const char* id;            // what --proxy-mode names: "iptables", "com.example.dpu"
   const char* version;       // of the plugin
   const char* build;         // compiler and standard library, for diagnosis
-  // [any thread, once per family] Makes a backend. On kOk `*out` is not null and
+  // [any thread, as often as needed] Makes a backend for one family. Leaves the node as it is. kInvalid: the options
+  // are wrong, `error->object` is the key. On kOk `*out` is not null and
   // belongs to the caller until release(); otherwise it is null and `error` says why.
   // Limit: 10 s.
   Code (*create)(const CreateArgs* args, Backend** out, Error* error) noexcept;

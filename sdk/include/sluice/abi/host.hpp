@@ -4,11 +4,13 @@
 // What the daemon offers to a backend. Implemented by sluiced.
 #pragma once
 
-#include "sluice/abi/types.hpp"
+#include "sluice/abi/service.hpp"
 
 namespace sluice::abi {
 
+// One that is not known is taken for kInfo.
 enum class Severity : std::int32_t { kError = 0, kWarning = 1, kInfo = 2, kDebug = 3 };
+// A value of a kind that is not known is dropped, and counted.
 enum class MetricKind : std::uint32_t {
   kCounterAdd = 0,
   kGaugeSet = 1,
@@ -16,7 +18,7 @@ enum class MetricKind : std::uint32_t {
   kCounterSet = 3,  // a counter that somebody else keeps, such as the kernel: its whole value
 };
 
-// "sluice.host/0". Valid from create() until release() returns. Every method may be
+// Valid from create() until release() returns. Every method may be
 // called from any thread, does not block, and never calls the backend back on the
 // same stack.
 class Host {
@@ -24,28 +26,40 @@ class Host {
   // One line, no line feed. Debug text is dropped below verbosity 4.
   virtual void log(Severity severity, StringView text) noexcept = 0;
 
-  // Adds to, sets or observes a metric. `labels` is `name="value",…` or empty.
+  // Whether lines of this severity are kept now, 0 or 1: a text that nobody reads need not be made. It may change with
+  // each reload. Cheap.
+  virtual std::int32_t log_enabled(Severity severity) noexcept = 0;
+
+  // Adds to, sets or observes a metric. `labels` is `name="value",…` or empty; ip_family is one of them where values
+  // differ by family.
   virtual void metric(MetricKind kind, StringView name, StringView labels, double value) noexcept = 0;
 
-  // An event for the node's operator: `reason` in CamelCase, `note` a sentence.
-  virtual void event(Severity severity, StringView reason, StringView note) noexcept = 0;
+  // An event for operators, as Kubernetes has them: Warning for kError and kWarning, Normal otherwise. `reason` in
+  // UpperCamelCase, `note` a sentence; the daemon cuts what is longer than Kubernetes takes. `regarding`: it is about
+  // the Service of this port; null: about the node. Copied.
+  virtual void event(Severity severity, StringView reason, StringView note,
+                     const ServicePortKey* regarding) noexcept = 0;
 
-  // Nanoseconds of a monotonic clock.
+  // CLOCK_MONOTONIC in nanoseconds.
   virtual std::uint64_t now() noexcept = 0;
 
-  // Asks for a full transaction soon, because kernel state was found damaged.
+  // Asks for a full transaction soon, because kernel state was found damaged; the daemon may call verify() first.
+  // Asking often is asking once.
   virtual void request_resync(StringView reason) noexcept = 0;
 
-  // The backend cannot do its work until further notice; health turns red with `reason`.
-  // An empty reason takes it back.
-  virtual void report_unwell(StringView reason) noexcept = 0;
+  // The backend cannot do its work until further notice: status and metrics say so, with the last `reason` of the
+  // family. An empty reason takes it back.
+  virtual void report_unhealthy(StringView reason) noexcept = 0;
 
-  // During apply(): one service port could not be programmed and was left out.
-  // `object` is its printed name. Outside apply() the report is dropped.
-  virtual void object_failed(StringView object, const Error* error) noexcept = 0;
+  // During apply(), on the apply thread: a service port is not served, or not at all of its frontends, although apply()
+  // goes on; why. To be told anew in each apply() whose transaction names it or is full. `error` null: it is served by
+  // now, although this transaction does not name it. Of several reports about one the last counts. Outside apply(), and
+  // with a null `key`, the report is dropped. Both are copied.
+  virtual void service_port_failed(const ServicePortKey* key, const Error* error) noexcept = 0;
 
-  // Further interfaces by id ("sluice.host.<name>/<revision>"); null when unknown.
-  virtual const void* extension(StringView id) noexcept = 0;
+  // Further interfaces by id ("sluice.host.<name>/<revision>"); null when unknown. The same pointer each time, valid
+  // until release() returns; the id names its type.
+  virtual void* extension(StringView id) noexcept = 0;
 
  protected:
   ~Host() = default;

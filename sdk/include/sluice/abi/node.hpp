@@ -8,12 +8,12 @@
 
 namespace sluice::abi {
 
-// How traffic from pods of this node is recognised.
+// How traffic from pods of this node is recognised. One that is not known is as kNone.
 enum class LocalDetectorKind : std::uint32_t {
   kNone = 0,             // not possible: rules that depend on it are left out
   kCidr = 1,             // source address inside `cidr`
   kBridgeInterface = 2,  // arrives through `interface_name`
-  kInterfacePrefix = 3,  // arrives through an interface whose name starts with `interface_name`
+  kInterfaceNamePrefix = 3,  // arrives through an interface whose name starts with `interface_name`
 };
 
 enum NodeFlag : std::uint32_t {
@@ -23,19 +23,20 @@ enum NodeFlag : std::uint32_t {
   kConntrackTcpLiberal = 1u << 3,    // nf_conntrack_tcp_be_liberal was on at start: no INVALID drop
 };
 
+// Growing.
 struct NodeFacts {
   std::uint32_t struct_size;
   std::uint32_t flags;             // NodeFlag
-  std::uint64_t version;           // changes whenever any other field does
+  std::uint64_t version;           // differs when any other field does; says nothing else, nor in another process
   StringView name;
-  Address node_ip;                 // primary address of this family; loopback when unknown
-  std::uint32_t masquerade_mark;   // one bit
+  Address node_ip;                 // the node's address of this family; loopback when unknown. It may change
+  std::uint32_t masquerade_mark;   // one bit, never 0
   LocalDetectorKind detector;
   Prefix detector_cidr;            // for kCidr
   StringView detector_interface;   // for the interface kinds
   ArrayView node_port_addresses;   // Address; concrete, sorted, without duplicates
-  ArrayView local_addresses;       // Address; all non-loopback addresses of this family, sorted
-  // Since minor 5, with kFeatureServiceCidrs. Prefix; what cluster IPs are taken from
+  ArrayView local_addresses;       // Address; all of this family but loopback, link-local ones too, sorted
+  // With kFeatureServiceCidrs. Prefix; what cluster IPs are taken from
   // (ServiceCIDR objects), sorted, none inside another; empty when not known.
   ArrayView service_cidrs;
 };

@@ -8,11 +8,11 @@
 
 namespace sluice::abi {
 
-// The id for Host::extension(); what it returns is a `const HostRelay*`, valid as long
+// The id for Host::extension(); what it returns is a `HostRelay*`, valid as long
 // as the host.
-inline constexpr char kHostRelay[] = "sluice.host.relay/0";
+inline constexpr char kHostRelay[] = "sluice.host.relay/1";
 
-// "sluice.host.relay/0", since minor 3.
+// "sluice.host.relay/1".
 //
 // The daemon removes tracked UDP flows that were sent to a frontend and are answered by
 // nobody who serves it. Where a backend leads packets to a socket of its own instead of to
@@ -33,7 +33,7 @@ class HostRelay {
   // frontend before anybody received them. Of an apply() that fails it is kept for
   // the next one.
   // Does not block, never calls the backend; `key` and `ports` are copied.
-  virtual void relays(const ServicePortKey* key, ArrayView ports) const noexcept = 0;
+  virtual void set_relay_ports(const ServicePortKey* key, ArrayView ports) noexcept = 0;
 
  protected:
   ~HostRelay() = default;

@@ -9,11 +9,11 @@
 
 namespace sluice::abi {
 
-// Identity of a service port inside one family. Printed as "namespace/name:port",
+// Fixed. Identity of a service port inside one family. Printed as "namespace/name:port",
 // or "namespace/name" for an unnamed port; the protocol is part of the identity
 // but not of the printed name.
 struct ServicePortKey {
-  StringView namespace_name;
+  StringView service_namespace;
   StringView service_name;
   StringView port_name;
   Protocol protocol;
@@ -22,6 +22,7 @@ struct ServicePortKey {
 static_assert(sizeof(ServicePortKey) == 56 && offsetof(ServicePortKey, port_name) == 32 &&
               offsetof(ServicePortKey, protocol) == 48);
 
+// A frontend of a kind that is not known is passed over.
 enum class FrontendKind : std::uint8_t {
   kClusterIp = 1,     // spec.clusterIPs of this family; exactly one per service port
   kExternalIp = 2,    // spec.externalIPs
@@ -29,7 +30,20 @@ enum class FrontendKind : std::uint8_t {
   kNodePort = 4,      // address is all zero: see NodeFacts::node_port_addresses
 };
 
-// Where clients send packets to. The protocol is that of the key.
+// Growing. Where clients send packets to. The protocol is that of the key. Several frontends of one service port may
+// have the same address and port (an external IP that is the load balancer's, too): what any of them restricts counts.
+//
+// Which endpoints new connections are balanced over, and what becomes of them where there are none:
+//   kClusterIp      The Local list with kInternalPolicyLocal, otherwise the Cluster list.
+//   all others      With kExternalPolicyLocal the Local list, and the client's address stays as it is; otherwise the
+//                   Cluster list. Pods of this node (NodeFacts::detector) and the node itself are not from elsewhere:
+//                   for them it is the Cluster list in any case ("the short way"), but where a data plane has one list
+//                   for all clients.
+//   kLoadBalancer   Where there are ServicePort::source_ranges, clients outside of them are dropped, pods and the node
+//                   included; the node's own traffic to the address counts as inside when a range has the node's
+//                   address. Ranges say nothing of the other kinds, node ports in particular.
+// Where the list that applies is empty: rejected, or dropped when it is the Local list and kHasAnyEndpoint tells of
+// endpoints elsewhere. Where there is no endpoint at all, a client outside of the ranges may be rejected as well.
 struct Frontend {
   Address address;
   std::uint16_t port;
@@ -49,6 +63,7 @@ enum EndpointFlag : std::uint16_t {
   kEndpointTerminating = 1u << 5,
 };
 
+// Growing.
 struct Endpoint {
   Address address;
   std::uint16_t port;
@@ -63,17 +78,17 @@ enum ServicePortFlag : std::uint32_t {
   kExternalPolicyLocal = 1u << 1,   // externalTrafficPolicy: Local, where it applies
   kUsesClusterEndpoints = 1u << 2,  // some frontend balances over the cluster list
   kUsesLocalEndpoints = 1u << 3,    // some frontend balances over the local list
-  kHasAnyEndpoint = 1u << 4,        // tells DROP (none local) from REJECT (none at all)
+  kHasAnyEndpoint = 1u << 4,        // there is one somewhere; set whenever one of the lists is not empty
   kSessionAffinity = 1u << 5,       // sessionAffinity: ClientIP
 };
 
-// Arrays are sorted: frontends by kind, then as the Service lists them; endpoints
+// Growing. Arrays are sorted: frontends by kind, then as the Service lists them; endpoints
 // by the text "ip:port" (IPv6 "[ip]:port") in byte order, as kube-proxy orders them.
 struct ServicePort {
   ServicePortKey key;
   std::uint32_t flags;                   // ServicePortFlag
-  std::uint32_t affinity_seconds;        // 0 unless kSessionAffinity
-  std::uint16_t health_check_node_port;  // 0 = none
+  std::uint32_t affinity_seconds;        // after its last connection; 0 unless kSessionAffinity
+  std::uint16_t health_check_node_port;  // 0 = none. The daemon answers there; a firewall has to let it through
   std::uint8_t reserved[6];
   ArrayView frontends;      // Frontend
   ArrayView source_ranges;  // Prefix; empty = every client may use the load balancer address

@@ -5,11 +5,23 @@
 //
 // Everything here is standard layout, trivially copyable and owns nothing. A view
 // is valid until the call that received it returns; whoever keeps data copies it.
-// Growth: structs grow at the tail only. A struct passed alone starts with
-// `struct_size`; an array carries the `stride` of its elements. A reader copies
-// min(its own size, size or stride given) into a zeroed local, so old and new
-// binaries mix. Zero in a field always means "as before that field existed".
+//
+// Growth. There are two sorts of struct, and each says which it is:
+//   fixed    stand inside others and never grow. Their reserved bytes may get a meaning, whose zero is "as before".
+//   growing  at the tail only. One that is passed alone starts with `struct_size`, an array carries the `stride` of its
+//            elements. A reader copies min(its own size, size or stride given) into a zeroed local, so that old and new
+//            binaries mix. Who fills a struct of the caller (ApplyResult, Error) writes no byte beyond its
+//            `struct_size`, and not that field. Zero in a field means "as before that field existed".
+// Reserved members are written as zero and not read.
+//
+// What is not known: values of enumerations and bits of flags are added in minors. What the reader of an enumeration
+// does with one that it does not know stands with each; an unknown flag only tells more, and who passes over it does
+// what was right before.
 #pragma once
+
+#if !defined(__cplusplus) || __cplusplus < 201703L
+#error "The ABI of Sluice takes C++17 or later"
+#endif
 
 #include <cstddef>
 #include <cstdint>
@@ -17,21 +29,27 @@
 
 namespace sluice::abi {
 
-// "SLC0" as little-endian bytes: the first word of every plugin descriptor.
+// Elsewhere the places of fields would differ. The order of bytes does not matter: what crosses stays in one process.
+static_assert(sizeof(void*) == 8 && alignof(void*) == 8 && sizeof(std::size_t) == 8 && alignof(std::uint64_t) == 8,
+              "the plugin ABI of Sluice is for 64-bit machines (LP64)");
+
+// "SLC0" as little-endian bytes: the first word of every plugin descriptor, of every major version.
 inline constexpr std::uint32_t kMagic = 0x30434C53;
 // Must be equal on both sides. 0 is the draft: it may change between releases.
 inline constexpr std::uint16_t kMajor = 0;
 // Additive only; a difference is never a reason to refuse.
-inline constexpr std::uint16_t kMinor = 6;
+inline constexpr std::uint16_t kMinor = 7;
 
-// UTF-8 text, not terminated by NUL. `data` may be null when `size` is 0.
+// Fixed. UTF-8, not terminated by NUL. `data` may be null when `size` is 0. Names are as the API server gave them: who
+// passes them on looks at them first. Texts of a backend are shown with control characters replaced by spaces.
 struct StringView {
   const char* data;
   std::uint64_t size;  // bytes
 };
 static_assert(sizeof(StringView) == 16 && offsetof(StringView, size) == 8);
 
-// `count` elements, `stride` bytes apart. The element type is named where used.
+// Fixed. `count` elements, `stride` bytes apart; the element type is named where used. `data` may be null when `count`
+// is 0. It is aligned for the element as its writer knows it, and `stride` is a multiple of that alignment.
 struct ArrayView {
   const void* data;
   std::uint64_t count;
@@ -40,11 +58,11 @@ struct ArrayView {
 };
 static_assert(sizeof(ArrayView) == 24 && offsetof(ArrayView, stride) == 16);
 
-// What the caller should do about a result. Values are only ever added where
-// they flow towards code with a default branch; treat an unknown one as kInternal.
+// What the caller should do about a result. One that is not known is taken for kInternal. "Kernel" is here, and
+// everywhere, also what stands for it in the data plane of the backend.
 enum class Code : std::int32_t {
   kOk = 0,
-  kRetry = 1,        // nothing is wrong with the request: call again after the retry interval
+  kRetry = 1,        // nothing is wrong with the request: call again later. From retire() it has its own meaning
   kNeedFull = 2,     // state differs from what the request builds on: send everything
   kInvalid = 3,      // the request or a setting is wrong; repeating it will not help
   kUnsupported = 4,  // this backend or kernel cannot do it
@@ -53,17 +71,19 @@ enum class Code : std::int32_t {
   kInternal = 7,     // defect in the callee
 };
 
-// IP families are numbered as humans do; protocols as IANA does (6, 17, 132).
+// Numbered as humans do. A family for which the descriptor has no feature is never passed.
 enum class Family : std::uint8_t { kIpv4 = 4, kIpv6 = 6 };
+// Numbered as IANA does. A service port of one that is not known, or not served, is left out
+// (Host::service_port_failed).
 enum class Protocol : std::uint8_t { kTcp = 6, kUdp = 17, kSctp = 132 };
 
-// Network byte order. IPv4 uses the first four bytes, the rest is zero.
+// Fixed. Network byte order. IPv4 uses the first four bytes, the rest is zero.
 struct Address {
   std::uint8_t bytes[16];
 };
 static_assert(sizeof(Address) == 16);
 
-// A canonical CIDR: bits behind `length` are zero.
+// Fixed. A canonical CIDR: bits behind `length` are zero.
 struct Prefix {
   Address address;
   std::uint8_t length;  // bits: 0..32 or 0..128
@@ -71,8 +91,8 @@ struct Prefix {
 };
 static_assert(sizeof(Prefix) == 24 && offsetof(Prefix, length) == 16);
 
-// Filled by the callee in memory of the caller. `object` and `message` are
-// NUL-terminated, cut where too long.
+// Growing. Filled by the callee in memory of the caller, who has zeroed it. `object` and `message` are UTF-8 and
+// NUL-terminated, cut between two characters where too long. With kOk nobody reads it.
 struct Error {
   std::uint32_t struct_size;  // set by the caller
   std::int32_t os_errno;      // 0 when no system call was involved
@@ -81,8 +101,9 @@ struct Error {
 };
 static_assert(sizeof(Error) == 768 && offsetof(Error, object) == 8 && offsetof(Error, message) == 248);
 
-// One setting of the backend's own configuration section, flattened:
-// key "a.b[0].c", value as text.
+// Growing. One setting, flattened: key "a.b[0].c". Every key comes once. The value is the scalar as it is written,
+// without the quotes; null is "". Keys that begin with "ipvs." or "userspace." come from kube-proxy's own document, and
+// only to the backend of that id.
 struct Option {
   StringView key;
   StringView value;

@@ -55,8 +55,8 @@ class BackendBase : public abi::Backend {
   abi::Code cleanup(abi::Error* error) noexcept final {
     return guarded(error, [&] { return do_cleanup(error); });
   }
-  const void* extension(abi::StringView id) noexcept final {
-    const void* found = nullptr;
+  void* extension(abi::StringView id) noexcept final {
+    void* found = nullptr;
     guarded(nullptr, [&] { found = do_extension(text(id)); });
     return found;
   }
@@ -75,7 +75,8 @@ class BackendBase : public abi::Backend {
   virtual abi::Code do_claims(abi::StringSink& sink, abi::Error* error) = 0;
   virtual abi::Code do_retire(const abi::Handover& handover, abi::Error* error) = 0;
   virtual abi::Code do_cleanup(abi::Error* error) = 0;
-  virtual const void* do_extension(std::string_view) { return nullptr; }
+  // As a pointer to the interface that `id` names, not to the class that implements it.
+  virtual void* do_extension(std::string_view) { return nullptr; }
 
   abi::Family family() const noexcept { return family_; }
   abi::Host& host() const noexcept { return *host_; }

@@ -21,6 +21,8 @@ class Logger {
   void warning(std::string_view line) const { log(abi::Severity::kWarning, line); }
   void info(std::string_view line) const { log(abi::Severity::kInfo, line); }
   void debug(std::string_view line) const { log(abi::Severity::kDebug, line); }
+  // Whether somebody reads lines like these: to be asked before a text that costs something is made.
+  bool keeps(abi::Severity severity) const { return host_ != nullptr && host_->log_enabled(severity) != 0; }
 
  private:
   void log(abi::Severity severity, std::string_view line) const {

@@ -7,7 +7,9 @@
 
 #include "sluice/abi/abi.hpp"
 #include "sluice/sdk/address.hpp"
+#include "sluice/sdk/affinity.hpp"
 #include "sluice/sdk/backend_base.hpp"
+#include "sluice/sdk/claims.hpp"
 #include "sluice/sdk/error.hpp"
 #include "sluice/sdk/logger.hpp"
 #include "sluice/sdk/nearest.hpp"

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sluice/abi/service.hpp"
@@ -15,9 +16,22 @@ namespace sluice::sdk {
 // "namespace/name:port", or "namespace/name" for an unnamed port.
 inline std::string service_port_name(const abi::ServicePortKey& key) {
   std::string name;
-  name.append(text(key.namespace_name)).append("/").append(text(key.service_name));
+  name.append(text(key.service_namespace)).append("/").append(text(key.service_name));
   if (key.port_name.size != 0) name.append(":").append(text(key.port_name));
   return name;
+}
+
+// The other way round; the key shows `name`. Kubernetes has neither sign in a name.
+inline abi::ServicePortKey parse_service_port_name(std::string_view name, abi::Protocol protocol) noexcept {
+  const std::size_t slash = name.find('/');
+  const std::size_t colon = slash == std::string_view::npos ? slash : name.find(':', slash);
+  abi::ServicePortKey key{};
+  key.protocol = protocol;
+  key.service_namespace = view(name.substr(0, slash));
+  if (slash == std::string_view::npos) return key;
+  key.service_name = view(name.substr(slash + 1, colon == std::string_view::npos ? colon : colon - slash - 1));
+  if (colon != std::string_view::npos) key.port_name = view(name.substr(colon + 1));
+  return key;
 }
 
 // "tcp", "udp", "sctp"; empty for a protocol added later.
@@ -36,7 +50,7 @@ inline std::string service_port_id(const abi::ServicePortKey& key) {
 }
 
 inline bool equal(const abi::ServicePortKey& a, const abi::ServicePortKey& b) noexcept {
-  return a.protocol == b.protocol && text(a.namespace_name) == text(b.namespace_name) &&
+  return a.protocol == b.protocol && text(a.service_namespace) == text(b.service_namespace) &&
          text(a.service_name) == text(b.service_name) && text(a.port_name) == text(b.port_name);
 }
 
@@ -51,6 +65,17 @@ inline Range<abi::Endpoint> endpoints(const abi::ServicePort& port) noexcept {
 }
 inline Range<abi::Prefix> source_ranges(const abi::ServicePort& port) noexcept {
   return range<abi::Prefix>(port.source_ranges);
+}
+
+// A frontend of a kind that was added later is passed over.
+inline bool is_known(abi::FrontendKind kind) noexcept {
+  switch (kind) {
+    case abi::FrontendKind::kClusterIp:
+    case abi::FrontendKind::kExternalIp:
+    case abi::FrontendKind::kLoadBalancer:
+    case abi::FrontendKind::kNodePort: return true;
+  }
+  return false;
 }
 
 inline std::vector<abi::Frontend> frontends_of(const abi::ServicePort& port, abi::FrontendKind kind) {

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Characteristics: built when the ABI had minor 5. Knows the structs as they were then, reads no more of what it
-// is given than it knows, and has no base class that would read it for it. Says in its error what it was given.
+// Characteristics: built when the ABI was younger. Knows the structs as they were then, reads no more of what it is given
+// than it knows, and has no base class that would read it for it. Says in its error what it was given.
 #include <cstdio>
 #include <cstring>
 
@@ -14,21 +14,20 @@ namespace abi = sluice::abi;
 using abi::Code;
 using abi::Error;
 
-// As minor 5 had it.
-struct CreateArgs5 {
+// Without what came behind it.
+struct OlderCreateArgs {
   std::uint32_t struct_size;
   abi::Family family;
   std::uint8_t reserved[3];
   abi::Host* host;
-  abi::StringView config;
   abi::ArrayView options;
   abi::StringView state_dir;
 };
-static_assert(sizeof(CreateArgs5) == 72 && offsetof(CreateArgs5, state_dir) == offsetof(abi::CreateArgs, state_dir));
+static_assert(sizeof(OlderCreateArgs) == 56 && offsetof(OlderCreateArgs, state_dir) == offsetof(abi::CreateArgs, state_dir));
 
-class Minor5 final : public abi::Backend {
+class OlderMinor final : public abi::Backend {
  public:
-  explicit Minor5(const CreateArgs5& args) : args_(args) {}
+  explicit OlderMinor(const OlderCreateArgs& args) : args_(args) {}
 
   Code probe(Error*) noexcept override { return Code::kOk; }
   Code apply(const abi::Transaction*, abi::ApplyResult*, Error*) noexcept override { return Code::kOk; }
@@ -40,25 +39,25 @@ class Minor5 final : public abi::Backend {
   Code claims(abi::StringSink*, Error*) noexcept override { return Code::kOk; }
   Code retire(const abi::Handover*, Error*) noexcept override { return Code::kOk; }
   Code cleanup(Error*) noexcept override { return Code::kOk; }
-  const void* extension(abi::StringView) noexcept override { return nullptr; }
+  void* extension(abi::StringView) noexcept override { return nullptr; }
   void release() noexcept override { delete this; }
 
  private:
-  const CreateArgs5 args_;
+  const OlderCreateArgs args_;
 };
 
 Code create(const abi::CreateArgs* args, abi::Backend** out, Error* error) noexcept {
-  CreateArgs5 known{};
+  OlderCreateArgs known{};
   if (args->struct_size < sizeof(known)) {
-    std::snprintf(error->message, sizeof(error->message), "less than minor 5 gave");
+    std::snprintf(error->message, sizeof(error->message), "less than any daemon gave");
     return Code::kInvalid;
   }
   std::memcpy(&known, args, sizeof(known));
-  *out = new Minor5(known);
+  *out = new OlderMinor(known);
   return Code::kOk;
 }
 
 }  // namespace
 
-SLUICE_PLUGIN_ENTRY = {abi::kMagic, abi::kMajor, 5, 64, 0, abi::kFeatureIpv4 | abi::kFeatureTcp | abi::kFeatureDelta,
-                       abi::kHostFeatureNone, "minor5", "1.0.0", __VERSION__, &create};
+SLUICE_PLUGIN_ENTRY = {abi::kMagic, abi::kMajor, 0, 64, 0, abi::kFeatureIpv4 | abi::kFeatureDelta,
+                       abi::kHostFeatureNone, "older_minor", "1.0.0", __VERSION__, &create};

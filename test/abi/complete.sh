@@ -1,0 +1,98 @@
+#!/bin/sh
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# Nothing of the ABI escapes the tests that hold it: all headers are reached from one, every name of them is in the tests
+# of layout and slots, every struct says whether it grows, and the example shows every field that it is given.
+: "${SLUICE_SRCDIR:=$(cd "$(dirname "$0")/../.." && pwd)}"
+: "${CXX:=g++}"
+. "$SLUICE_SRCDIR/test/abi/tap.sh"
+: "${SLUICE_ABI_HEADERS:=$SLUICE_SRCDIR/sdk/include/sluice/abi}"
+tests=$SLUICE_SRCDIR/test/abi
+print=$SLUICE_SRCDIR/sdk/examples/print/print.cpp
+
+reached() {
+  $CXX -std=c++17 -MM -I"$SLUICE_ABI_HEADERS/../.." "$SLUICE_ABI_HEADERS/abi.hpp" >"$away/reached" || return 1
+  missing=0
+  for header in "$SLUICE_ABI_HEADERS"/*.hpp; do
+    grep -q "/sluice/abi/$(basename "$header")\\( \\|\$\\)" "$away/reached" && continue
+    echo "abi.hpp does not include $(basename "$header")"
+    missing=1
+  done
+  return $missing
+}
+
+# names: "struct NAME FIELD", "enum NAME VALUE", "class NAME METHOD", a line each, of all headers.
+names() {
+  sed 's|//.*||' "$SLUICE_ABI_HEADERS"/*.hpp | awk '
+    /^(struct|class|enum( class)?) [A-Za-z]+[^;]*\{/ {
+      kind = $1; name = $2 == "class" ? $3 : $2; sub(/[:{].*/, "", name); inside = 1
+      if (kind != "enum") next
+    }
+    inside && kind == "enum" {
+      text = $0; sub(/^.*\{/, "", text)
+      while (match(text, /k[A-Z][A-Za-z0-9]*/)) {
+        print kind, name, substr(text, RSTART, RLENGTH); text = substr(text, RSTART + RLENGTH)
+        sub(/^[^,]*,?/, "", text)
+      }
+    }
+    inside && /\}/ { inside = 0; next }
+    inside && kind == "class" && /virtual/ && match($0, /[a-z_]+\(/) {
+      print kind, name, substr($0, RSTART, RLENGTH - 1)
+    }
+    inside && kind == "struct" && /noexcept;/ && match($0, /\(\*[a-z_]+\)/) {
+      print kind, name, substr($0, RSTART + 2, RLENGTH - 3); next
+    }
+    inside && kind == "struct" && /;/ {
+      field = $0; sub(/;.*/, "", field); sub(/\[.*/, "", field); sub(/.*[ *]/, "", field)
+      if (field != "") print kind, name, field
+    }'
+}
+
+tested() {
+  names >"$away/names"
+  [ "$(wc -l <"$away/names")" -gt 150 ] || { echo "no names were found: adapt this test to the headers"; return 1; }
+  missing=0
+  while read -r kind name member; do
+    case $kind in
+      struct) grep -q "is_at<.*>(&$name::$member," "$tests/layout_test.cpp" ;;
+      enum) grep -q "static_assert(.*\\b$member\\()\\)\\? == " "$tests/layout_test.cpp" ;;
+      class) grep -q "= &$name::$member;" "$tests/slots_test.cpp" ;;
+    esac && continue
+    echo "the tests do not know $kind $name, $member"
+    missing=1
+  done <"$away/names"
+  return $missing
+}
+
+says_how_it_grows() {
+  for header in "$SLUICE_ABI_HEADERS"/*.hpp; do
+    awk '/^\/\/ (Fixed|Growing)\./ { said = 1 }
+         /^struct / { if (!said) { print FILENAME ": " $2 " says neither Fixed. nor Growing."; bad = 1 } }
+         /^[^\/]/ || /^$/ { said = 0 }
+         END { exit bad }' "$header" || return 1
+  done
+}
+
+shown() {
+  names >"$away/names"
+  missing=0
+  for struct in NodeFacts ServicePort Frontend Endpoint Transaction Handover; do
+    awk -v name=$struct '$1 == "struct" && $2 == name { print $3 }' "$away/names" >"$away/fields"
+    while read -r field; do
+      case $field in struct_size | reserved | key | node | endpoints | frontends | source_ranges) continue ;; esac
+      grep -q "\\.$field\\b" "$print" && continue
+      echo "the example does not print $struct::$field"
+      missing=1
+    done <"$away/fields"
+  done
+  return $missing
+}
+
+away=$(mktemp -d "${TMPDIR:-/tmp}/sluice-complete-XXXXXX") || exit 99
+trap 'rm -rf "$away"' EXIT
+check "every header is reached from abi.hpp" reached
+check "every field, value and method is in the tests of layout and slots" tested
+check "every struct says whether it grows" says_how_it_grows
+check "the example shows every field" shown
+finish
