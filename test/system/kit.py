@@ -17,7 +17,7 @@ import time
 
 import run as runner
 from lib import addresses as a
-from lib import cases, declaration, differences, extent, plugin, profile, programs, report, shell, tap
+from lib import cases, declaration, differences, extent, plugin, profile, programs, report, shell, snapshot, tap
 from lib.topology import Topology
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -149,6 +149,8 @@ class Kit:
             with contextlib.ExitStack() as stack:
                 topologies = [stack.enter_context(Topology(self.where.netecho, variant))
                               for _ in range(min(self.wanted.lanes, len(work)))]
+                for topology in topologies:
+                    topology.pristine = snapshot.take(topology)
                 try:
                     runner.run_all(topologies, work)
                 finally:

@@ -11,10 +11,7 @@ SOURCES = ("manifests",)
 
 @own_daemon(None, "everything that appears on the node while it serves is claimed", sources=SOURCES)
 def what_appears_is_claimed(t):
-    t.bench.daemon.stop()
-    t.bench.cleanup()
-    before = snapshot.take(t.topology)
-    t.bench.start_daemon()
+    before = t.topology.pristine
     many_sorts.make(t)
     claims = claimed(t)
     links = [claim.removeprefix("link/") for claim in claims if claim.startswith("link/")]

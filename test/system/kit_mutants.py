@@ -58,9 +58,9 @@ def run(wanted, mistake, backend, words, folder):
                "--seed", "1", "--json", results, *(word for one in words for word in ("--only", one))]
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if not os.path.exists(results):
-        return [], done.stdout[-500:]
+        return [], done.stdout[-1500:]
     with open(results, encoding="utf-8") as file:
-        return json.load(file)["results"], done.stdout[-500:]
+        return json.load(file)["results"], done.stdout[-1500:]
 
 
 def main():
