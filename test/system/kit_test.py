@@ -3,11 +3,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests the conformance kit without a plugin, a daemon or packets (TAP)."""
 
+import argparse
 import dataclasses
 import io
 import itertools
 import json
 import os
+import re
 import sys
 import tempfile
 from xml.etree import ElementTree
@@ -295,6 +297,20 @@ def snapshots(report_):
                   "a claim covers what it names")
 
 
+def manual(report_):
+    """The manual page names every option, ability, trait and group that there is, and no other option."""
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "man", "sluice-conformance.1"),
+              encoding="utf-8") as file:
+        page = file.read().replace("\\-", "-")
+    known = {word for action in kit.parser_of_options()._actions if action.help != argparse.SUPPRESS
+             for word in action.option_strings if word.startswith("--")} - {"--help", "--builddir"}
+    named = set(re.findall(r"--[a-z][a-z-]+", page)) - {"--cleanup"}
+    report_.check(named == known, "the manual page names every option, and no other", str(sorted(named ^ known)))
+    missing = [word for word in (*declaration.ABILITIES, *declaration.TRAITS, *kit.GROUPS, kit.FILE, kit.CASES)
+               if not re.search(rf"\b{word}\b", page)]
+    report_.check(not missing, "it names every group, trait and ability", str(missing))
+
+
 def unsupported_trials(report_, everything):
     """What is declared is not run, or run and not held against the plugin."""
     one = next(one for one in everything if one.test == "cases_policies.external_local_outside")
@@ -323,6 +339,7 @@ def main():
     reports(result)
     unsupported_trials(result, everything)
     snapshots(result)
+    manual(result)
     model_and_cases(result, everything)
     wrong_models(result, everything)
     print(f"1..{result.count}")
