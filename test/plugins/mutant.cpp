@@ -13,6 +13,7 @@
 //   forgets          every third change of a Service of random changes is lost
 //   blind            verify() never finds anything
 //   any-option       options that nobody knows are taken
+//   snatches         who retires takes with it what the successor claims
 //   short-sighted    structs of another length are refused
 #include <dlfcn.h>
 
@@ -100,7 +101,9 @@ class Mutant final : public sdk::BackendBase {
     return mistake_ == "claims-nothing" ? Code::kOk : backend_->claims(&sink, error);
   }
 
-  Code do_retire(const abi::Handover& handover, Error* error) override { return backend_->retire(&handover, error); }
+  Code do_retire(const abi::Handover& handover, Error* error) override {
+    return mistake_ == "snatches" ? backend_->cleanup(error) : backend_->retire(&handover, error);
+  }
 
   Code do_cleanup(Error* error) override {
     if (mistake_ == "greedy") nft("delete table inet somebody_else");

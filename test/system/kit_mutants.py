@@ -14,7 +14,7 @@ import tempfile
 from lib import programs
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-GROUPS = ("contract", "kill", "claims", "cleanup", "foreign", "cost", "random")
+GROUPS = ("contract", "kill", "claims", "cleanup", "foreign", "cost", "random", "swap")
 # mistake → (a test that must fail, the backend it is made in)
 MISTAKES = {
     "claims-nothing": ("kit_claims.what_appears_is_claimed", "nftables"),
@@ -25,6 +25,7 @@ MISTAKES = {
     "forgets": ("kit_random.where_the_model_says", "nftables"),
     "blind": ("kit_claims.removed_is_repaired", "iptables"),
     "any-option": ("kit_contract.promises", "nftables"),
+    "snatches": ("kit_swap.under_traffic", "nftables"),
     "short-sighted": ("kit_contract.promises", "nftables"),
 }
 # Where the backends that mutants are made of are otherwise than mode iptables.
