@@ -176,7 +176,8 @@ def declarations(report_, everything):
                       ("relays yes\n", "is none of"), ("skip 20: please\n", "is none of")):
         report_.check(why in refused(text), f"refused: {text.strip()}", refused(text))
     of_descriptor = declaration.of_features(("IPv4",))
-    report_.check([one.what for one in of_descriptor] == ["affinity"], "no affinity in the descriptor: declared by it")
+    report_.check([one.what for one in of_descriptor] == ["affinity", "dual-stack"] and
+                  not declaration.of_features(("IPv4", "IPv6", "affinity")), "what the descriptor lacks is declared by it", str(of_descriptor))
     for one in everything:
         if one.test == "cases_policies.external_local_outside":
             report_.check(good.about(one, "tcp").what == "20", "a case is found by its number")
