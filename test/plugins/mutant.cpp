@@ -10,9 +10,10 @@
 //   greedy           clean-up takes a table of somebody else with it
 //   rewrites         a start writes everything anew
 //   slow-deltas      every change costs as much as all of it
-//   forgets          of changes that come by a delta the last one is lost
+//   forgets          every third change of a Service of random changes is lost
 //   blind            verify() never finds anything
 //   any-option       options that nobody knows are taken
+//   snatches         who retires takes with it what the successor claims
 //   short-sighted    structs of another length are refused
 #include <dlfcn.h>
 
@@ -21,6 +22,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "zoo.hpp"
 
@@ -79,7 +81,14 @@ class Mutant final : public sdk::BackendBase {
       if (full) services_ = transaction.service_ports.count;
       else std::this_thread::sleep_for(std::chrono::microseconds(50) * services_);
     }
-    if (mistake_ == "forgets" && !full && passed.service_ports.count != 0) --passed.service_ports.count;
+    std::vector<abi::ServicePort> remembered;
+    if (mistake_ == "forgets" && !full) {
+      for (const abi::ServicePort& port : sdk::range<abi::ServicePort>(transaction.service_ports)) {
+        const bool random = sdk::text(port.key.namespace_name).substr(0, 7) == "random-";
+        if (!random || ++changes_ % 3 != 0) remembered.push_back(port);
+      }
+      passed.service_ports = sdk::array(remembered.data(), remembered.size());
+    }
     first_ = false;
     const Code code = backend_->apply(&passed, &result, error);
     if (mistake_ == "leaves") nft("add table ip forgotten");
@@ -92,7 +101,9 @@ class Mutant final : public sdk::BackendBase {
     return mistake_ == "claims-nothing" ? Code::kOk : backend_->claims(&sink, error);
   }
 
-  Code do_retire(const abi::Handover& handover, Error* error) override { return backend_->retire(&handover, error); }
+  Code do_retire(const abi::Handover& handover, Error* error) override {
+    return mistake_ == "snatches" ? backend_->cleanup(error) : backend_->retire(&handover, error);
+  }
 
   Code do_cleanup(Error* error) override {
     if (mistake_ == "greedy") nft("delete table inet somebody_else");
@@ -103,6 +114,7 @@ class Mutant final : public sdk::BackendBase {
   std::unique_ptr<abi::Backend, Release> backend_;
   bool first_ = true;
   std::uint64_t services_ = 0;
+  std::uint64_t changes_ = 0;
 };
 
 }  // namespace

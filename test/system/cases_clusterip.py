@@ -107,7 +107,8 @@ def ipv6_only(t):
     t.expect(POD, service.cluster(), kept(E1))
 
 
-@case(9, "one dual-stack Service is served in each family by the endpoints of that family", families=[V4])
+@case(9, "one dual-stack Service is served in each family by the endpoints of that family", families=[V4],
+      needs=("dual-stack",))
 def dual_stack(t):
     service = t.service(families=[V4, V6])
     service.set_endpoints([ready(E1)], "slice-v4", family=V4)

@@ -17,7 +17,7 @@ import time
 
 import run as runner
 from lib import addresses as a
-from lib import cases, declaration, differences, extent, plugin, profile, programs, report, shell, tap
+from lib import cases, declaration, differences, extent, plugin, profile, programs, report, shell, snapshot, tap
 from lib.topology import Topology
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -26,13 +26,13 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 FILES_OF_CASES = ("cases_affinity", "cases_changes", "cases_clusterip", "cases_conntrack", "cases_loadbalancer",
                   "cases_no_endpoints", "cases_nodeports", "cases_policies", "cases_resilience", "cases_terminating",
                   "cases_topology")
-GROUPS = ("contract", "cost", "kill", "claims", "cleanup", "foreign", "random")
+GROUPS = ("contract", "cost", "kill", "claims", "cleanup", "foreign", "random", "swap")
 CASES, FILE = "cases", "file"
 PROGRAMS = {"cases_conntrack": "conntrack"}  # without which a file of cases cannot be run
 FAILED, USAGE, NOTHING = 1, 2, 3
 
 
-def options(words):
+def parser_of_options():
     parser = argparse.ArgumentParser(prog="sluice-conformance", description=__doc__)
     parser.add_argument("--plugin", required=True, metavar="FILE", help="the backend: a shared object")
     parser.add_argument("--declare", metavar="FILE",
@@ -61,6 +61,12 @@ def options(words):
     parser.add_argument("--builddir", help="take the programs from a build tree")
     parser.add_argument("--sbindir", help=argparse.SUPPRESS)
     parser.add_argument("--libexecdir", help=argparse.SUPPRESS)
+    parser.add_argument("--plugindir", help=argparse.SUPPRESS)
+    return parser
+
+
+def options(words):
+    parser = parser_of_options()
     wanted = parser.parse_args(words)
     extent.CHOSEN.steps = wanted.steps or (20 if wanted.short else extent.CHOSEN.steps)
     extent.CHOSEN.seed = wanted.seed
@@ -72,9 +78,9 @@ def options(words):
 
 def folders(wanted):
     if wanted.builddir:
-        return [os.path.join(wanted.builddir, one) for one in ("core", "test/tools")]
-    if wanted.sbindir and wanted.libexecdir:
-        return [wanted.sbindir, wanted.libexecdir]
+        return [os.path.join(wanted.builddir, one) for one in ("core", "test/tools")], os.path.join(wanted.builddir, "plugins")
+    if wanted.sbindir and wanted.libexecdir and wanted.plugindir:
+        return [wanted.sbindir, wanted.libexecdir], wanted.plugindir
     raise shell.CommandFailed("where are the programs? Name a build tree with --builddir, or start sluice-conformance")
 
 
@@ -142,15 +148,21 @@ class Kit:
                 self.add(one, [], tap.SKIP, f"{missing} is not installed")
             else:
                 runnable.append(one)
-        work = runner.jobs(self.where, self.wanted, runnable, self.results)
-        if work:
+        # What compares traffic with a twin of it has the machine to itself.
+        alone = [one for one in runnable if group_of(one) == "swap"]
+        work = runner.jobs(self.where, self.wanted, [one for one in runnable if one not in alone], self.results)
+        last = runner.jobs(self.where, self.wanted, alone, self.results)
+        if work or last:
             # What a plugin needs of iptables it finds by itself.
             variant = "nft" if self.profile.built_in else None
             with contextlib.ExitStack() as stack:
                 topologies = [stack.enter_context(Topology(self.where.netecho, variant))
-                              for _ in range(min(self.wanted.lanes, len(work)))]
+                              for _ in range(max(1, min(self.wanted.lanes, len(work))))]
+                for topology in topologies:
+                    topology.pristine = snapshot.take(topology)
                 try:
                     runner.run_all(topologies, work)
+                    runner.run_all(topologies[:1], last)
                 finally:
                     if self.wanted.keep_logs:
                         for topology in topologies:
@@ -248,7 +260,7 @@ def main(words):
     if wanted.vm:
         return in_vm(wanted, words)
     try:
-        where = programs.ForPlugin(folders(wanted))
+        where = programs.ForPlugin(*folders(wanted))
         where.plugin = plugin.load(wanted.plugin, where.load)
         everything = load_cases()
         kit = Kit(wanted, where, where.plugin, declaration_of(wanted, where.plugin, everything), everything)
@@ -265,7 +277,7 @@ def main(words):
         for one in kit.picked:
             print(f"{one.name}  [{one.test}]")
         return 0
-    if os.geteuid() != 0:
+    if kit.picked and os.geteuid() != 0:
         print("sluice-conformance: network namespaces need root", file=sys.stderr)
         return NOTHING
     return kit.run()

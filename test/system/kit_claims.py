@@ -3,7 +3,6 @@
 """What a backend makes on the node it claims: the daemon has nothing else to clean up by when the plugin is gone."""
 
 from lib import artifacts, many_sorts, snapshot
-from lib.addresses import FAMILIES
 from lib.cases import Skip, own_daemon
 
 SOURCES = ("manifests",)
@@ -11,23 +10,25 @@ SOURCES = ("manifests",)
 
 @own_daemon(None, "everything that appears on the node while it serves is claimed", sources=SOURCES)
 def what_appears_is_claimed(t):
-    t.bench.daemon.stop()
-    t.bench.cleanup()
-    before = snapshot.take(t.topology)
-    t.bench.start_daemon()
     many_sorts.make(t)
+    strange = unclaimed(t)
+    t.require(not strange, f"not claimed: {snapshot.said(strange)}")
+    claims = claimed(t)
+    t.remark(f"{len(claims)} claims: {', '.join(claims[:6])}{'…' if len(claims) > 6 else ''}")
+
+
+def unclaimed(t):
+    """What is otherwise on the node than before any daemon, and is not what the ledger says of the one that serves."""
     claims = claimed(t)
     links = [claim.removeprefix("link/") for claim in claims if claim.startswith("link/")]
-    found = snapshot.difference(before, snapshot.take(t.topology))
-    strange = [(name, what) for name, what in found
-               if not snapshot.is_base_chain(name) and not any(snapshot.covers(claim, name) for claim in claims) and
-               not any(f"/{link}/" in name or f" dev {link}" in name or name == f"qdisc/{link}" for link in links)]
-    t.require(not strange, f"not claimed: {snapshot.said(strange)}")
-    t.remark(f"{len(found)} things appeared, {len(claims)} claims: {', '.join(claims[:6])}{'…' if len(claims) > 6 else ''}")
+    return [(name, what) for name, what in snapshot.difference(t.topology.pristine, snapshot.take(t.topology))
+            if not snapshot.is_base_chain(name) and not any(snapshot.covers(claim, name) for claim in claims) and
+            not any(f"/{link}/" in name or f" dev {link}" in name or name == f"qdisc/{link}" for link in links)]
 
 
 @own_daemon(None, "claims stay the same while Services come and go", sources=SOURCES)
 def claims_are_stable(t):
+    require_no_other(t)
     before = claimed(t)
     many_sorts.make(t)
     after = claimed(t)
@@ -36,9 +37,12 @@ def claims_are_stable(t):
 
 def claimed(t):
     """What the daemon has written down, of every family."""
-    ledger = artifacts.ledger(t.bench.daemon.state_dir)
-    t.require({backend for backend, _, _ in ledger} <= {t.bench.backend}, f"the ledger names others: {ledger}")
-    return sorted({one for _, _, found in ledger for one in found})
+    return sorted({one for _, _, found in artifacts.ledger(t.bench.daemon.state_dir) for one in found})
+
+
+def require_no_other(t):
+    owners = artifacts.owners(t.bench.daemon.state_dir)
+    t.require(owners <= {t.bench.backend}, f"the ledger names {', '.join(sorted(owners))}")
 
 
 @own_daemon(None, "what is claimed and removed by somebody is repaired", sources=SOURCES)

@@ -8,11 +8,9 @@ from lib.cases import own_daemon
 
 
 @own_daemon(None, "after clean-up the node is as it was, whether the daemon ended well or was killed; twice is fine",
-            sources=("manifests",))
+            sources=("manifests",), starts=False)
 def nothing_is_left(t):
-    t.bench.daemon.stop()
-    clean(t, "on the node as the daemon left it")
-    before = snapshot.take(t.topology)
+    before = t.topology.pristine
     clean(t, "where there is nothing")
     require_same(t, before, "after a clean-up where there was nothing")
     for how, end in (("SIGTERM", t.bench.daemon.stop), ("kill -9", t.bench.daemon.kill)):
@@ -26,7 +24,6 @@ def nothing_is_left(t):
         clean(t, f"a second time after {how}")
         require_same(t, before, f"after {how} and a second clean-up")
         t.remark(f"{how}: {len(made)} things had appeared")
-    t.bench.start_daemon()
 
 
 def clean(t, occasion):

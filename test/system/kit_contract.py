@@ -13,7 +13,8 @@ from lib.cases import own_daemon
 from lib.daemon import ENTER
 
 
-@own_daemon(None, "options, restarts, generations, longer structs, clean-up, retirement, threads, unmapping", sources=("manifests",))
+@own_daemon(None, "options, restarts, generations, longer structs, clean-up, retirement, threads, unmapping", sources=("manifests",),
+            starts=False)
 def promises(t):
     found = [json.loads(line) for line in lines(t, "contract")]
     t.require(found, "nothing was asked")
@@ -23,9 +24,7 @@ def promises(t):
 
 
 def lines(t, command, *words):
-    """What conformance-load says in the node's network, while no daemon runs there."""
-    t.bench.daemon.stop()
-    t.bench.cleanup()
+    """What conformance-load says in the node's network; no daemon runs there."""
     programs = t.bench.programs
     state = tempfile.mkdtemp(dir=t.topology.directory)
     file = os.path.join(programs.plugin_dir(t.topology.directory), f"{t.bench.backend}.so")
@@ -34,6 +33,5 @@ def lines(t, command, *words):
                           "sh", "-c", ENTER, "sh", programs.load, command, file, state, *words], check=False, timeout=1200)
     finally:
         shutil.rmtree(state)
-        t.bench.start_daemon()
     t.require(done.returncode == 0, f"conformance-load {command}: status {done.returncode}: {done.stderr[-300:]}")
     return done.stdout.splitlines()

@@ -50,6 +50,8 @@ check $? "a declaration without a reason is wrong usage"
 "$kit" --plugin "$build/test/plugins/.libs/no_symbol.so" --only file >"$prefix/said" 2>&1
 [ $? -eq 1 ] && grep -q '^not ok 1 - file: the plugin can be loaded' "$prefix/said"
 check $? "a file that is no plugin fails"
+"$kit" --plugin "$plugin" --only file --json "$prefix/report" >"$prefix/said" 2>&1 && grep -q '"unsupported": 0' "$prefix/report"
+check $? "the file of a plugin is judged by anybody, with a report"
 "$kit" --plugin "$plugin" --only no-such-thing >"$prefix/said" 2>&1
 [ $? -eq 2 ]
 check $? "what matches nothing is wrong usage"

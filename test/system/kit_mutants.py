@@ -14,7 +14,7 @@ import tempfile
 from lib import programs
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-GROUPS = ("contract", "kill", "claims", "cleanup", "foreign", "cost", "random")
+GROUPS = ("contract", "kill", "claims", "cleanup", "foreign", "cost", "random", "swap")
 # mistake → (a test that must fail, the backend it is made in)
 MISTAKES = {
     "claims-nothing": ("kit_claims.what_appears_is_claimed", "nftables"),
@@ -25,6 +25,7 @@ MISTAKES = {
     "forgets": ("kit_random.where_the_model_says", "nftables"),
     "blind": ("kit_claims.removed_is_repaired", "iptables"),
     "any-option": ("kit_contract.promises", "nftables"),
+    "snatches": ("kit_swap.under_traffic", "nftables"),
     "short-sighted": ("kit_contract.promises", "nftables"),
 }
 # Where the backends that mutants are made of are otherwise than mode iptables.
@@ -58,9 +59,9 @@ def run(wanted, mistake, backend, words, folder):
                "--seed", "1", "--json", results, *(word for one in words for word in ("--only", one))]
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if not os.path.exists(results):
-        return [], done.stdout[-500:]
+        return [], done.stdout[-1500:]
     with open(results, encoding="utf-8") as file:
-        return json.load(file)["results"], done.stdout[-500:]
+        return json.load(file)["results"], done.stdout[-1500:]
 
 
 def main():

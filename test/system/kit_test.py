@@ -3,11 +3,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests the conformance kit without a plugin, a daemon or packets (TAP)."""
 
+import argparse
 import dataclasses
 import io
 import itertools
 import json
 import os
+import re
 import sys
 import tempfile
 from xml.etree import ElementTree
@@ -174,7 +176,8 @@ def declarations(report_, everything):
                       ("relays yes\n", "is none of"), ("skip 20: please\n", "is none of")):
         report_.check(why in refused(text), f"refused: {text.strip()}", refused(text))
     of_descriptor = declaration.of_features(("IPv4",))
-    report_.check([one.what for one in of_descriptor] == ["affinity"], "no affinity in the descriptor: declared by it")
+    report_.check([one.what for one in of_descriptor] == ["affinity", "dual-stack"] and
+                  not declaration.of_features(("IPv4", "IPv6", "affinity")), "what the descriptor lacks is declared by it", str(of_descriptor))
     for one in everything:
         if one.test == "cases_policies.external_local_outside":
             report_.check(good.about(one, "tcp").what == "20", "a case is found by its number")
@@ -295,6 +298,20 @@ def snapshots(report_):
                   "a claim covers what it names")
 
 
+def manual(report_):
+    """The manual page names every option, ability, trait and group that there is, and no other option."""
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "man", "sluice-conformance.1"),
+              encoding="utf-8") as file:
+        page = file.read().replace("\\-", "-")
+    known = {word for action in kit.parser_of_options()._actions if action.help != argparse.SUPPRESS
+             for word in action.option_strings if word.startswith("--")} - {"--help", "--builddir"}
+    named = set(re.findall(r"--[a-z][a-z-]+", page)) - {"--cleanup"}
+    report_.check(named == known, "the manual page names every option, and no other", str(sorted(named ^ known)))
+    missing = [word for word in (*declaration.ABILITIES, *declaration.TRAITS, *kit.GROUPS, kit.FILE, kit.CASES)
+               if not re.search(rf"\b{word}\b", page)]
+    report_.check(not missing, "it names every group, trait and ability", str(missing))
+
+
 def unsupported_trials(report_, everything):
     """What is declared is not run, or run and not held against the plugin."""
     one = next(one for one in everything if one.test == "cases_policies.external_local_outside")
@@ -323,6 +340,7 @@ def main():
     reports(result)
     unsupported_trials(result, everything)
     snapshots(result)
+    manual(result)
     model_and_cases(result, everything)
     wrong_models(result, everything)
     print(f"1..{result.count}")

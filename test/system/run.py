@@ -146,7 +146,7 @@ def record_churn(results, counts, source_name, config):
 def run_alone(topology, where, wanted, results, source_name, one):
     """A case that starts and kills daemons: it gets a bench to itself."""
     for family, protocol in parameters(one, wanted, source_name):
-        with Bench(topology, where, source_name, "default", wanted.profile) as bench:
+        with Bench(topology, where, source_name, "default", wanted.profile, starts=one.starts) as bench:
             cases.run_trial(results, one, bench, family, protocol, source_name)
 
 

@@ -2,6 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "conformance_services.hpp"
 
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 
@@ -31,6 +36,42 @@ abi::Address numbered(abi::Family family, std::uint8_t first, std::uint8_t secon
   return out;
 }
 
+// As the daemon tells them: what a backend does with node ports it must be able to find again by what the node has.
+std::vector<abi::Address> addresses_of_node(abi::Family family) {
+  std::vector<abi::Address> out;
+  ifaddrs* all = nullptr;
+  if (getifaddrs(&all) != 0) return out;
+  for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {
+    if (one->ifa_addr == nullptr || (one->ifa_flags & IFF_LOOPBACK) != 0) continue;
+    abi::Address address{};
+    if (family == abi::Family::kIpv4 && one->ifa_addr->sa_family == AF_INET) {
+      std::memcpy(address.bytes, &reinterpret_cast<const sockaddr_in*>(one->ifa_addr)->sin_addr, 4);
+    } else if (family == abi::Family::kIpv6 && one->ifa_addr->sa_family == AF_INET6) {
+      std::memcpy(address.bytes, &reinterpret_cast<const sockaddr_in6*>(one->ifa_addr)->sin6_addr, 16);
+    } else {
+      continue;
+    }
+    out.push_back(address);
+  }
+  freeifaddrs(all);
+  const auto before = [](const abi::Address& a, const abi::Address& b) { return std::memcmp(&a, &b, sizeof(a)) < 0; };
+  const auto same = [](const abi::Address& a, const abi::Address& b) { return std::memcmp(&a, &b, sizeof(a)) == 0; };
+  std::sort(out.begin(), out.end(), before);
+  out.erase(std::unique(out.begin(), out.end(), same), out.end());
+  return out;
+}
+
+abi::Address loopback(abi::Family family) {
+  abi::Address out{};
+  if (family == abi::Family::kIpv4) {
+    out.bytes[0] = 127;
+    out.bytes[3] = 1;
+  } else {
+    out.bytes[15] = 1;
+  }
+  return out;
+}
+
 }  // namespace
 
 Services::Services(abi::Family family, std::uint32_t count) : family_(family) {
@@ -51,12 +92,12 @@ Services::Services(abi::Family family, std::uint32_t count) : family_(family) {
     one.shown.frontends = sdk::array(one.frontends, i % 10 == 0 ? 2 : 1);
     one.shown.endpoints = sdk::array(one.endpoints, 3);
   }
-  local_ = {numbered(family, 192, 168, 2)};
+  local_ = addresses_of_node(family);
   node_.struct_size = sizeof(node_);
   node_.flags = abi::kNodePortsMatchAll;
   node_.version = 1;
   node_.name = sdk::view("node-1");
-  node_.node_ip = local_[0];
+  node_.node_ip = local_.empty() ? loopback(family) : local_[0];
   node_.masquerade_mark = 0x4000;
   node_.detector = abi::LocalDetectorKind::kCidr;
   node_.detector_cidr.address = numbered(family, 10, 0, 0);

@@ -84,7 +84,8 @@ class Barrier:
             while not self._answered(endpoint, port, family):
                 self._alive()
                 if time.monotonic() > deadline:
-                    raise BarrierTimeout(f"a change was not programmed within {PATIENCE:g} s ({family})")
+                    raise BarrierTimeout(f"a change was not programmed within {PATIENCE:g} s: {a.POD.name} does not reach {endpoint.name} at "
+                                         f"cluster IP {CLUSTER_IP[family]} port {port} by TCP")
                 time.sleep(pace.stretched(0.02))
 
     def _answered(self, endpoint, port, family):

@@ -85,11 +85,12 @@ backends:
 class Bench:
     """Starts on entry; on exit the daemon is stopped and its rules are removed with `--cleanup`."""
 
-    def __init__(self, topology, programs, source_name, config="default", profile=BUILT_IN["iptables"], flags=()):
+    def __init__(self, topology, programs, source_name, config="default", profile=BUILT_IN["iptables"], flags=(), starts=True):
         self.topology = topology
         self.programs = programs
         self.profile = profile
         self.backend = profile.backend
+        self._starts = starts
         self.source_name = source_name
         self._file = FILES.get(config)
         prompt = PROMPT_IPVS if self.backend == "ipvs" else PROMPT
@@ -118,8 +119,9 @@ class Bench:
         self.barrier = Barrier(self.topology, self.source, lambda: self.daemon.check_alive(), self.profile.families)
         self.set_node_labels({objects.ZONE_LABEL: a.ZONE})
         try:
-            self.start_daemon()
-            self.barrier.settle()
+            if self._starts:
+                self.start_daemon()
+                self.barrier.settle()
         except BaseException:
             self.__exit__()
             raise

@@ -36,6 +36,7 @@ class Case:
     slow: bool  # begins early, so that nobody waits for it at the end
     above: bool  # nothing of it is the backend's: the short runs of all backends but the first do without
     needs: tuple  # abilities that a backend may lack, see lib/declaration.py
+    starts: bool  # with a daemon that runs
 
     @property
     def name(self):
@@ -54,7 +55,7 @@ class Case:
 
 
 def case(number, title, config=DEFAULT, families=a.FAMILIES, protocols=("tcp", "udp"), sources=SOURCES,
-         backends=BACKENDS, exclusive=False, variants=VARIANTS, legacy=(), slow=False, above=None, needs=()):
+         backends=BACKENDS, exclusive=False, variants=VARIANTS, legacy=(), slow=False, above=None, needs=(), starts=True):
     """Registers a case. `number` is one number, several, or None; `legacy` names backends, True is iptables. A whole
     file of cases is above the backends when it says so with ABOVE_BACKENDS, and needs what it says with NEEDS."""
     numbers = () if number is None else number if isinstance(number, tuple) else (number,)
@@ -65,17 +66,17 @@ def case(number, title, config=DEFAULT, families=a.FAMILIES, protocols=("tcp", "
         higher = getattr(module, "ABOVE_BACKENDS", False) if above is None else above
         needed = tuple(needs) + getattr(module, "NEEDS", ())
         _registered.append(Case(function, numbers, title, config, tuple(families), tuple(protocols), tuple(sources),
-                                tuple(backends), exclusive, tuple(variants), legacy, slow, higher, needed))
+                                tuple(backends), exclusive, tuple(variants), legacy, slow, higher, needed, starts))
         return function
 
     return register
 
 
 def own_daemon(number, title, families=(a.V4,), protocols=("tcp",), sources=("apiserver",), backends=BACKENDS,
-               variants=VARIANTS, legacy=(), slow=False, above=None, needs=()):
+               variants=VARIANTS, legacy=(), slow=False, above=None, needs=(), starts=True):
     """Registers a case that starts, kills and restarts daemons itself."""
     return case(number, title, None, families, protocols, sources, backends, variants=variants, legacy=legacy,
-                slow=slow, above=above, needs=needs)
+                slow=slow, above=above, needs=needs, starts=starts)
 
 
 def registered():

@@ -27,6 +27,7 @@ ABILITIES = {
     "source-ranges": "source ranges of load balancers",
     "sctp": "SCTP",
     "udp": "UDP",
+    "dual-stack": "both families",
 }
 TRAITS = {"relays": "relays", "binds-addresses": "binds"}
 
@@ -90,9 +91,10 @@ def read(path, cases):
 
 def of_features(features):
     """What follows from the descriptor alone."""
-    if "affinity" in features:
-        return ()
-    return (Unsupported("affinity", "kFeatureAffinity is not claimed", "its descriptor"),)
+    lacks = [("affinity", "kFeatureAffinity is not claimed")] if "affinity" not in features else []
+    lacks += [("dual-stack", f"kFeature{family} is not claimed") for family in ("Ipv4", "Ipv6")
+              if f"IP{family[2:]}" not in features]
+    return tuple(Unsupported(what, reason, "its descriptor") for what, reason in lacks)
 
 
 def _listed(text):

@@ -62,9 +62,10 @@ class ForPlugin:
 
     plugin = None  # see lib/plugin.py
 
-    def __init__(self, folders):
-        self.sluiced, self.sluicectl, self.netecho, self.load = (
-            _program(name, folders) for name in ("sluiced", "sluicectl", "netecho", "conformance-load"))
+    def __init__(self, folders, modes):
+        self.sluiced, self.sluicectl, self.netecho, self.load, self.swaptraffic = (
+            _program(name, folders) for name in ("sluiced", "sluicectl", "netecho", "conformance-load", "swaptraffic"))
+        self._modes = modes  # where the plugins of Sluice's own modes are, below that folder
 
     def plugin_dir(self, scratch):
         """A folder that the daemon trusts: the author's need not belong to root."""
@@ -77,6 +78,15 @@ class ForPlugin:
             os.chmod(copy, 0o755)
             os.rename(made, folder)
         return folder
+
+
+    def add_mode(self, mode, folder):
+        """Whether that mode is installed; it is in the folder then."""
+        for path in built_modules(self._modes):
+            if os.path.basename(path) == f"{mode}.so":
+                shutil.copy(path, folder)
+                return True
+        return False
 
 
 def _program(name, folders):

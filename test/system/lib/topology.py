@@ -63,6 +63,7 @@ class Topology:
         self.variant = variant
         self.directory = None
         self._tools = None
+        self.pristine = None  # what there was on the node before any daemon, see lib/snapshot.py
         # One for the whole run: the kernel still tracks connections to the addresses of earlier daemons.
         self.allocator = a.Allocator()
         self._prefix = f"{PREFIX}{os.getpid()}-{next(self._numbers)}-"
