@@ -84,7 +84,7 @@ class Mutant final : public sdk::BackendBase {
     std::vector<abi::ServicePort> remembered;
     if (mistake_ == "forgets" && !full) {
       for (const abi::ServicePort& port : sdk::range<abi::ServicePort>(transaction.service_ports)) {
-        const bool random = sdk::text(port.key.namespace_name).substr(0, 7) == "random-";
+        const bool random = sdk::text(port.key.service_namespace).substr(0, 7) == "random-";
         if (!random || ++changes_ % 3 != 0) remembered.push_back(port);
       }
       passed.service_ports = sdk::array(remembered.data(), remembered.size());
