@@ -102,7 +102,7 @@ class Packages:
         """packages are built from the tarball"""
         if not self.given:
             call(str(SRC / "packaging/debian/build.sh"), str(self.folder), str(self.build), timeout=1500)
-        for name in ("sluice", "sluice-dev", "sluice-dbgsym"):
+        for name in ("sluice", "sluice-dev", "sluice-conformance", "sluice-dbgsym"):
             self.file(name)
 
     def test_build_depends(self):
@@ -115,7 +115,7 @@ class Packages:
 
     def test_lintian(self):
         """lintian finds no error in the packages"""
-        files = [str(self.file(name)) for name in ("sluice", "sluice-dev")]
+        files = [str(self.file(name)) for name in ("sluice", "sluice-dev", "sluice-conformance")]
         call("lintian", "--fail-on", "error,warning", "--allow-root", "--suppress-tags",
              "initial-upload-closes-no-bugs", *files, timeout=200)
 
