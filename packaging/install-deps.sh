@@ -12,8 +12,8 @@ BUILD="autoconf automake libtool make g++ pkg-config gawk
   prometheus-cpp-dev"
 DEMO="iproute2 iptables procps"
 PACKAGE="debhelper dpkg-dev"
-TEST="libcppunit-dev conntrack iproute2 ipset iputils-ping iptables nftables procps python3 openssl curl clang libclang-rt-dev llvm
-  man-db prometheus util-linux binutils $PACKAGE lintian mmdebstrap
+TEST="libcppunit-dev conntrack iproute2 ipset iputils-ping iptables nftables procps python3 python3-yaml openssl curl clang
+  libclang-rt-dev libc++-dev libc++abi-dev llvm abigail-tools cmake doxygen man-db prometheus util-linux binutils $PACKAGE lintian mmdebstrap
   haproxy socat nginx libnginx-mod-stream
   qemu-system-x86 busybox-static kmod ipvsadm"
 # Of these, tests start their own; this machine is not to serve anything because it was tested on.

@@ -16,7 +16,7 @@ set -u
 src=$(cd "$(dirname "$0")/.." && pwd)
 build=$src/build-test
 long=${SLUICE_LONG:-0}
-parts="lint check apiserver kernel system swap kit vm demo bench asan fuzz tsan package dist"
+parts="lint check apiserver kernel system swap kit vm demo bench asan fuzz tsan package kubernetes dist"
 chosen=
 with_build=1
 
@@ -543,6 +543,27 @@ part_package() {
   wait_for_build packages
   build_packages one "the Debian packages are built" 2400 || return
   tap install 900 python3 "$src/test/package/package_test.py" --builddir "$build" --debs "$build/packages"
+}
+
+# The image, the manifests, and what the manifests describe at work. From the packages where they were built, else from
+# what is installed; in the long form from both, and mode ipvs on a kernel that has it.
+part_kubernetes() {
+  kubernetes=$src/test/kubernetes
+  tap manifests 60 /usr/bin/python3 "$kubernetes/manifests_test.py"
+  if [ "$long" != 0 ] && [ -e "$build/packages/done" ]; then
+    tap image-tree 300 /usr/bin/python3 "$src/test/package/image_test.py" --builddir "$build"
+  fi
+  image_from=
+  [ ! -e "$build/packages/done" ] || image_from="--debs $build/packages"
+  # shellcheck disable=SC2086
+  tap image 300 /usr/bin/python3 "$src/test/package/image_test.py" --builddir "$build" $image_from
+  short=--short
+  [ "$long" = 0 ] || short=
+  # shellcheck disable=SC2086
+  tap pods 1200 /usr/bin/python3 "$kubernetes/pod_test.py" --builddir "$build" --image "$build/image-test/root" $short
+  [ "$long" != 0 ] || return 0
+  tap pods-ipvs 1800 /usr/bin/python3 "$src/test/vm/run" --builddir "$build" --kernel 6.1 --limit 1500 -- \
+    /usr/bin/python3 "$kubernetes/pod_test.py" --builddir "$build" --image "$build/image-test/root" --overlay overlays/ipvs
 }
 
 # The short form looks whether the tarball has everything, the long one builds, tests and

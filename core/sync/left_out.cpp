@@ -3,6 +3,8 @@
 
 #include "core/sync/left_out.hpp"
 
+#include <algorithm>
+
 namespace sluice::sync {
 namespace {
 
@@ -13,7 +15,10 @@ plugin::ServicePortName name_of(const store::ServicePortKey& key) {
 
 }  // namespace
 
-void LeftOut::note(const snapshot::Transaction& transaction, const plugin::ServicePortReports& reports) {
+void LeftOut::note(const snapshot::Transaction& transaction, const plugin::ServicePortReports& reports,
+                   base::Clock::Time now) {
+  if (reasons_.empty() && reports.failed.empty()) return;
+  const auto before = reasons_;
   if (transaction.full) {
     reasons_.clear();
   } else if (!reasons_.empty()) {
@@ -22,6 +27,10 @@ void LeftOut::note(const snapshot::Transaction& transaction, const plugin::Servi
   }
   for (const auto& one : reports.served) reasons_.erase(one);
   for (const auto& one : reports.failed) reasons_[one.port] = one.message;
+  const bool others =
+      std::any_of(reasons_.begin(), reasons_.end(), [&](const auto& one) { return !before.contains(one.first); });
+  // What concerns none of them does not put it off.
+  if (transaction.full || others || reasons_.size() != before.size()) clock_.set(!reasons_.empty(), others, now);
 }
 
 }  // namespace sluice::sync

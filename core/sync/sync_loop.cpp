@@ -32,7 +32,9 @@ double seconds(base::Clock::Duration duration) { return std::chrono::duration<do
 
 SyncLoop::SyncLoop(Options options, const base::Clock& clock, Callbacks callbacks)
     : clock_(clock), callbacks_(std::move(callbacks)), runner_(options.intervals, clock), held_(options.held),
-      verify_every_(options.verify_every) {}
+      verify_every_(options.verify_every) {
+  status_.left_out = LeftOut(RetryClock(options.retry_left_out));
+}
 
 SyncLoop::~SyncLoop() { stop(); }
 
@@ -156,7 +158,8 @@ base::Status SyncLoop::prepare(MakeBackend make) {
 
 void SyncLoop::serve() {
   while (!queue_.closed()) {
-    const auto next = held_ ? base::Clock::Time::max() : std::min(runner_.next_run(), next_verify_);
+    const auto next = held_ ? base::Clock::Time::max()
+                            : std::min({runner_.next_run(), next_verify_, status_.left_out.next_retry()});
     for (Message& message : queue_.take_all(questions_.empty() ? next : clock_.now())) {
       if (queue_.closed()) break;
       std::visit([this](auto& m) { handle(m); }, message);
@@ -164,6 +167,7 @@ void SyncLoop::serve() {
     if (queue_.closed()) break;
     // Looking first: what it finds is repaired by the run that follows.
     if (!held_ && clock_.now() >= next_verify_) verify();
+    if (!held_) retry_left_out();
     // The maximum interval ends in a full transaction: the backend compares with the
     // kernel and writes what is different, which is nothing when all is well. What
     // comes of it is in the status and tried again when it is due.
@@ -172,6 +176,20 @@ void SyncLoop::serve() {
     inspect_next();
   }
   questions_.clear();
+}
+
+// After a failure everything is sent again anyway.
+void SyncLoop::retry_left_out() {
+  std::size_t count = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!status_.left_out.retry_due(clock_.now()) || need_full_) return;
+    count = status_.left_out.reasons().size();
+  }
+  base::log_info("sync", backend_->name() + ": sending everything again: service ports that are left out are tried again: " +
+                             std::to_string(count));
+  need_full_ = true;
+  runner_.request();
 }
 
 void SyncLoop::handle(RequestFull& message) {
@@ -239,6 +257,8 @@ base::Status SyncLoop::run_once(bool full) {
     freshness_.updated(report.at);
   } else {
     status = apply(*transaction, report, outcome);
+    // A delta that was not for what the backend has is none of its failures.
+    if (status.ok() && need_full_) return run_once(true);
   }
   report.seconds = seconds(clock_.now() - begin);
   if (report.ok) report.trigger_times = std::exchange(trigger_times_, {});
@@ -255,6 +275,11 @@ base::Status SyncLoop::apply(const snapshot::Transaction& transaction, SyncRepor
   {
     const snapshot::FlatTransaction flat(transaction);
     outcome = backend_->apply(*flat.get());
+  }
+  if (!transaction.full && outcome.code == abi::Code::kNeedFull) {
+    base::log_info("sync", backend_->name() + ": sending everything: " + outcome.message);
+    need_full_ = true;
+    return {};
   }
   const double took = seconds(clock_.now() - begin);
   const auto at = std::chrono::system_clock::now();
@@ -287,7 +312,7 @@ base::Status SyncLoop::apply(const snapshot::Transaction& transaction, SyncRepor
     status_.failed_objects += outcome.reports.failed.size();
     status_.kernel_writes += outcome.kernel_writes;
     if (outcome.ok()) {
-      status_.left_out.note(transaction, outcome.reports);
+      status_.left_out.note(transaction, outcome.reports, clock_.now());
       status_.generation = transaction.generation;
       status_.objects_owned = outcome.objects_owned;
       if (!trigger_times_.empty()) {

@@ -47,7 +47,7 @@ struct LoopStatus {
   std::uint64_t objects_owned = 0;
   std::uint64_t full_syncs = 0;
   std::uint64_t delta_syncs = 0;
-  std::uint64_t failures = 0;
+  std::uint64_t failures = 0;  // but for deltas that were answered by kNeedFull: everything followed at once
   std::uint64_t repairs = 0;  // damage to kernel state found and repaired
   std::uint64_t failed_objects = 0;
   std::uint64_t kernel_writes = 0;
@@ -72,6 +72,7 @@ class SyncLoop {
   struct Options {
     RunnerIntervals intervals;
     base::Clock::Duration verify_every = verify_interval(std::chrono::seconds(30));
+    base::Clock::Duration retry_left_out = std::chrono::minutes(1);  // the first time, then ever more rarely
     bool held = false;  // begins as after hold()
   };
   using Take = std::function<std::shared_ptr<const snapshot::Transaction>(bool full)>;
@@ -185,6 +186,7 @@ class SyncLoop {
   void handle(ApplyFull& message);
   void handle(SetIntervals& message);
   base::Status run_once(bool full);
+  void retry_left_out();
   base::Status apply(const snapshot::Transaction& transaction, SyncReport& report, RunOutcome& outcome);
   void queued();
   void verify();

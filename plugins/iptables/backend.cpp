@@ -83,7 +83,7 @@ abi::Code IptablesBackend::do_apply(const abi::Transaction& transaction, const a
     throw;
   }
   if (submitter.met_refusal()) reporter_.failure(full);
-  note_refused(transaction, submitter);
+  if (full) skipped_.clear();
   bind_clients();
   valid_ = true;
   predecessor_serves_ = false;
@@ -162,24 +162,6 @@ PlanChoices IptablesBackend::choices(const abi::Transaction& transaction, const 
   return made;
 }
 
-// A full transaction has tried all of them, a delta those it names.
-void IptablesBackend::note_refused(const abi::Transaction& transaction, const netfilter::Submitter& submitter) {
-  std::set<std::string> now;
-  if (transaction.kind == abi::TransactionKind::kFull) {
-    now = std::exchange(skipped_, {});
-  } else {
-    now = refused_;
-    for (const auto& key : sdk::range<abi::ServicePortKey>(transaction.removed)) now.erase(sdk::service_port_name(key));
-    for (const auto& port : sdk::range<abi::ServicePort>(transaction.service_ports)) {
-      now.erase(sdk::service_port_name(port.key));
-    }
-  }
-  for (const auto& [name, why] : submitter.refused()) now.insert(name);
-  const bool others = !std::includes(refused_.begin(), refused_.end(), now.begin(), now.end());
-  refused_ = std::move(now);
-  retry_.set(!refused_.empty(), others, host().now());
-}
-
 void IptablesBackend::prepare_node(const abi::NodeFacts& node) {
   if (!said_tools_) {
     log().info("using " + netfilter::describe(kernel_->tools()));
@@ -209,10 +191,6 @@ abi::Code IptablesBackend::do_verify(abi::Error* error) {
   if (!valid_) return sdk::fail(error, abi::Code::kNeedFull, {}, "nothing is in place yet");
   const std::uint64_t begin = host().now();
   counters_.report(*kernel_, host());
-  if (retry_.due(begin)) {
-    host().request_resync(
-        sdk::view("service ports whose rules are refused are tried again: " + std::to_string(refused_.size())));
-  }
   if (!may_be_damaged(begin)) return abi::Code::kOk;
   const netfilter::Damage damage = find_damage(state_, observe(session_));
   const std::uint64_t end = host().now();

@@ -17,7 +17,6 @@
 #include "plugins/common/netfilter/kernel.hpp"
 #include "plugins/common/netfilter/kernel_session.hpp"
 #include "plugins/common/netfilter/retirement.hpp"
-#include "plugins/common/netfilter/retry_clock.hpp"
 #include "plugins/iptables/affinity.hpp"
 #include "plugins/iptables/apply.hpp"
 #include "plugins/iptables/cleanup.hpp"
@@ -83,7 +82,6 @@ class IptablesBackend final : public sdk::BackendBase {
                   const Facts& facts);
   void write_full_once(const ApplyContext& context, const abi::Transaction& transaction, const abi::NodeFacts& node);
   PlanChoices choices(const abi::Transaction& transaction, const Facts& facts) const;
-  void note_refused(const abi::Transaction& transaction, const netfilter::Submitter& submitter);
   void prepare_node(const abi::NodeFacts& node);
   void route_localhost(const abi::NodeFacts& node);
   bool may_be_damaged(std::uint64_t now);
@@ -109,10 +107,8 @@ class IptablesBackend final : public sdk::BackendBase {
   Facts facts_;
   std::uint64_t node_version_ = 0;
   State state_;
-  // Service ports whose rules the kernel refuses, by printed name.
-  std::set<std::string> refused_;
-  netfilter::RetryClock retry_;  // when they are tried again
-  // Those that were found in an apply that failed nevertheless: not tried in the next one.
+  // Service ports whose rules the kernel refuses, by printed name, which were found in an apply that failed nevertheless:
+  // not tried in the next one that is full.
   std::set<std::string> skipped_;
 
   std::uint64_t next_look_ = 0;  // verify() does not read the kernel before this time

@@ -110,7 +110,7 @@ class ServicePlanner {
     bool external = false;
     for (const abi::Frontend& frontend : sdk::frontends(port_)) {
       has_vip = has_vip || frontend.kind == abi::FrontendKind::kLoadBalancer;
-      external = external || frontend.kind != abi::FrontendKind::kClusterIp;
+      external = external || (frontend.kind != abi::FrontendKind::kClusterIp && sdk::is_known(frontend.kind));
     }
     uses_external_ = has_any_ && external;
     uses_firewall_ = has_any_ && has_vip && !sdk::source_ranges(port_).empty();

@@ -400,7 +400,6 @@ abi::Code IpvsBackend::do_verify(abi::Error* error) {
     valid_ = false;  // it is not known what has gone
     throw;
   }
-  left_out_.retry_when_due();
   const auto damage = damage_.find();
   if (damage) {
     valid_ = false;

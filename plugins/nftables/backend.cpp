@@ -223,7 +223,6 @@ abi::Code NftablesBackend::do_verify(abi::Error* error) {
     valid_ = false;
     return sdk::fail(error, abi::Code::kNeedFull, {}, *damage);
   }
-  left_out_.retry_when_due();
   if (model_.has_ids_again() && !std::exchange(asked_for_ids_, true)) {
     host().request_resync(sdk::view("there are numbers for session affinity again, for service ports that had none"));
   }

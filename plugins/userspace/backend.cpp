@@ -277,7 +277,6 @@ void UserspaceBackend::tell_relays(const abi::Transaction& transaction) {
 abi::Code UserspaceBackend::do_verify(abi::Error* error) {
   if (!valid_) return sdk::fail(error, abi::Code::kNeedFull, {}, "nothing is in place yet");
   table_->purge_affinity();
-  left_out_.retry_when_due();
   const auto damage = writer_.find_damage();
   if (!damage) return abi::Code::kOk;
   valid_ = false;

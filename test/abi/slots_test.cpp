@@ -6,8 +6,7 @@
 // for each interface the number of slots. Tools that compare binaries do not see
 // classes that are only pointed to, so this test is the gate.
 //
-// A red test means: a released interface was changed. Add a new interface instead; in
-// a draft major, agree on the change and correct the number here.
+// A red test means: a released interface was changed. Add a new interface instead.
 #include <cppunit/extensions/HelperMacros.h>
 
 #include <cstring>

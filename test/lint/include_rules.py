@@ -29,11 +29,11 @@ CORE = {
 SDK_IN_CORE = {
     "core/snapshot/flatten.": ("sluice/abi/",),
     "core/plugin/": ("sluice/abi/", "sluice/sdk/"),
-    "core/swap/": ("sluice/abi/",),
+    "core/swap/": ("sluice/abi/", "sluice/sdk/claims.hpp"),  # their grammar, as backends understand it
     "core/sync/": ("sluice/abi/",),
     "core/app/cleanup/": ("sluice/abi/", "sluice/sdk/"),
     "core/app/config/": ("sluice/sdk/nearest.hpp",),  # for words, as backends say them
-    "core/app/": ("sluice/abi/",),
+    "core/app/": ("sluice/abi/", "sluice/sdk/claims.hpp"),
 }
 
 # Files of core that may include what the plugins share: prefix of the path → prefix of the header.

@@ -3,7 +3,6 @@
 
 #include "plugins/common/netfilter/left_out.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "sluice/sdk/error.hpp"
@@ -46,19 +45,15 @@ void LeftOut::note(const abi::Transaction& transaction, const Problems& problems
     report_left_out(host_, key, name, why);
     failed.emplace(name, key.protocol);
   }
-  const bool full = transaction.kind == abi::TransactionKind::kFull;
-  std::map<std::string, abi::Protocol> now;
-  if (!full) {
-    now = names_;
-    for (const auto& key : sdk::range<abi::ServicePortKey>(transaction.removed)) now.erase(sdk::service_port_name(key));
+  if (transaction.kind == abi::TransactionKind::kFull) {
+    names_.clear();
+  } else {
+    for (const auto& key : sdk::range<abi::ServicePortKey>(transaction.removed)) names_.erase(sdk::service_port_name(key));
     for (const auto& port : sdk::range<abi::ServicePort>(transaction.service_ports)) {
-      now.erase(sdk::service_port_name(port.key));
+      names_.erase(sdk::service_port_name(port.key));
     }
   }
-  now.merge(failed);
-  const bool others = !std::includes(names_.begin(), names_.end(), now.begin(), now.end());
-  if (full || others || now.size() != names_.size()) clock_.set(!now.empty(), others, host_.now());
-  names_ = std::move(now);
+  names_.merge(failed);
 }
 
 void LeftOut::gained(const std::string& name, const std::string& what) {
@@ -71,13 +66,6 @@ void LeftOut::served(const std::string& name) {
   const abi::ServicePortKey key = sdk::parse_service_port_name(name, found->second);
   host_.service_port_failed(&key, nullptr);
   names_.erase(found);
-  if (names_.empty()) clock_.set(false, false, host_.now());
-}
-
-void LeftOut::retry_when_due() {
-  if (!clock_.due(host_.now())) return;
-  host_.request_resync(
-      sdk::view("service ports that could not be served are tried again: " + std::to_string(names_.size())));
 }
 
 }  // namespace sluice::netfilter

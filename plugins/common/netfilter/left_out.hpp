@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Service ports that are not served, or not at all their addresses: who is told of them, and when they are tried again. Not
-// what becomes of them in the kernel. The apply thread only; one for each backend.
+// Service ports that are not served, or not at all their addresses: who is told of them. Not what becomes of them in the
+// kernel. The apply thread only; one for each backend.
 #pragma once
 
 #include <map>
@@ -10,7 +10,6 @@
 #include <string>
 #include <unordered_map>
 
-#include "plugins/common/netfilter/retry_clock.hpp"
 #include "sluice/abi/host.hpp"
 #include "sluice/abi/transaction.hpp"
 
@@ -54,13 +53,9 @@ class LeftOut {
   // The same where nothing of it is missing any more, which the daemon believes. During apply(), after note().
   void served(const std::string& name);
 
-  // Asks for a full transaction when it is time to try them again.
-  void retry_when_due();
-
  private:
   abi::Host& host_;
   std::map<std::string, abi::Protocol> names_;
-  RetryClock clock_;
 };
 
 }  // namespace sluice::netfilter

@@ -11,6 +11,8 @@
 #include <string>
 
 #include "sluice/sdk/error.hpp"
+#include "sluice/sdk/service.hpp"
+#include "sluice/sdk/views.hpp"
 #include "test/unit/iptables/plan_text.hpp"
 
 namespace sluice::test {
@@ -26,6 +28,7 @@ class PlanTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(cluster_ip_without_endpoints_is_rejected);
   CPPUNIT_TEST(cluster_ip_without_local_endpoints_is_dropped);
   CPPUNIT_TEST(external_ip);
+  CPPUNIT_TEST(a_kind_that_came_later_is_passed_over);
   CPPUNIT_TEST(external_ip_without_endpoints);
   CPPUNIT_TEST(load_balancer_ip);
   CPPUNIT_TEST(load_balancer_ip_with_source_ranges);
@@ -100,6 +103,20 @@ class PlanTest : public CppUnit::TestFixture {
                                      "-d 172.30.0.41 --dport 80 -j KUBE-SVC-XPGD46QRK7WJZT7O\n"),
                          lines_of(plan(spec), "KUBE-SERVICES"));
     CPPUNIT_ASSERT_EQUAL(std::string(), lines_of(plan(spec), "KUBE-EXT-"));
+  }
+
+  void a_kind_that_came_later_is_passed_over() {
+    ServiceSpec spec;
+    spec.endpoints = {e1()};
+    World world(abi::Family::kIpv4);
+    abi::ServicePort port = world.service(spec);
+    auto frontends = sdk::frontends_of(port, abi::FrontendKind::kClusterIp);
+    frontends.push_back(frontends.front());
+    frontends.back().kind = static_cast<abi::FrontendKind>(9);
+    port.frontends = sdk::array(frontends.data(), frontends.size());
+    const iptables::ServicePlan made = iptables::plan_service(port, iptables::plan_facts(abi::Family::kIpv4, world.node({})));
+    CPPUNIT_ASSERT_EQUAL(nat(plan(spec)), nat(made));
+    CPPUNIT_ASSERT_EQUAL(filter(plan(spec)), filter(made));
   }
 
   void cluster_ip_without_endpoints_is_rejected() {

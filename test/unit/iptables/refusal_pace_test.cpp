@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What follows when service ports were refused or the lock was held: when they are tried
-// again, what is counted.
+// What follows when service ports were refused or the lock was held: with what they are tried again,
+// what is counted.
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
@@ -17,11 +17,9 @@ namespace {
 
 constexpr char kFailures[] = "kubeproxy_sync_proxy_rules_iptables_restore_failures_total{ip_family=\"IPv4\"}";
 constexpr char kPartial[] = "kubeproxy_sync_proxy_rules_iptables_partial_restore_failures_total{ip_family=\"IPv4\"}";
-constexpr std::uint64_t kMinute = 60ull * 1000 * 1000 * 1000;
 
 class RefusalPaceTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(RefusalPaceTest);
-  CPPUNIT_TEST(it_is_tried_again_with_patience);
   CPPUNIT_TEST(it_is_tried_again_when_it_changes);
   CPPUNIT_TEST(removed_it_is_forgotten);
   CPPUNIT_TEST(failed_restores_are_counted);
@@ -29,33 +27,6 @@ class RefusalPaceTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE_END();
 
   static void ok(abi::Code code) { CPPUNIT_ASSERT_EQUAL(std::int32_t{0}, static_cast<std::int32_t>(code)); }
-
-  void it_is_tried_again_with_patience() {
-    Bench bench;
-    const auto services = many_services(3, 1);
-    bench.kernel.refuse = {own_rule(1)};
-    ok(bench.full(services));
-    const auto asks_after = [&](std::uint64_t time) {
-      bench.host.resyncs.clear();
-      bench.host.clock += time - kMinute / 2;
-      ok(bench.verify());
-      CPPUNIT_ASSERT(bench.host.resyncs.empty());
-      bench.host.clock += kMinute / 2;
-      ok(bench.verify());
-      ok(bench.verify());
-      CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.resyncs.size());
-      ok(bench.full(services));
-    };
-    for (const unsigned minutes : {1u, 2u, 4u, 8u, 16u, 32u, 60u, 60u}) asks_after(minutes * kMinute);
-    CPPUNIT_ASSERT_EQUAL(std::string("service ports whose rules are refused are tried again: 1"),
-                         bench.host.resyncs.at(0));
-    bench.kernel.refuse.clear();
-    ok(bench.full(services));
-    bench.host.resyncs.clear();
-    bench.host.clock += 120 * kMinute;
-    ok(bench.verify());
-    CPPUNIT_ASSERT(bench.host.resyncs.empty());
-  }
 
   void it_is_tried_again_when_it_changes() {
     Bench bench;
@@ -67,9 +38,6 @@ class RefusalPaceTest : public CppUnit::TestFixture {
     ok(bench.delta({services[1]}));
     CPPUNIT_ASSERT_EQUAL(std::size_t{0}, bench.host.left_out());
     CPPUNIT_ASSERT_EQUAL(content_of(services), content(bench));
-    bench.host.clock += 120 * kMinute;
-    ok(bench.verify());
-    CPPUNIT_ASSERT(bench.host.resyncs.empty());
   }
 
   void removed_it_is_forgotten() {
@@ -79,9 +47,6 @@ class RefusalPaceTest : public CppUnit::TestFixture {
     ok(bench.full(services));
     ok(bench.delta({}, {services[1]}));
     CPPUNIT_ASSERT(bench.kernel.restores.empty());
-    bench.host.clock += 120 * kMinute;
-    ok(bench.verify());
-    CPPUNIT_ASSERT(bench.host.resyncs.empty());
   }
 
   // Case 98, first half; the second, that a full transaction follows a failure, is the core's.

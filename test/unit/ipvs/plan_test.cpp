@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sluice/sdk/error.hpp"
+#include "sluice/sdk/service.hpp"
 #include "test/unit/iptables/world.hpp"
 #include "test/unit/ipvs/plan_text.hpp"
 

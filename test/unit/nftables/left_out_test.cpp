@@ -25,16 +25,11 @@ class LeftOutTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(LeftOutTest);
   CPPUNIT_TEST(several_reasons_are_one_text);
   CPPUNIT_TEST(the_daemon_is_told_of_each);
-  CPPUNIT_TEST(a_full_one_has_tried_all);
-  CPPUNIT_TEST(a_delta_has_tried_those_it_names);
-  CPPUNIT_TEST(they_are_tried_again_ever_more_rarely);
-  CPPUNIT_TEST(another_one_begins_from_the_start);
   CPPUNIT_TEST(who_gains_is_told_of_only_if_he_was_left_out);
+  CPPUNIT_TEST(who_was_tried_or_removed_is_not_left_out_any_more);
   CPPUNIT_TEST(who_is_served_by_now_is_told_by_key);
   CPPUNIT_TEST(keys_are_those_of_the_transaction_or_of_before);
   CPPUNIT_TEST_SUITE_END();
-
-  static constexpr std::uint64_t kMinute = 60'000'000'000;
 
   struct Rig {
     Rig() { host.step = 0; }
@@ -46,13 +41,6 @@ class LeftOutTest : public CppUnit::TestFixture {
                const Problems& problems) {
       World world;
       left_out.note(world.delta(specs(changed), specs(removed), 2), problems);
-    }
-    // Whether another transaction is asked for then.
-    bool asks_after(std::uint64_t time) {
-      const std::size_t before = host.resyncs.size();
-      host.clock += time;
-      left_out.retry_when_due();
-      return host.resyncs.size() != before;
     }
     static std::vector<ServiceSpec> specs(const std::vector<std::string>& names) {
       std::vector<ServiceSpec> all;
@@ -80,48 +68,6 @@ class LeftOutTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, rig.host.failed.size());
   }
 
-  void a_full_one_has_tried_all() {
-    Rig rig;
-    rig.full({{"ns1/a:p80", "one"}});
-    rig.full({});
-    CPPUNIT_ASSERT(!rig.asks_after(1000 * kMinute));
-  }
-
-  void a_delta_has_tried_those_it_names() {
-    Rig rig;
-    rig.full({{"ns1/a:p80", "one"}, {"ns1/b:p80", "two"}, {"ns1/c:p80", "three"}});
-    rig.delta({"a", "d"}, {"b"}, {{"ns1/d:p80", "four"}});
-    CPPUNIT_ASSERT(rig.asks_after(kMinute));
-    CPPUNIT_ASSERT_EQUAL(std::string("service ports that could not be served are tried again: 2"),
-                         rig.host.resyncs.back());
-    rig.delta({"c"}, {"d"}, {});
-    CPPUNIT_ASSERT(!rig.asks_after(1000 * kMinute));
-  }
-
-  void they_are_tried_again_ever_more_rarely() {
-    Rig rig;
-    rig.full({{"ns1/a:p80", "one"}});
-    CPPUNIT_ASSERT(!rig.asks_after(kMinute - 1));
-    CPPUNIT_ASSERT(rig.asks_after(1));
-    rig.full({{"ns1/a:p80", "one"}});
-    CPPUNIT_ASSERT(!rig.asks_after(2 * kMinute - 1));
-    // What concerns others does not put it off.
-    rig.delta({"b"}, {}, {});
-    CPPUNIT_ASSERT(rig.asks_after(1));
-    for (unsigned i = 0; i < 10; ++i) rig.asks_after(60 * kMinute);
-    CPPUNIT_ASSERT(!rig.asks_after(60 * kMinute - 1));
-    CPPUNIT_ASSERT(rig.asks_after(1));
-  }
-
-  void another_one_begins_from_the_start() {
-    Rig rig;
-    rig.full({{"ns1/a:p80", "one"}});
-    CPPUNIT_ASSERT(rig.asks_after(kMinute));
-    rig.delta({"b"}, {}, {{"ns1/b:p80", "two"}});
-    CPPUNIT_ASSERT(!rig.asks_after(kMinute - 1));
-    CPPUNIT_ASSERT(rig.asks_after(1));
-  }
-
   void who_gains_is_told_of_only_if_he_was_left_out() {
     Rig rig;
     rig.full({{"ns1/a:p80", "one"}});
@@ -134,6 +80,20 @@ class LeftOutTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, rig.host.resyncs.size());
   }
 
+  void who_was_tried_or_removed_is_not_left_out_any_more() {
+    Rig rig;
+    const auto is_left_out = [&rig](const std::string& name) {
+      const std::size_t before = rig.host.resyncs.size();
+      rig.left_out.gained("ns1/" + name + ":p80", "something");
+      return rig.host.resyncs.size() != before;
+    };
+    rig.full({{"ns1/a:p80", "one"}, {"ns1/b:p80", "two"}, {"ns1/c:p80", "three"}});
+    rig.delta({"a", "d"}, {"b"}, {{"ns1/d:p80", "four"}});
+    CPPUNIT_ASSERT(!is_left_out("a") && !is_left_out("b") && is_left_out("c") && is_left_out("d"));
+    rig.full({});
+    CPPUNIT_ASSERT(!is_left_out("c") && !is_left_out("d"));
+  }
+
   void who_is_served_by_now_is_told_by_key() {
     Rig rig;
     rig.full({{"ns1/a:p80", "one"}});
@@ -141,7 +101,6 @@ class LeftOutTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(rig.host.served.empty());
     rig.left_out.served("ns1/a:p80");
     CPPUNIT_ASSERT(std::vector<std::string>{"ns1/a:p80/tcp"} == rig.host.served);
-    CPPUNIT_ASSERT(!rig.asks_after(1000 * kMinute));
   }
 
   void keys_are_those_of_the_transaction_or_of_before() {

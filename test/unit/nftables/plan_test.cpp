@@ -13,6 +13,8 @@
 #include "plugins/nftables/model/plan.hpp"
 #include "sluice/sdk/address.hpp"
 #include "sluice/sdk/error.hpp"
+#include "sluice/sdk/service.hpp"
+#include "sluice/sdk/views.hpp"
 #include "test/unit/iptables/world.hpp"
 #include "test/unit/nftables/table_model.hpp"
 

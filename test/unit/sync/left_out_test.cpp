@@ -8,6 +8,8 @@
 namespace sluice::sync {
 namespace {
 
+using namespace std::chrono_literals;
+
 store::ServicePortKey key(const char* name) {
   return {{base::Symbol("shop"), name}, base::Symbol("http"), model::Protocol::tcp};
 }
@@ -26,9 +28,14 @@ class LeftOutTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_full_transaction_speaks_of_all);
   CPPUNIT_TEST(who_is_served_by_now_is_told_without_being_named);
   CPPUNIT_TEST(the_protocol_belongs_to_the_key);
+  CPPUNIT_TEST(they_are_tried_again_ever_more_rarely);
+  CPPUNIT_TEST(what_concerns_none_of_them_does_not_put_it_off);
+  CPPUNIT_TEST(another_one_begins_from_the_start);
+  CPPUNIT_TEST(when_nobody_is_left_out_nothing_is_tried_again);
   CPPUNIT_TEST_SUITE_END();
 
   LeftOut left_out_;
+  base::Clock::Time now_{1h};
 
   static plugin::ServicePortName port_name(const char* name) { return {"shop", name, "http", abi::Protocol::kTcp}; }
   static plugin::ServicePortReports failed(std::initializer_list<const char*> names) {
@@ -46,7 +53,7 @@ class LeftOutTest : public CppUnit::TestFixture {
   void two_are_left_out() {
     snapshot::Transaction first;
     first.full = true;
-    left_out_.note(first, failed({"cart", "till"}));
+    left_out_.note(first, failed({"cart", "till"}), now_);
   }
 
   void what_fails_is_there_with_its_reason() {
@@ -58,7 +65,7 @@ class LeftOutTest : public CppUnit::TestFixture {
     two_are_left_out();
     snapshot::Transaction delta;
     delta.service_ports = {port("cart"), port("desk")};
-    left_out_.note(delta, failed({"desk"}));
+    left_out_.note(delta, failed({"desk"}), now_);
     CPPUNIT_ASSERT_EQUAL(std::string("shop/desk:http (refused) shop/till:http (refused) "), names());
   }
 
@@ -66,7 +73,7 @@ class LeftOutTest : public CppUnit::TestFixture {
     two_are_left_out();
     snapshot::Transaction delta;
     delta.removed = {key("cart")};
-    left_out_.note(delta, {});
+    left_out_.note(delta, {}, now_);
     CPPUNIT_ASSERT_EQUAL(std::string("shop/till:http (refused) "), names());
   }
 
@@ -74,7 +81,7 @@ class LeftOutTest : public CppUnit::TestFixture {
     two_are_left_out();
     snapshot::Transaction full;
     full.full = true;
-    left_out_.note(full, failed({"till"}));
+    left_out_.note(full, failed({"till"}), now_);
     CPPUNIT_ASSERT_EQUAL(std::string("shop/till:http (refused) "), names());
   }
 
@@ -82,7 +89,7 @@ class LeftOutTest : public CppUnit::TestFixture {
     two_are_left_out();
     plugin::ServicePortReports reports;
     reports.served = {port_name("cart"), port_name("nobody")};
-    left_out_.note({}, reports);
+    left_out_.note({}, reports, now_);
     CPPUNIT_ASSERT_EQUAL(std::string("shop/till:http (refused) "), names());
   }
 
@@ -91,8 +98,62 @@ class LeftOutTest : public CppUnit::TestFixture {
     snapshot::Transaction delta;
     delta.removed = {key("cart")};
     delta.removed[0].protocol = model::Protocol::udp;
-    left_out_.note(delta, {});
+    left_out_.note(delta, {}, now_);
     CPPUNIT_ASSERT_EQUAL(std::string("shop/cart:http (refused) shop/till:http (refused) "), names());
+  }
+
+  void full(std::initializer_list<const char*> names) {
+    snapshot::Transaction transaction;
+    transaction.full = true;
+    left_out_.note(transaction, failed(names), now_);
+  }
+  // Neither a moment sooner nor later, and once.
+  void is_due_after(base::Clock::Duration pause) {
+    CPPUNIT_ASSERT(left_out_.next_retry() == now_ + pause);
+    CPPUNIT_ASSERT(!left_out_.retry_due(now_ + pause - 1ns));
+    now_ += pause;
+    CPPUNIT_ASSERT(left_out_.retry_due(now_));
+    CPPUNIT_ASSERT(!left_out_.retry_due(now_));
+  }
+
+  void they_are_tried_again_ever_more_rarely() {
+    full({"cart"});
+    for (const int minutes : {1, 2, 4, 8, 16, 32, 60, 60}) {
+      is_due_after(std::chrono::minutes(minutes));
+      full({"cart"});
+    }
+  }
+
+  void what_concerns_none_of_them_does_not_put_it_off() {
+    two_are_left_out();
+    now_ += 30s;
+    snapshot::Transaction delta;
+    delta.service_ports = {port("desk")};
+    left_out_.note(delta, {}, now_);
+    is_due_after(30s);
+  }
+
+  void another_one_begins_from_the_start() {
+    full({"cart"});
+    is_due_after(1min);
+    full({"cart"});
+    snapshot::Transaction delta;
+    delta.service_ports = {port("till")};
+    left_out_.note(delta, failed({"till"}), now_);
+    is_due_after(1min);
+  }
+
+  void when_nobody_is_left_out_nothing_is_tried_again() {
+    CPPUNIT_ASSERT(!left_out_.retry_due(base::Clock::Time::max()));
+    full({"cart"});
+    full({});
+    CPPUNIT_ASSERT(left_out_.next_retry() == base::Clock::Time::max());
+    CPPUNIT_ASSERT(!left_out_.retry_due(base::Clock::Time::max()));
+    two_are_left_out();
+    plugin::ServicePortReports served;
+    served.served = {port_name("cart"), port_name("till")};
+    left_out_.note(snapshot::Transaction(), served, now_);
+    CPPUNIT_ASSERT(left_out_.next_retry() == base::Clock::Time::max());
   }
 };
 

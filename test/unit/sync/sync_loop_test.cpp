@@ -18,6 +18,7 @@ class SyncLoopTest : public SyncRig {
   CPPUNIT_TEST(a_change_while_another_is_taken_is_not_lost);
   CPPUNIT_TEST(failed_delta_is_followed_by_a_full_one);
   CPPUNIT_TEST(need_full_is_answered_at_once);
+  CPPUNIT_TEST(a_delta_that_needs_everything_is_no_failure);
   CPPUNIT_TEST(empty_delta_never_reaches_the_backend);
   CPPUNIT_TEST(damage_found_by_verify_is_repaired);
   CPPUNIT_TEST(damage_the_plugin_tells_of_is_a_repair_once);
@@ -38,6 +39,7 @@ class SyncLoopTest : public SyncRig {
   CPPUNIT_TEST(figures_count_what_status_counts);
   CPPUNIT_TEST(who_is_left_out_is_named_once_for_each_reason);
   CPPUNIT_TEST(who_is_served_by_now_is_left_out_no_more);
+  CPPUNIT_TEST(who_is_left_out_is_tried_again);
   CPPUNIT_TEST(questions_are_asked_between_two_runs);
   CPPUNIT_TEST(a_question_nobody_wants_answered_is_not_asked);
   CPPUNIT_TEST(not_every_backend_can_be_asked);
@@ -91,6 +93,32 @@ class SyncLoopTest : public SyncRig {
     expect("full 1");
     expect("full 2");  // long before the retry interval of an hour
     expect("full 3");  // so is a lock that was held
+  }
+
+  // As when an address of the node has come on which all rules depend.
+  void a_delta_that_needs_everything_is_no_failure() {
+    script_.apply_answers = {abi::Code::kOk, abi::Code::kNeedFull};
+    const test::CapturedLog log;
+    CPPUNIT_ASSERT(start().ok());
+    loop_->request();
+    expect("full 1");
+    triggers_ = 1;
+    loop_->request();
+    expect("delta 1-2");
+    expect("full 3");
+    settle();
+    const LoopStatus status = loop_->status();
+    CPPUNIT_ASSERT(status.synced);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), status.failures);
+    CPPUNIT_ASSERT_EQUAL(std::string(), status.last_error);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(2), status.full_syncs);
+    loop_->stop();
+    CPPUNIT_ASSERT_EQUAL_MESSAGE("both are one attempt", std::size_t(2), reports_.size());
+    CPPUNIT_ASSERT(reports_[1].ok && reports_[1].full);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), reports_[1].trigger_times.size());
+    for (const std::string& line : log.lines()) {
+      CPPUNIT_ASSERT_MESSAGE(line, line.find("ERROR") == std::string::npos && line.find("WARN") == std::string::npos);
+    }
   }
 
   void empty_delta_never_reaches_the_backend() {
@@ -362,6 +390,23 @@ class SyncLoopTest : public SyncRig {
     settle();
     CPPUNIT_ASSERT_EQUAL(std::size_t(0), loop_->figures().left_out);
     loop_->stop();
+  }
+
+  void who_is_left_out_is_tried_again() {
+    options_.retry_left_out = 50ms;
+    script_.left_out = {"no room", "no room", ""};
+    CPPUNIT_ASSERT(start().ok());
+    loop_->request();
+    expect("full 1");
+    expect("full 2");
+    expect("full 3");
+    settle();
+    CPPUNIT_ASSERT_EQUAL(std::size_t(0), loop_->figures().left_out);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), loop_->figures().failures);
+    std::this_thread::sleep_for(300ms);
+    settle();
+    loop_->stop();
+    CPPUNIT_ASSERT(script_.calls.empty());
   }
 
   // What has become due meanwhile goes first, and the question asks for no sync.

@@ -54,7 +54,9 @@ class Host {
   // During apply(), on the apply thread: a service port is not served, or not at all of its frontends, although apply()
   // goes on; why. To be told anew in each apply() whose transaction names it or is full. `error` null: it is served by
   // now, although this transaction does not name it. Of several reports about one the last counts. Outside apply(), and
-  // with a null `key`, the report is dropped. Both are copied.
+  // with a null `key`, the report is dropped. Both are copied. While any is left out, the daemon sends transactions that
+  // name them again: after a minute, then after twice as long each time, at most an hour; from the start when there are
+  // others.
   virtual void service_port_failed(const ServicePortKey* key, const Error* error) noexcept = 0;
 
   // Further interfaces by id ("sluice.host.<name>/<revision>"); null when unknown. The same pointer each time, valid

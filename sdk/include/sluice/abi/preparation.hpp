@@ -15,7 +15,7 @@ inline constexpr char kPreparation[] = "sluice.backend.preparation/1";
 // "sluice.backend.preparation/1".
 //
 // `sluiced --init-only` runs with every privilege before a daemon that has CAP_NET_ADMIN
-// alone (behaviour 11.5): what that one may not write any more is written here.
+// alone: what that one may not write any more is written here.
 // Complete as it is: it will never grow.
 class Preparation {
  public:

@@ -17,7 +17,8 @@ enum class TransactionKind : std::uint32_t {
 
 // Growing. Complete and immutable for the length of the call. A backend whose last applied
 // generation is not `base_generation` answers a delta with Code::kNeedFull.
-// kNeedFull in answer to a delta is no failure of the backend's: the full transaction follows soon.
+// kNeedFull in answer to a delta is no failure: the full transaction follows at once. A backend says so, too, where facts
+// about the node changed on which everything depends.
 // On a full transaction a backend reads the kernel and writes only the difference,
 // so that a restart or a repair without drift writes nothing.
 // Keys are sorted by namespace, service and port name, as bytes, and by protocol number.

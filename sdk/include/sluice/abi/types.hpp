@@ -35,10 +35,10 @@ static_assert(sizeof(void*) == 8 && alignof(void*) == 8 && sizeof(std::size_t) =
 
 // "SLC0" as little-endian bytes: the first word of every plugin descriptor, of every major version.
 inline constexpr std::uint32_t kMagic = 0x30434C53;
-// Must be equal on both sides. 0 is the draft: it may change between releases.
-inline constexpr std::uint16_t kMajor = 0;
-// Additive only; a difference is never a reason to refuse.
-inline constexpr std::uint16_t kMinor = 7;
+// Must be equal on both sides.
+inline constexpr std::uint16_t kMajor = 1;
+// Counts additions; a difference is never a reason to refuse.
+inline constexpr std::uint16_t kMinor = 0;
 
 // Fixed. UTF-8, not terminated by NUL. `data` may be null when `size` is 0. Names are as the API server gave them: who
 // passes them on looks at them first. Texts of a backend are shown with control characters replaced by spaces.

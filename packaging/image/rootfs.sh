@@ -1,0 +1,142 @@
+#!/bin/sh
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# Makes the root filesystem of an image: the daemon, its backends, and from this machine what they need to run, which
+# are libraries, the programs of iptables, and modprobe. No shell, no package manager.
+#   rootfs.sh --debs DIR OUT    from the Debian packages in DIR (packaging/debian/build.sh DIR)
+#   rootfs.sh --tree DIR OUT    from what `make install DESTDIR=DIR` has left there
+#   --tar FILE                  packs it, too: the same bytes from the same input, for the Containerfile beside this
+# OUT is made, or is an empty folder. Needs what the packages depend on, installed here: a Debian 12 of the architecture
+# that the image is for. As root files belong to root; else only those in the tar do.
+set -eu
+src=$(cd "$(dirname "$0")/../.." && pwd)
+export LC_ALL=C
+umask 022
+
+fail() { echo "rootfs.sh: $1" >&2; exit 1; }
+usage() { sed -n '/^#   /s/^#   //p' "$0" >&2; exit 2; }
+debs=
+tree=
+tar=
+out=
+while [ $# -gt 0 ]; do
+  case $1 in
+    --debs) debs=${2:?} && shift 2 ;;
+    --tree) tree=${2:?} && shift 2 ;;
+    --tar) tar=${2:?} && shift 2 ;;
+    -*) usage ;;
+    *) [ -z "$out" ] || usage; out=$1; shift ;;
+  esac
+done
+[ -n "$out" ] || usage
+[ -n "$debs$tree" ] || usage
+[ -z "$debs" ] || [ -z "$tree" ] || usage
+for tool in dpkg-query dpkg-deb ldd; do command -v "$tool" >/dev/null || fail "$tool is missing: this needs a Debian"; done
+
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
+[ -z "$(ls -A "$out")" ] || fail "$out is not empty"
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/sluice-rootfs-XXXXXX")
+trap 'rm -rf "$scratch"' EXIT
+
+for folder in bin sbin lib lib64; do
+  mkdir -p "$out/usr/$folder"
+  ln -s "usr/$folder" "$out/$folder"
+done
+mkdir -p "$out/proc" "$out/sys" "$out/dev" "$out/etc" "$out/root" "$out/tmp" "$out/run/sluice" "$out/var/lib" "$out/usr/lib/modules"
+ln -s ../run "$out/var/run"
+chmod 1777 "$out/tmp"
+chmod 700 "$out/root" "$out/run/sluice"
+
+# Ours.
+if [ -n "$debs" ]; then
+  tree=$scratch/tree
+  for package in "$debs"/sluice_*.deb "$debs"/sluice-*.deb; do
+    case $package in *-dev_* | *-doc_* | *-dbgsym_* | *'*'*) continue ;; esac
+    dpkg-deb -x "$package" "$tree"
+    mkdir -p "$out/var/lib/dpkg/status.d"
+    dpkg-deb -f "$package" >"$out/var/lib/dpkg/status.d/$(dpkg-deb -f "$package" Package)"
+  done
+  [ -d "$tree" ] || fail "no packages in $debs; packaging/debian/build.sh $debs makes them"
+fi
+tree=$(cd "$tree" && pwd)
+for program in sluiced sluicectl; do
+  file=$(cd "$tree" && find . -path "*/sbin/$program" -type f | head -n 1)
+  [ -n "$file" ] || fail "no $program in $tree"
+  install -D -m 755 "$tree/$file" "$out/$file"
+  # Wherever it was configured to be: manifests name one path.
+  [ -e "$out/usr/sbin/$program" ] || ln -s "${file#.}" "$out/usr/sbin/$program"
+done
+(cd "$tree" && find . -path '*/sluice/plugins/*.so' -type f) >"$scratch/plugins"
+[ -s "$scratch/plugins" ] || fail "no plugins in $tree"
+while read -r file; do install -D -m 644 "$tree/$file" "$out/$file"; done <"$scratch/plugins"
+mkdir -p "$out/usr/share/doc/sluice"
+cp "$src/LICENSE" "$src/NOTICE" "$out/usr/share/doc/sluice/"
+cp "$src/packaging/debian/copyright" "$out/usr/share/doc/sluice/copyright"
+
+# put FILE: from this machine to the same place, links followed.
+: >"$scratch/taken"
+put() {
+  case $1 in /lib/* | /lib64/* | /bin/* | /sbin/*) at=$out/usr$1 ;; *) at=$out$1 ;; esac
+  [ ! -e "$at" ] || return 0
+  mkdir -p "$(dirname "$at")"
+  cp -L "$1" "$at"
+  readlink -f "$1" >>"$scratch/taken"
+}
+# found PROGRAM PACKAGE: where it is.
+found() {
+  PATH=/usr/sbin:/usr/bin:/sbin:/bin:$PATH command -v "$1" || fail "$1 is missing here; install $2"
+}
+
+# Both variants of iptables: a node may have the rules of either, and the daemon looks which.
+for variant in nft legacy; do
+  multi=$(found "xtables-$variant-multi" iptables)
+  put "$multi"
+  for family in iptables ip6tables; do
+    for name in "" -save -restore; do ln -s "xtables-$variant-multi" "$out/usr/sbin/$family-$variant$name"; done
+  done
+done
+for family in iptables ip6tables; do
+  for name in "" -save -restore; do ln -s "$family-nft$name" "$out/usr/sbin/$family$name"; done
+done
+dpkg-query -L iptables libxtables12 | grep '/xtables/lib.*\.so$' >"$scratch/extensions" || fail "the matches of iptables are missing here"
+while read -r file; do put "$file"; done <"$scratch/extensions"
+kmod=$(readlink -f "$(found modprobe kmod)")
+put "$kmod"
+ln -sf "../bin/$(basename "$kmod")" "$out/usr/sbin/modprobe"
+
+# Libraries of all that, with those that they need, and the one that loads them.
+find "$out/usr" -type f \( -perm -100 -o -name '*.so' \) -exec ldd {} + >"$scratch/needed" 2>/dev/null || true  # not all are dynamic
+! grep 'not found' "$scratch/needed" >&2 || fail "these libraries are missing here"
+awk '$2 == "=>" && $3 ~ "^/" {print $3} $1 ~ "^/" && $2 ~ "^[(]" {print $1}' "$scratch/needed" >"$scratch/libraries"
+sort -u "$scratch/libraries" >"$scratch/wanted"
+while read -r file; do put "$file"; done <"$scratch/wanted"
+
+# Who the numbers are, and in which order names of servers are looked up.
+echo 'root:x:0:0:root:/root:/usr/sbin/nologin' >"$out/etc/passwd"
+echo 'root:x:0:' >"$out/etc/group"
+printf '%s\n' 'passwd: files' 'group: files' 'hosts: files dns' >"$out/etc/nsswitch.conf"
+# For API servers whose kubeconfig names no authority.
+[ ! -e /etc/ssl/certs/ca-certificates.crt ] || put /etc/ssl/certs/ca-certificates.crt
+
+# What is in it, and under which terms: for people, and for scanners of images, which read these two places.
+put /usr/lib/os-release
+ln -s ../usr/lib/os-release "$out/etc/os-release"
+mkdir -p "$out/var/lib/dpkg/status.d"
+# Packages know what was moved below /usr by its former place.
+{ cat "$scratch/taken"; sed -n 's,^/usr,,p' "$scratch/taken"; } >"$scratch/places"
+{ xargs dpkg-query -S <"$scratch/places" 2>/dev/null || true; } | sed 's/: .*//; s/, /\n/g' | sort -u >"$scratch/packages"
+[ -s "$scratch/packages" ] || fail "what was taken from this machine belongs to no package"
+while read -r package; do
+  name=${package%:*}
+  dpkg-query -s "$package" >"$out/var/lib/dpkg/status.d/$name"
+  [ ! -e "/usr/share/doc/$name/copyright" ] || install -D -m 644 "/usr/share/doc/$name/copyright" "$out/usr/share/doc/$name/copyright"
+done <"$scratch/packages"
+
+if [ -n "$tar" ]; then
+  : "${SOURCE_DATE_EPOCH:=$(stat -c %Y "$src/configure.ac")}"
+  tar -C "$out" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --format=gnu -cf "$tar.new" .
+  mv "$tar.new" "$tar"
+fi
+echo "$out: $(wc -l <"$scratch/packages") packages, $(du -sm "$out" | cut -f 1) MB"

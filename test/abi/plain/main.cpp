@@ -1,0 +1,5 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Everything has run before.
+int main() {}

@@ -1,0 +1,12 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Everything of the boundary in one include.
+#pragma once
+
+#include "sluice/abi/affinity.hpp"
+#include "sluice/abi/descriptors.hpp"
+#include "sluice/abi/entry.hpp"
+#include "sluice/abi/inspection.hpp"
+#include "sluice/abi/preparation.hpp"
+#include "sluice/abi/relay.hpp"

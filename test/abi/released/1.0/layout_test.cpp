@@ -1,0 +1,248 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The place and the type of every field of the ABI, and the number behind every name. Compiling is
+// the test. A failure means that a released struct or value was changed: structs grow
+// at their tail only, values are never reused.
+#include <cstddef>
+#include <string_view>
+
+#include "sluice/abi/abi.hpp"
+
+namespace sluice::abi {
+namespace {
+
+// Exactly of this type, which a field of another one of the same size is not, and at this place.
+template <class Type, class Struct, class Found>
+constexpr bool is_at(Found Struct::*, std::size_t place, std::size_t wanted) {
+  return std::is_same_v<Type, Found> && place == wanted;
+}
+
+// A growing struct is larger in a later minor. The tests of a release are compiled with the headers of today, too.
+constexpr bool is_size(std::size_t now, std::size_t here) {
+#ifdef SLUICE_MAY_HAVE_GROWN
+  return now >= here;
+#else
+  return now == here;
+#endif
+}
+
+static_assert(sizeof(StringView) == 16 && alignof(StringView) == 8);
+static_assert(is_at<const char*>(&StringView::data, offsetof(StringView, data), 0));
+static_assert(is_at<std::uint64_t>(&StringView::size, offsetof(StringView, size), 8));
+
+static_assert(sizeof(ArrayView) == 24 && alignof(ArrayView) == 8);
+static_assert(is_at<const void*>(&ArrayView::data, offsetof(ArrayView, data), 0));
+static_assert(is_at<std::uint64_t>(&ArrayView::count, offsetof(ArrayView, count), 8));
+static_assert(is_at<std::uint32_t>(&ArrayView::stride, offsetof(ArrayView, stride), 16));
+static_assert(is_at<std::uint32_t>(&ArrayView::reserved, offsetof(ArrayView, reserved), 20));
+
+static_assert(sizeof(Address) == 16 && alignof(Address) == 1);
+static_assert(is_at<std::uint8_t[16]>(&Address::bytes, offsetof(Address, bytes), 0));
+
+static_assert(sizeof(Prefix) == 24 && alignof(Prefix) == 1);
+static_assert(is_at<Address>(&Prefix::address, offsetof(Prefix, address), 0));
+static_assert(is_at<std::uint8_t>(&Prefix::length, offsetof(Prefix, length), 16));
+static_assert(is_at<std::uint8_t[7]>(&Prefix::reserved, offsetof(Prefix, reserved), 17));
+
+static_assert(is_size(sizeof(Error), 768) && alignof(Error) == 4);
+static_assert(is_at<std::uint32_t>(&Error::struct_size, offsetof(Error, struct_size), 0));
+static_assert(is_at<std::int32_t>(&Error::os_errno, offsetof(Error, os_errno), 4));
+static_assert(is_at<char[240]>(&Error::object, offsetof(Error, object), 8));
+static_assert(is_at<char[520]>(&Error::message, offsetof(Error, message), 248));
+
+static_assert(is_size(sizeof(Option), 32) && alignof(Option) == 8);
+static_assert(is_at<StringView>(&Option::key, offsetof(Option, key), 0));
+static_assert(is_at<StringView>(&Option::value, offsetof(Option, value), 16));
+
+static_assert(sizeof(ServicePortKey) == 56 && alignof(ServicePortKey) == 8);
+static_assert(is_at<StringView>(&ServicePortKey::service_namespace, offsetof(ServicePortKey, service_namespace), 0));
+static_assert(is_at<StringView>(&ServicePortKey::service_name, offsetof(ServicePortKey, service_name), 16));
+static_assert(is_at<StringView>(&ServicePortKey::port_name, offsetof(ServicePortKey, port_name), 32));
+static_assert(is_at<Protocol>(&ServicePortKey::protocol, offsetof(ServicePortKey, protocol), 48));
+static_assert(is_at<std::uint8_t[7]>(&ServicePortKey::reserved, offsetof(ServicePortKey, reserved), 49));
+
+static_assert(is_size(sizeof(Frontend), 24) && alignof(Frontend) == 2);
+static_assert(is_at<Address>(&Frontend::address, offsetof(Frontend, address), 0));
+static_assert(is_at<std::uint16_t>(&Frontend::port, offsetof(Frontend, port), 16));
+static_assert(is_at<FrontendKind>(&Frontend::kind, offsetof(Frontend, kind), 18));
+static_assert(is_at<std::uint8_t[5]>(&Frontend::reserved, offsetof(Frontend, reserved), 19));
+
+static_assert(is_size(sizeof(Endpoint), 24) && alignof(Endpoint) == 4);
+static_assert(is_at<Address>(&Endpoint::address, offsetof(Endpoint, address), 0));
+static_assert(is_at<std::uint16_t>(&Endpoint::port, offsetof(Endpoint, port), 16));
+static_assert(is_at<std::uint16_t>(&Endpoint::flags, offsetof(Endpoint, flags), 18));
+static_assert(is_at<std::uint32_t>(&Endpoint::reserved, offsetof(Endpoint, reserved), 20));
+
+static_assert(is_size(sizeof(ServicePort), 144) && alignof(ServicePort) == 8);
+static_assert(is_at<ServicePortKey>(&ServicePort::key, offsetof(ServicePort, key), 0));
+static_assert(is_at<std::uint32_t>(&ServicePort::flags, offsetof(ServicePort, flags), 56));
+static_assert(is_at<std::uint32_t>(&ServicePort::affinity_seconds, offsetof(ServicePort, affinity_seconds), 60));
+static_assert(is_at<std::uint16_t>(&ServicePort::health_check_node_port,
+              offsetof(ServicePort, health_check_node_port), 64));
+static_assert(is_at<std::uint8_t[6]>(&ServicePort::reserved, offsetof(ServicePort, reserved), 66));
+static_assert(is_at<ArrayView>(&ServicePort::frontends, offsetof(ServicePort, frontends), 72));
+static_assert(is_at<ArrayView>(&ServicePort::source_ranges, offsetof(ServicePort, source_ranges), 96));
+static_assert(is_at<ArrayView>(&ServicePort::endpoints, offsetof(ServicePort, endpoints), 120));
+
+static_assert(is_size(sizeof(NodeFacts), 168) && alignof(NodeFacts) == 8);
+static_assert(is_at<std::uint32_t>(&NodeFacts::struct_size, offsetof(NodeFacts, struct_size), 0));
+static_assert(is_at<std::uint32_t>(&NodeFacts::flags, offsetof(NodeFacts, flags), 4));
+static_assert(is_at<std::uint64_t>(&NodeFacts::version, offsetof(NodeFacts, version), 8));
+static_assert(is_at<StringView>(&NodeFacts::name, offsetof(NodeFacts, name), 16));
+static_assert(is_at<Address>(&NodeFacts::node_ip, offsetof(NodeFacts, node_ip), 32));
+static_assert(is_at<std::uint32_t>(&NodeFacts::masquerade_mark, offsetof(NodeFacts, masquerade_mark), 48));
+static_assert(is_at<LocalDetectorKind>(&NodeFacts::detector, offsetof(NodeFacts, detector), 52));
+static_assert(is_at<Prefix>(&NodeFacts::detector_cidr, offsetof(NodeFacts, detector_cidr), 56));
+static_assert(is_at<StringView>(&NodeFacts::detector_interface, offsetof(NodeFacts, detector_interface), 80));
+static_assert(is_at<ArrayView>(&NodeFacts::node_port_addresses, offsetof(NodeFacts, node_port_addresses), 96));
+static_assert(is_at<ArrayView>(&NodeFacts::local_addresses, offsetof(NodeFacts, local_addresses), 120));
+static_assert(is_at<ArrayView>(&NodeFacts::service_cidrs, offsetof(NodeFacts, service_cidrs), 144));
+
+static_assert(is_size(sizeof(Transaction), 80) && alignof(Transaction) == 8);
+static_assert(is_at<std::uint32_t>(&Transaction::struct_size, offsetof(Transaction, struct_size), 0));
+static_assert(is_at<TransactionKind>(&Transaction::kind, offsetof(Transaction, kind), 4));
+static_assert(is_at<std::uint64_t>(&Transaction::base_generation, offsetof(Transaction, base_generation), 8));
+static_assert(is_at<std::uint64_t>(&Transaction::generation, offsetof(Transaction, generation), 16));
+static_assert(is_at<const NodeFacts*>(&Transaction::node, offsetof(Transaction, node), 24));
+static_assert(is_at<ArrayView>(&Transaction::service_ports, offsetof(Transaction, service_ports), 32));
+static_assert(is_at<ArrayView>(&Transaction::removed, offsetof(Transaction, removed), 56));
+
+static_assert(is_size(sizeof(ApplyResult), 32) && alignof(ApplyResult) == 8);
+static_assert(is_at<std::uint32_t>(&ApplyResult::struct_size, offsetof(ApplyResult, struct_size), 0));
+static_assert(is_at<std::uint32_t>(&ApplyResult::reserved, offsetof(ApplyResult, reserved), 4));
+static_assert(is_at<std::uint64_t>(&ApplyResult::kernel_writes, offsetof(ApplyResult, kernel_writes), 8));
+static_assert(is_at<std::uint64_t>(&ApplyResult::objects_owned, offsetof(ApplyResult, objects_owned), 16));
+static_assert(is_at<std::uint64_t>(&ApplyResult::kernel_nanoseconds, offsetof(ApplyResult, kernel_nanoseconds), 24));
+
+static_assert(is_size(sizeof(Handover), 32) && alignof(Handover) == 8);
+static_assert(is_at<std::uint32_t>(&Handover::struct_size, offsetof(Handover, struct_size), 0));
+static_assert(is_at<std::uint32_t>(&Handover::drain_seconds, offsetof(Handover, drain_seconds), 4));
+static_assert(is_at<ArrayView>(&Handover::claims, offsetof(Handover, claims), 8));
+
+static_assert(is_size(sizeof(CreateArgs), 88) && alignof(CreateArgs) == 8);
+static_assert(is_at<std::uint32_t>(&CreateArgs::struct_size, offsetof(CreateArgs, struct_size), 0));
+static_assert(is_at<Family>(&CreateArgs::family, offsetof(CreateArgs, family), 4));
+static_assert(is_at<std::uint8_t[3]>(&CreateArgs::reserved, offsetof(CreateArgs, reserved), 5));
+static_assert(is_at<Host*>(&CreateArgs::host, offsetof(CreateArgs, host), 8));
+static_assert(is_at<ArrayView>(&CreateArgs::options, offsetof(CreateArgs, options), 16));
+static_assert(is_at<StringView>(&CreateArgs::state_dir, offsetof(CreateArgs, state_dir), 40));
+static_assert(is_at<std::uint32_t>(&CreateArgs::flags, offsetof(CreateArgs, flags), 56));
+static_assert(is_at<std::uint16_t>(&CreateArgs::host_minor, offsetof(CreateArgs, host_minor), 60));
+static_assert(is_at<std::uint16_t>(&CreateArgs::reserved2, offsetof(CreateArgs, reserved2), 62));
+static_assert(is_at<std::uint64_t>(&CreateArgs::host_features, offsetof(CreateArgs, host_features), 64));
+static_assert(is_at<StringView>(&CreateArgs::host_version, offsetof(CreateArgs, host_version), 72));
+
+static_assert(is_size(sizeof(AffinityClient), 96) && alignof(AffinityClient) == 8);
+static_assert(is_at<ServicePortKey>(&AffinityClient::key, offsetof(AffinityClient, key), 0));
+static_assert(is_at<Address>(&AffinityClient::client, offsetof(AffinityClient, client), 56));
+static_assert(is_at<Address>(&AffinityClient::endpoint, offsetof(AffinityClient, endpoint), 72));
+static_assert(is_at<std::uint16_t>(&AffinityClient::endpoint_port, offsetof(AffinityClient, endpoint_port), 88));
+static_assert(is_at<std::uint8_t[2]>(&AffinityClient::reserved, offsetof(AffinityClient, reserved), 90));
+static_assert(is_at<std::uint32_t>(&AffinityClient::remaining_seconds,
+              offsetof(AffinityClient, remaining_seconds), 92));
+
+static_assert(is_size(sizeof(PluginEntry), 64) && alignof(PluginEntry) == 8);
+static_assert(is_at<std::uint32_t>(&PluginEntry::magic, offsetof(PluginEntry, magic), 0));
+static_assert(is_at<std::uint16_t>(&PluginEntry::major, offsetof(PluginEntry, major), 4));
+static_assert(is_at<std::uint16_t>(&PluginEntry::minor, offsetof(PluginEntry, minor), 6));
+static_assert(is_at<std::uint32_t>(&PluginEntry::struct_size, offsetof(PluginEntry, struct_size), 8));
+static_assert(is_at<std::uint32_t>(&PluginEntry::reserved, offsetof(PluginEntry, reserved), 12));
+static_assert(is_at<std::uint64_t>(&PluginEntry::features, offsetof(PluginEntry, features), 16));
+static_assert(is_at<std::uint64_t>(&PluginEntry::needs_host, offsetof(PluginEntry, needs_host), 24));
+static_assert(is_at<const char*>(&PluginEntry::id, offsetof(PluginEntry, id), 32));
+static_assert(is_at<const char*>(&PluginEntry::version, offsetof(PluginEntry, version), 40));
+static_assert(is_at<const char*>(&PluginEntry::build, offsetof(PluginEntry, build), 48));
+using Create = Code (*)(const CreateArgs*, Backend**, Error*) noexcept;
+static_assert(is_at<Create>(&PluginEntry::create, offsetof(PluginEntry, create), 56));
+
+static_assert(std::is_same_v<std::underlying_type_t<Code>, std::int32_t>);
+static_assert(static_cast<std::int32_t>(Code::kOk) == 0);
+static_assert(static_cast<std::int32_t>(Code::kRetry) == 1);
+static_assert(static_cast<std::int32_t>(Code::kNeedFull) == 2);
+static_assert(static_cast<std::int32_t>(Code::kInvalid) == 3);
+static_assert(static_cast<std::int32_t>(Code::kUnsupported) == 4);
+static_assert(static_cast<std::int32_t>(Code::kDenied) == 5);
+static_assert(static_cast<std::int32_t>(Code::kKernel) == 6);
+static_assert(static_cast<std::int32_t>(Code::kInternal) == 7);
+
+static_assert(std::is_same_v<std::underlying_type_t<Family>, std::uint8_t>);
+static_assert(static_cast<std::uint8_t>(Family::kIpv4) == 4);
+static_assert(static_cast<std::uint8_t>(Family::kIpv6) == 6);
+
+static_assert(std::is_same_v<std::underlying_type_t<Protocol>, std::uint8_t>);
+static_assert(static_cast<std::uint8_t>(Protocol::kTcp) == 6);
+static_assert(static_cast<std::uint8_t>(Protocol::kUdp) == 17);
+static_assert(static_cast<std::uint8_t>(Protocol::kSctp) == 132);
+
+static_assert(std::is_same_v<std::underlying_type_t<FrontendKind>, std::uint8_t>);
+static_assert(static_cast<std::uint8_t>(FrontendKind::kClusterIp) == 1);
+static_assert(static_cast<std::uint8_t>(FrontendKind::kExternalIp) == 2);
+static_assert(static_cast<std::uint8_t>(FrontendKind::kLoadBalancer) == 3);
+static_assert(static_cast<std::uint8_t>(FrontendKind::kNodePort) == 4);
+
+static_assert(std::is_same_v<std::underlying_type_t<EndpointFlag>, std::uint16_t>);
+static_assert(kEndpointInCluster == 0x1);
+static_assert(kEndpointInLocal == 0x2);
+static_assert(kEndpointOnThisNode == 0x4);
+static_assert(kEndpointReady == 0x8);
+static_assert(kEndpointServing == 0x10);
+static_assert(kEndpointTerminating == 0x20);
+
+static_assert(std::is_same_v<std::underlying_type_t<ServicePortFlag>, std::uint32_t>);
+static_assert(kInternalPolicyLocal == 0x1);
+static_assert(kExternalPolicyLocal == 0x2);
+static_assert(kUsesClusterEndpoints == 0x4);
+static_assert(kUsesLocalEndpoints == 0x8);
+static_assert(kHasAnyEndpoint == 0x10);
+static_assert(kSessionAffinity == 0x20);
+
+static_assert(std::is_same_v<std::underlying_type_t<LocalDetectorKind>, std::uint32_t>);
+static_assert(static_cast<std::uint32_t>(LocalDetectorKind::kNone) == 0);
+static_assert(static_cast<std::uint32_t>(LocalDetectorKind::kCidr) == 1);
+static_assert(static_cast<std::uint32_t>(LocalDetectorKind::kBridgeInterface) == 2);
+static_assert(static_cast<std::uint32_t>(LocalDetectorKind::kInterfaceNamePrefix) == 3);
+
+static_assert(std::is_same_v<std::underlying_type_t<NodeFlag>, std::uint32_t>);
+static_assert(kNodePortsMatchAll == 0x1);
+static_assert(kNodePortsOnLocalhost == 0x2);
+static_assert(kMasqueradeAll == 0x4);
+static_assert(kConntrackTcpLiberal == 0x8);
+
+static_assert(std::is_same_v<std::underlying_type_t<TransactionKind>, std::uint32_t>);
+static_assert(static_cast<std::uint32_t>(TransactionKind::kFull) == 0);
+static_assert(static_cast<std::uint32_t>(TransactionKind::kDelta) == 1);
+
+static_assert(std::is_same_v<std::underlying_type_t<Severity>, std::int32_t>);
+static_assert(static_cast<std::int32_t>(Severity::kError) == 0);
+static_assert(static_cast<std::int32_t>(Severity::kWarning) == 1);
+static_assert(static_cast<std::int32_t>(Severity::kInfo) == 2);
+static_assert(static_cast<std::int32_t>(Severity::kDebug) == 3);
+
+static_assert(std::is_same_v<std::underlying_type_t<MetricKind>, std::uint32_t>);
+static_assert(static_cast<std::uint32_t>(MetricKind::kCounterAdd) == 0);
+static_assert(static_cast<std::uint32_t>(MetricKind::kGaugeSet) == 1);
+static_assert(static_cast<std::uint32_t>(MetricKind::kHistogramObserve) == 2);
+static_assert(static_cast<std::uint32_t>(MetricKind::kCounterSet) == 3);
+
+static_assert(std::is_same_v<std::underlying_type_t<Feature>, std::uint64_t>);
+static_assert(kFeatureIpv4 == 0x1);
+static_assert(kFeatureIpv6 == 0x2);
+static_assert(kFeatureDelta == 0x4);
+static_assert(kFeatureAffinity == 0x8);
+static_assert(kFeatureServiceCidrs == 0x10);
+static_assert(kFeatureOwnConnections == 0x20);
+
+static_assert(std::is_same_v<std::underlying_type_t<CreateFlag>, std::uint32_t>);
+static_assert(kCreatePredecessorServes == 0x1);
+
+static_assert(std::is_same_v<std::underlying_type_t<HostFeature>, std::uint64_t>);
+static_assert(kHostFeatureNone == 0);
+
+static_assert(kMagic == 0x30434C53);
+static_assert(kMajor == 1);
+static_assert(std::string_view(SLUICE_ABI_SECTION) == "sluice_abi");
+static_assert(std::string_view(SLUICE_ABI_SYMBOL) == "sluice_plugin_entry");
+
+}  // namespace
+}  // namespace sluice::abi

@@ -1,0 +1,81 @@
+#!/bin/sh
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# Plugins and daemons of different minors: each plugin, compiled with the headers of a release, of today, or of a minor
+# in which all that may grow has grown, serves under each daemon, and what both sides know crosses unchanged. The daemon
+# that is built here takes them all.
+: "${SLUICE_SRCDIR:=$(cd "$(dirname "$0")/../.." && pwd)}"
+: "${SLUICE_BUILDDIR:=$PWD}"
+: "${CXX:=g++}"
+. "$SLUICE_SRCDIR/test/abi/tap.sh"
+. "$SLUICE_SRCDIR/test/abi/compare.sh"
+
+away=$(mktemp -d "${TMPDIR:-/tmp}/sluice-skew-XXXXXX") || exit 99
+trap 'rm -rf "$away"' EXIT
+now=$SLUICE_SRCDIR/sdk/include
+major=$(sed -n 's/.* kMajor = \([0-9]*\);.*/\1/p' "$now/sluice/abi/types.hpp")
+
+# made NAME INCLUDE [FLAG]: plugin and daemon, and what they say to each other.
+made() {
+  include=$2
+  mkdir -p "$away/$1" || return 1
+  skew_plugin "$include" "$away/$1/skew.so" ${3:+"$3"} && skew_daemon "$include" "$away/$1/daemon" ${3:+"$3"}
+}
+says() { "$away/$1/daemon" "$away/$2/skew.so" >"$away/$1-$2" 2>&1 || { tail -n 3 "$away/$1-$2"; return 1; }; }
+known() { grep -v '^next' "$away/$1"; }
+as_ever() {
+  says "$1" "$2" || return 1
+  known "$1-$2" >"$away/known"
+  known today-today | diff - "$away/known"
+}
+# What the other side does not know is as if it did not exist.
+nothing_new() {
+  ! grep '^next' "$away/$1" |
+    grep -Ev ': (error of the host|[a-z]+) 0$|: this daemon has minor [0-9]+$|: an older daemon$'
+}
+
+check "headers of a next minor" sh "$SLUICE_SRCDIR/test/abi/skew/next.sh" "$now" "$away/next-headers"
+all=
+for release in "$SLUICE_SRCDIR/test/abi/released/$major".*/; do
+  name=$(basename "$release")
+  all="$all $name"
+  check "plugin and daemon of $name" made "$name" "$release/include"
+done
+check "plugin and daemon of today" made today "$now"
+check "plugin and daemon of a next minor" made next "$away/next-headers" -DSKEW_NEXT
+all="$all today next"
+check "what the two of today say" says today today
+# The life of a backend, with every call of it.
+check "is all there is to say" sh -c "[ \"\$(grep -c . '$away/today-today')\" = 74 ]"
+for daemon in $all; do
+  for plugin in $all; do
+    check "a daemon of $daemon and a plugin of $plugin say the same" as_ever "$daemon" "$plugin"
+    if [ "$daemon$plugin" = nextnext ]; then
+      grep '^next' "$away/next-next" | LC_ALL=C sort -u >"$away/news"
+      check "and what is new" diff "$away/news" "$SLUICE_SRCDIR/test/abi/skew/news"
+    else
+      check "and nothing that is new" nothing_new "$daemon-$plugin"
+    fi
+  done
+done
+
+# What all this is for: two fields that changed places are noticed.
+swapped=$away/swapped-headers
+mkdir -p "$swapped"
+cp -r "$now/sluice" "$swapped/"
+chmod -R u+w "$swapped"
+sed -i '/^static_assert(sizeof(ServicePort) ==/,/;$/d
+  /^struct ServicePort {/,/^}/{
+    /affinity_seconds;/d
+    s/^  std::uint32_t flags;.*/  std::uint32_t affinity_seconds;\n  std::uint32_t flags;/
+  }' "$swapped/sluice/abi/service.hpp"
+check "plugin and daemon of other headers" made swapped "$swapped"
+check "two fields that changed places are noticed" sh -c \
+  "! '$away/today/daemon' '$away/swapped/skew.so' | diff - '$away/today-today'"
+
+for plugin in $all; do
+  check "sluiced takes the plugin of $plugin through its life" "$SLUICE_BUILDDIR/test/abi/load_plugin" \
+    "$away/$plugin/skew.so" skew run
+done
+finish

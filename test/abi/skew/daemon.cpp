@@ -1,0 +1,329 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// daemon FILE: a daemon that is written with the headers of the ABI alone, those of one minor: makes one backend of a plugin,
+// calls each of its methods with every field set, and prints what it says and answers. Compiled with the headers of the next
+// minor (SKEW_NEXT, see next.sh) it sets what is new as well. What only that has is in lines that begin with "next".
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "sluice/abi/abi.hpp"
+
+namespace {
+
+using namespace sluice::abi;
+
+std::string text(StringView view) { return std::string(view.data, view.size); }
+StringView view(const char* text) { return {text, std::strlen(text)}; }
+void say(const std::string& line) { std::puts(line.c_str()); }
+std::string number(std::uint64_t value) { return std::to_string(value); }
+std::string key(const ServicePortKey& k) {
+  return text(k.service_namespace) + "/" + text(k.service_name) + ":" + text(k.port_name);
+}
+
+template <class T>
+T zeroed() {
+  T out;
+  std::memset(static_cast<void*>(&out), 0, sizeof(out));
+  return out;
+}
+template <class T>
+T sized() {
+  T out = zeroed<T>();
+  out.struct_size = sizeof(out);
+  return out;
+}
+template <class T>
+ArrayView array(const std::vector<T>& all) {
+  return {all.data(), all.size(), sizeof(T), 0};
+}
+
+void say_error(const char* call, Code code, const Error& error) {
+  say(std::string(call) + " answers " + number(static_cast<std::uint64_t>(code)) + ": " + error.object + ", " +
+      error.message + ", " + number(static_cast<std::uint64_t>(error.os_errno)));
+  if (error.struct_size != sizeof(error)) say(std::string(call) + " has changed the size of the error");
+#ifdef SKEW_NEXT
+  say("next: error " + number(error.next_error));
+#endif
+}
+
+class Kept final : public HostDescriptors {
+ public:
+  Code keep(StringView name, std::int32_t fd, Error* error) noexcept override {
+    say("host: keep " + text(name) + " " + number(static_cast<std::uint64_t>(fd)));
+    std::snprintf(error->message, sizeof(error->message), "no room");
+#ifdef SKEW_NEXT
+    if (error->struct_size >= sizeof(Error)) error->next_error = 5;
+#endif
+    return Code::kRetry;
+  }
+  std::int32_t take(StringView) noexcept override { return 77; }
+  void drop(StringView name) noexcept override { say("host: drop " + text(name)); }
+  void names(StringSink* sink) noexcept override { sink->add(view("listener")); }
+};
+
+class Relayed final : public HostRelay {
+ public:
+  void set_relay_ports(const ServicePortKey* of, ArrayView ports) noexcept override {
+    std::string line = "host: " + key(*of) + " relayed at";
+    for (std::uint64_t i = 0; i < ports.count; ++i) {
+      std::uint16_t port = 0;
+      std::memcpy(&port, static_cast<const char*>(ports.data) + i * ports.stride, sizeof(port));
+      line += " " + number(port);
+    }
+    say(line);
+  }
+};
+
+#ifdef SKEW_NEXT
+class Told final : public HostNext {
+ public:
+  void tell(StringView words) noexcept override { say("next: host told " + text(words)); }
+};
+#endif
+
+class DaemonHost final : public Host {
+ public:
+  void log(Severity, StringView line) noexcept override { say(text(line)); }
+  std::int32_t log_enabled(Severity severity) noexcept override { return severity != Severity::kDebug; }
+  void metric(MetricKind kind, StringView name, StringView labels, double value) noexcept override {
+    say("host: metric " + number(static_cast<std::uint32_t>(kind)) + " " + text(name) + "{" + text(labels) + "} " +
+        std::to_string(value));
+  }
+  void event(Severity severity, StringView reason, StringView note, const ServicePortKey* regarding) noexcept override {
+    say("host: event " + number(static_cast<std::uint64_t>(severity)) + " " + text(reason) + ", " + text(note) + ", " +
+        (regarding == nullptr ? "node" : key(*regarding)));
+  }
+  std::uint64_t now() noexcept override { return 12345; }
+  void request_resync(StringView reason) noexcept override { say("host: resync " + text(reason)); }
+  void report_unhealthy(StringView reason) noexcept override { say("host: unhealthy " + text(reason)); }
+  void service_port_failed(const ServicePortKey* of, const Error* error) noexcept override {
+    say("host: left out " + key(*of) + ": " + (error == nullptr ? "no more" : error->message));
+  }
+  void* extension(StringView id) noexcept override {
+    const std::string name = text(id);
+    if (name == kHostRelay) return static_cast<HostRelay*>(&relayed_);
+    if (name == kHostDescriptors) return static_cast<HostDescriptors*>(&kept_);
+#ifdef SKEW_NEXT
+    if (name == kHostNext) return static_cast<HostNext*>(&told_);
+#endif
+    return nullptr;
+  }
+
+ private:
+  Relayed relayed_;
+  Kept kept_;
+#ifdef SKEW_NEXT
+  Told told_;
+#endif
+};
+
+class Sink final : public StringSink {
+ public:
+  explicit Sink(const char* what) : what_(what) {}
+  void add(StringView line) noexcept override { say(std::string(what_) + ": " + text(line)); }
+
+ private:
+  const char* what_;
+};
+
+class ClientSink final : public AffinitySink {
+ public:
+  void add(ArrayView clients) noexcept override {
+    for (std::uint64_t i = 0; i < clients.count; ++i) {
+      AffinityClient client = zeroed<AffinityClient>();
+      std::memcpy(static_cast<void*>(&client), static_cast<const char*>(clients.data) + i * clients.stride,
+                  clients.stride < sizeof(client) ? clients.stride : sizeof(client));
+      say("export: " + key(client.key) + " for " + number(client.remaining_seconds));
+#ifdef SKEW_NEXT
+      say("next: exported " + number(client.next_affinityclient));
+#endif
+    }
+  }
+};
+
+constexpr Address at(std::uint8_t last) { return {{10, 1, 2, last}}; }
+
+NodeFacts node_facts(const std::vector<Address>& addresses, const std::vector<Prefix>& ranges) {
+  NodeFacts node = sized<NodeFacts>();
+  node.flags = kNodePortsOnLocalhost | kMasqueradeAll;
+  node.version = 21;
+  node.name = view("worker-1");
+  node.node_ip = at(1);
+  node.masquerade_mark = 0x4000;
+  node.detector = LocalDetectorKind::kCidr;
+  node.detector_cidr = ranges[0];
+  node.detector_interface = view("cni0");
+  node.node_port_addresses = array(addresses);
+  node.local_addresses = array(addresses);
+  node.service_cidrs = array(ranges);
+#ifdef SKEW_NEXT
+  node.next_nodefacts = 22;
+#endif
+  return node;
+}
+
+void serve(Backend& backend) {
+  const ServicePortKey cart{view("shop"), view("cart"), view("http"), Protocol::kTcp, {}};
+  const ServicePortKey gone{view("shop"), view("gone"), view(""), Protocol::kUdp, {}};
+  const std::vector<Address> addresses{at(1), at(2)};
+  const std::vector<Prefix> ranges{{at(0), 24, {}}};
+  const NodeFacts node = node_facts(addresses, ranges);
+
+  std::vector<Frontend> frontends;
+  for (const FrontendKind kind : {FrontendKind::kClusterIp, FrontendKind::kLoadBalancer, FrontendKind::kNodePort}) {
+    Frontend frontend = zeroed<Frontend>();
+    frontend.address = at(static_cast<std::uint8_t>(40 + frontends.size()));
+    frontend.port = static_cast<std::uint16_t>(80 + frontends.size());
+    frontend.kind = kind;
+#ifdef SKEW_NEXT
+    frontend.next_frontend = 23;
+#endif
+    frontends.push_back(frontend);
+  }
+  std::vector<Endpoint> endpoints;
+  for (std::uint8_t i = 0; i < 3; ++i) {
+    Endpoint endpoint = zeroed<Endpoint>();
+    endpoint.address = at(static_cast<std::uint8_t>(60 + i));
+    endpoint.port = static_cast<std::uint16_t>(8080 + i);
+    endpoint.flags = static_cast<std::uint16_t>(kEndpointInCluster | (i == 0 ? kEndpointInLocal : 0));
+#ifdef SKEW_NEXT
+    endpoint.next_endpoint = 24;
+#endif
+    endpoints.push_back(endpoint);
+  }
+  ServicePort port = zeroed<ServicePort>();
+  port.key = cart;
+  port.flags = kHasAnyEndpoint | kSessionAffinity | kExternalPolicyLocal;
+  port.affinity_seconds = 600;
+  port.health_check_node_port = 31000;
+#ifdef SKEW_NEXT
+  port.flags |= kNextFlag;
+  port.next_serviceport = 25;
+  Frontend later = zeroed<Frontend>();
+  later.kind = FrontendKind::kNextKind;
+  frontends.push_back(later);
+#endif
+  port.frontends = array(frontends);
+  port.source_ranges = array(ranges);
+  port.endpoints = array(endpoints);
+  const std::vector<ServicePort> ports{port, port};
+  const std::vector<ServicePortKey> removed{gone};
+  Transaction transaction = sized<Transaction>();
+  transaction.kind = TransactionKind::kDelta;
+  transaction.base_generation = 4;
+  transaction.generation = 5;
+  transaction.node = &node;
+  transaction.service_ports = array(ports);
+  transaction.removed = array(removed);
+#ifdef SKEW_NEXT
+  transaction.next_transaction = 26;
+#endif
+
+  Error error = sized<Error>();
+  const auto told = [&error](const char* call, Code code) {
+    say_error(call, code, error);
+    error = sized<Error>();
+  };
+  told("probe", backend.probe(&error));
+  Sink claims("claims");
+  told("claims", backend.claims(&claims, &error));
+  if (auto* preparation = static_cast<Preparation*>(backend.extension(view(kPreparation)))) {
+    told("prepare", preparation->prepare(&node, &error));
+  }
+  auto* affinity = static_cast<Affinity*>(backend.extension(view(kAffinity)));
+  AffinityClient client = zeroed<AffinityClient>();
+  client.key = cart;
+  client.client = at(90);
+  client.endpoint = at(60);
+  client.endpoint_port = 8080;
+  client.remaining_seconds = 300;
+#ifdef SKEW_NEXT
+  client.next_affinityclient = 27;
+#endif
+  const std::vector<AffinityClient> clients{client, client};
+  if (affinity != nullptr) told("import", affinity->import_clients(array(clients), &error));
+  ApplyResult result = sized<ApplyResult>();
+  told("apply", backend.apply(&transaction, &result, &error));
+  say("result: " + number(result.kernel_writes) + " " + number(result.objects_owned) + " " +
+      number(result.kernel_nanoseconds) + (result.struct_size == sizeof(result) ? "" : ", of another size"));
+#ifdef SKEW_NEXT
+  say("next: result " + number(result.next_applyresult));
+#endif
+  told("verify", backend.verify(&error));
+  if (auto* inspection = static_cast<Inspection*>(backend.extension(view(kInspection)))) {
+    Sink lines("services");
+    told("services", inspection->services(view("shop/cart"), &lines, &error));
+  }
+  ClientSink sink;
+  if (affinity != nullptr) told("export", affinity->export_clients(&sink, &error));
+#ifdef SKEW_NEXT
+  if (auto* next = static_cast<BackendNext*>(backend.extension(view(kBackendNext)))) next->tell(view("by the daemon"));
+#endif
+  say(std::string("unknown extension ") + (backend.extension(view("com.example.unknown/1")) == nullptr ? "is null" : "exists"));
+  const std::vector<StringView> kept{view("nft/ip/kube-proxy"), view("ipset/KUBE-*")};
+  Handover handover = sized<Handover>();
+  handover.drain_seconds = 30;
+  handover.claims = array(kept);
+#ifdef SKEW_NEXT
+  handover.next_handover = 28;
+#endif
+  told("retire", backend.retire(&handover, &error));
+  told("cleanup", backend.cleanup(&error));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  void* const library = argc == 2 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : nullptr;
+  if (library == nullptr) {
+    say(argc == 2 ? dlerror() : "usage: daemon FILE");
+    return 2;
+  }
+  const void* const symbol = dlsym(library, SLUICE_ABI_SYMBOL);
+  PluginEntry entry = zeroed<PluginEntry>();
+  std::uint32_t size = 0;
+  std::memcpy(&size, static_cast<const char*>(symbol) + offsetof(PluginEntry, struct_size), sizeof(size));
+  std::memcpy(static_cast<void*>(&entry), symbol, size < sizeof(entry) ? size : sizeof(entry));
+  if (entry.magic != kMagic || entry.major != kMajor) return 3;
+  say("entry: " + std::string(entry.id) + " " + entry.version + ", features " + number(entry.features) + ", needs " +
+      number(entry.needs_host));
+#ifdef SKEW_NEXT
+  say("next: entry " + number(entry.next_pluginentry));
+#endif
+  DaemonHost host;
+  std::vector<Option> options;
+  for (const char* name : {"a.b[0]", "c"}) {
+    Option option = zeroed<Option>();
+    option.key = view(name);
+    option.value = view("value");
+#ifdef SKEW_NEXT
+    option.next_option = 29;
+#endif
+    options.push_back(option);
+  }
+  CreateArgs args = sized<CreateArgs>();
+  args.family = Family::kIpv4;
+  args.host = &host;
+  args.options = array(options);
+  args.state_dir = view("/run/state");
+  args.flags = kCreatePredecessorServes;
+  args.host_minor = kMinor;
+  args.host_features = 0;
+  args.host_version = view("9.9.9");
+#ifdef SKEW_NEXT
+  args.next_createargs = 30;
+#endif
+  Backend* backend = nullptr;
+  Error error = sized<Error>();
+  const Code code = entry.create(&args, &backend, &error);
+  say_error("create", code, error);
+  if (backend == nullptr) return 4;
+  serve(*backend);
+  backend->release();
+  return dlclose(library);
+}

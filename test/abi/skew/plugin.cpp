@@ -1,0 +1,338 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A whole backend that is written with the headers of the ABI alone, those of one minor, and says by Host::log all it is
+// given; where it has a state directory it refuses much, so that errors cross, too. Compiled with those of the next one (SKEW_NEXT, see next.sh) it tells and says what is new in lines that begin with
+// "next". No helper of the SDK: how structs of another size are read is what is tried here.
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "sluice/abi/abi.hpp"
+
+namespace {
+
+using namespace sluice::abi;
+
+// min(its own size, the size given) into a zeroed local.
+template <class T>
+T copied(const void* from, std::uint32_t size) {
+  T out;
+  std::memset(static_cast<void*>(&out), 0, sizeof(out));
+  std::memcpy(static_cast<void*>(&out), from, size < sizeof(out) ? size : sizeof(out));
+  return out;
+}
+template <class T>
+T read(const T* from) {
+  return copied<T>(from, from->struct_size);
+}
+template <class T>
+std::vector<T> elements(const ArrayView& array) {
+  std::vector<T> out;
+  for (std::uint64_t i = 0; i < array.count; ++i) {
+    out.push_back(copied<T>(static_cast<const char*>(array.data) + i * array.stride, array.stride));
+  }
+  return out;
+}
+
+std::string text(StringView view) { return std::string(view.data, view.size); }
+StringView view(const std::string& text) { return {text.data(), text.size()}; }
+std::string number(std::uint64_t value) { return std::to_string(value); }
+std::string address(const Address& a) {
+  std::string out;
+  for (int i = 0; i < 4; ++i) out += (i == 0 ? "" : ".") + std::to_string(a.bytes[i]);
+  return out;
+}
+std::string prefix(const Prefix& p) { return address(p.address) + "/" + number(p.length); }
+std::string key(const ServicePortKey& k) {
+  return text(k.service_namespace) + "/" + text(k.service_name) + ":" + text(k.port_name) + "/" +
+         number(static_cast<std::uint8_t>(k.protocol));
+}
+
+// A field of a struct of the caller, no byte of it beyond what the caller has.
+template <class Struct, class Field>
+void fill(Struct* to, const Field& field, std::size_t place) {
+  if (to->struct_size >= place + sizeof(field)) std::memcpy(reinterpret_cast<char*>(to) + place, &field, sizeof(field));
+}
+#define FILL(to, field, value)                 \
+  do {                                         \
+    decltype((to)->field) made_ = (value);     \
+    fill(to, made_, offsetof(std::remove_pointer_t<decltype(to)>, field)); \
+  } while (false)
+
+bool g_refuses = false;
+
+Code fail(Error* error, Code code, const char* object, const char* message) {
+  if (!g_refuses) return Code::kOk;
+  FILL(error, os_errno, 11);
+  std::snprintf(error->object, sizeof(error->object), "%s", object);
+  std::snprintf(error->message, sizeof(error->message), "%s", message);
+#ifdef SKEW_NEXT
+  FILL(error, next_error, 7);
+#endif
+  return code;
+}
+
+class Plugin;
+// One object for each interface: none of them has two bases.
+struct Further final : Preparation {
+  explicit Further(Plugin& plugin) : plugin_(plugin) {}
+  Code prepare(const NodeFacts* node, Error* error) noexcept override;
+  Plugin& plugin_;
+};
+struct Lines final : Inspection {
+  explicit Lines(Plugin& plugin) : plugin_(plugin) {}
+  Code services(StringView name, StringSink* lines, Error* error) noexcept override;
+  Plugin& plugin_;
+};
+struct Clients final : Affinity {
+  explicit Clients(Plugin& plugin) : plugin_(plugin) {}
+  Code export_clients(AffinitySink* sink, Error* error) noexcept override;
+  Code import_clients(ArrayView clients, Error* error) noexcept override;
+  Plugin& plugin_;
+  std::vector<AffinityClient> kept_;
+};
+#ifdef SKEW_NEXT
+struct Next final : BackendNext {
+  explicit Next(Plugin& plugin) : plugin_(plugin) {}
+  void tell(StringView text) noexcept override;
+  Plugin& plugin_;
+};
+#endif
+
+class Plugin final : public Backend {
+ public:
+  explicit Plugin(const CreateArgs& args) : host_(args.host) {
+    g_refuses = args.state_dir.size != 0;
+    say("create: family " + number(static_cast<std::uint8_t>(args.family)) + ", state in " + text(args.state_dir) +
+        ", flags " + number(args.flags) + ", version " + text(args.host_version) + ", features " + number(args.host_features));
+    for (const Option& option : elements<Option>(args.options)) {
+      say("create: option " + text(option.key) + " = " + text(option.value));
+#ifdef SKEW_NEXT
+      say("next: option " + number(option.next_option));
+#endif
+    }
+    // What is said to be new in a minor is there from that one on.
+    say("next: this daemon has minor " + number(args.host_minor));
+#ifdef SKEW_NEXT
+    say("next: create " + number(args.next_createargs));
+    if (args.host_minor < kMinor) say("next: an older daemon");
+#endif
+    said_flags_ = host_->log_enabled(Severity::kDebug) != 0;
+    say(std::string("create: debug text is ") + (said_flags_ ? "kept" : "dropped") + ", now " + number(host_->now()));
+    const std::string relay = kHostRelay, descriptors = kHostDescriptors, unknown = "com.example.unknown/1";
+    relay_ = static_cast<HostRelay*>(host_->extension(view(relay)));
+    descriptors_ = static_cast<HostDescriptors*>(host_->extension(view(descriptors)));
+    say(std::string("create: unknown extension ") + (host_->extension(view(unknown)) == nullptr ? "is null" : "exists"));
+#ifdef SKEW_NEXT
+    const std::string next = kHostNext, words = "told by the plugin";
+    if (auto* host = static_cast<HostNext*>(host_->extension(view(next)))) host->tell(view(words));
+#endif
+  }
+
+  Code probe(Error* error) noexcept override { return fail(error, Code::kUnsupported, "kernel", "probe says no"); }
+
+  Code apply(const Transaction* given, ApplyResult* result, Error*) noexcept override {
+    const Transaction transaction = read(given);
+    const NodeFacts node = read(transaction.node);
+    say("apply: kind " + number(static_cast<std::uint32_t>(transaction.kind)) + ", " + number(transaction.base_generation) +
+        " to " + number(transaction.generation));
+    say_node("apply", node);
+#ifdef SKEW_NEXT
+    say("next: transaction " + number(transaction.next_transaction));
+#endif
+    for (const ServicePort& port : elements<ServicePort>(transaction.service_ports)) say_port(port);
+    for (const ServicePortKey& gone : elements<ServicePortKey>(transaction.removed)) say("apply: removed " + key(gone));
+    FILL(result, kernel_writes, 3u);
+    FILL(result, objects_owned, 4u);
+    FILL(result, kernel_nanoseconds, 5u);
+#ifdef SKEW_NEXT
+    FILL(result, next_applyresult, 6u);
+#endif
+    return Code::kOk;
+  }
+
+  Code verify(Error* error) noexcept override { return fail(error, Code::kNeedFull, "", "verify found damage"); }
+
+  Code claims(StringSink* sink, Error*) noexcept override {
+    const std::string claim = "com.example.skew/all";
+    sink->add(view(claim));
+    return Code::kOk;
+  }
+
+  Code retire(const Handover* given, Error*) noexcept override {
+    const Handover handover = read(given);
+    std::string line = "retire: " + number(handover.drain_seconds) + " s";
+    for (const StringView& claim : elements<StringView>(handover.claims)) line += ", " + text(claim);
+    say(line);
+#ifdef SKEW_NEXT
+    say("next: handover " + number(handover.next_handover));
+#endif
+    return g_refuses ? Code::kRetry : Code::kOk;
+  }
+
+  Code cleanup(Error* error) noexcept override { return fail(error, Code::kDenied, "net", "cleanup may not"); }
+
+  void* extension(StringView id) noexcept override {
+    const std::string name = text(id);
+    if (name == kPreparation) return static_cast<Preparation*>(&further_);
+    if (name == kInspection) return static_cast<Inspection*>(&lines_);
+    if (name == kAffinity) return static_cast<Affinity*>(&clients_);
+#ifdef SKEW_NEXT
+    if (name == kBackendNext) return static_cast<BackendNext*>(&next_);
+#endif
+    return nullptr;
+  }
+
+  void release() noexcept override {
+    say("release");
+    delete this;
+  }
+
+  void say(const std::string& line) const noexcept { host_->log(Severity::kInfo, view(line)); }
+
+  void say_node(const std::string& call, const NodeFacts& node) const {
+    std::string line = call + ": node " + text(node.name) + " " + address(node.node_ip) + ", flags " + number(node.flags) +
+                       ", version " + number(node.version) + ", mark " + number(node.masquerade_mark) + ", detector " +
+                       number(static_cast<std::uint32_t>(node.detector)) + " " + prefix(node.detector_cidr) + " " +
+                       text(node.detector_interface);
+    for (const Address& one : elements<Address>(node.node_port_addresses)) line += ", node ports at " + address(one);
+    for (const Address& one : elements<Address>(node.local_addresses)) line += ", local " + address(one);
+    for (const Prefix& one : elements<Prefix>(node.service_cidrs)) line += ", services in " + prefix(one);
+    say(line);
+#ifdef SKEW_NEXT
+    say("next: node " + number(node.next_nodefacts));
+#endif
+  }
+
+ private:
+  void say_port(const ServicePort& port) {
+    const std::uint32_t known = kInternalPolicyLocal | kExternalPolicyLocal | kUsesClusterEndpoints |
+                                kUsesLocalEndpoints | kHasAnyEndpoint | kSessionAffinity;
+    say("apply: " + key(port.key) + ", flags " + number(port.flags & known) + ", affinity " + number(port.affinity_seconds) +
+        ", health " + number(port.health_check_node_port));
+#ifdef SKEW_NEXT
+    say("next: port " + number(port.next_serviceport) + ((port.flags & kNextFlag) != 0 ? ", flagged" : ""));
+#endif
+    for (const Frontend& frontend : elements<Frontend>(port.frontends)) {
+      switch (frontend.kind) {
+        case FrontendKind::kClusterIp:
+        case FrontendKind::kExternalIp:
+        case FrontendKind::kLoadBalancer:
+        case FrontendKind::kNodePort:
+          say("apply: frontend " + number(static_cast<std::uint8_t>(frontend.kind)) + " " + address(frontend.address) + ":" +
+              number(frontend.port));
+#ifdef SKEW_NEXT
+          say("next: frontend " + number(frontend.next_frontend));
+#endif
+          break;
+#ifdef SKEW_NEXT
+        case FrontendKind::kNextKind: say("next: a frontend of the next kind"); break;
+#endif
+        default: break;  // one that came later is passed over
+      }
+    }
+    for (const Prefix& range : elements<Prefix>(port.source_ranges)) say("apply: from " + prefix(range));
+    for (const Endpoint& endpoint : elements<Endpoint>(port.endpoints)) {
+      say("apply: endpoint " + address(endpoint.address) + ":" + number(endpoint.port) + ", flags " + number(endpoint.flags));
+#ifdef SKEW_NEXT
+      say("next: endpoint " + number(endpoint.next_endpoint));
+#endif
+    }
+    Error why;
+    std::memset(static_cast<void*>(&why), 0, sizeof(why));
+    why.struct_size = sizeof(why);
+    fail(&why, Code::kKernel, "shop/cart", "half of it");
+    host_->service_port_failed(&port.key, &why);
+    host_->service_port_failed(&port.key, nullptr);
+    const std::string reason = "Reason", note = "a note", name = "skew_writes_total", labels = "a=\"b\"";
+    host_->event(Severity::kWarning, view(reason), view(note), &port.key);
+    host_->event(Severity::kInfo, view(reason), view(note), nullptr);
+    host_->metric(MetricKind::kCounterAdd, view(name), view(labels), 1.5);
+    host_->request_resync(view(reason));
+    host_->report_unhealthy(view(note));
+    const std::uint16_t ports[] = {1024, 1025};
+    if (relay_ != nullptr) relay_->set_relay_ports(&port.key, {ports, 2, sizeof(ports[0]), 0});
+    if (descriptors_ == nullptr) return;
+    class Names final : public StringSink {
+     public:
+      explicit Names(const Plugin& plugin) : plugin_(plugin) {}
+      void add(StringView name) noexcept override { plugin_.say("apply: kept " + text(name)); }
+
+     private:
+      const Plugin& plugin_;
+    } names(*this);
+    Error error;
+    std::memset(static_cast<void*>(&error), 0, sizeof(error));
+    error.struct_size = sizeof(error);
+    const std::string kept = "listener";
+    const Code code = descriptors_->keep(view(kept), 5, &error);
+    say("apply: keep " + number(static_cast<std::uint64_t>(code)) + " " + error.message);
+#ifdef SKEW_NEXT
+    say("next: error of the host " + number(error.next_error));
+#endif
+    say("apply: take " + number(static_cast<std::uint64_t>(descriptors_->take(view(kept)))));
+    descriptors_->names(&names);
+    descriptors_->drop(view(kept));
+  }
+
+  Host* host_;
+  HostRelay* relay_ = nullptr;
+  HostDescriptors* descriptors_ = nullptr;
+  bool said_flags_ = false;
+  Further further_{*this};
+  Lines lines_{*this};
+  Clients clients_{*this};
+#ifdef SKEW_NEXT
+  Next next_{*this};
+#endif
+};
+
+Code Further::prepare(const NodeFacts* node, Error* error) noexcept {
+  plugin_.say_node("prepare", read(node));
+  return fail(error, Code::kInvalid, "", "prepare failed");
+}
+
+Code Lines::services(StringView name, StringSink* lines, Error*) noexcept {
+  const std::string line = "all there is of " + text(name);
+  lines->add(view(line));
+  return Code::kOk;
+}
+
+Code Clients::import_clients(ArrayView clients, Error*) noexcept {
+  kept_ = elements<AffinityClient>(clients);
+  for (AffinityClient& client : kept_) {
+    plugin_.say("import: " + key(client.key) + " " + address(client.client) + " at " + address(client.endpoint) + ":" +
+                number(client.endpoint_port) + " for " + number(client.remaining_seconds));
+#ifdef SKEW_NEXT
+    plugin_.say("next: client " + number(client.next_affinityclient));
+    client.next_affinityclient = 9;
+#endif
+    client.remaining_seconds += 1;
+  }
+  return Code::kOk;
+}
+
+Code Clients::export_clients(AffinitySink* sink, Error*) noexcept {
+  sink->add({kept_.data(), kept_.size(), sizeof(AffinityClient), 0});
+  return Code::kOk;
+}
+
+#ifdef SKEW_NEXT
+void Next::tell(StringView words) noexcept { plugin_.say("next: told " + text(words)); }
+#endif
+
+Code create(const CreateArgs* args, Backend** out, Error*) noexcept {
+  *out = new Plugin(read(args));
+  return Code::kOk;
+}
+
+}  // namespace
+
+SLUICE_PLUGIN_ENTRY = {kMagic, kMajor, kMinor, sizeof(PluginEntry), 0, kFeatureIpv4 | kFeatureDelta | kFeatureAffinity,
+                       kHostFeatureNone, "skew", "1.0.0", __VERSION__, &create,
+#ifdef SKEW_NEXT
+                       8,
+#endif
+};

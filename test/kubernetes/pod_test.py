@@ -1,0 +1,370 @@
+#!/usr/bin/python3
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The DaemonSet of each overlay at work: its containers with exactly the mounts, privileges and arguments of the manifest, on
+a node made of a network namespace, with the test API server. Looks whether they do, whether the role is what is asked for,
+no more and no less, whether each capability is needed, and whether a changed ConfigMap is taken into force. Prints TAP.
+Needs root.
+
+  pod_test.py --builddir DIR --image DIR [--overlay NAME] [--short]
+
+--image is a root filesystem of packaging/image/rootfs.sh; --short leaves out what differs from another overlay in addresses
+only, and lists beside watches.
+"""
+
+import argparse
+import copy
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+HERE = Path(__file__).resolve().parent
+SRC = HERE.parents[1]
+
+import kustomize  # noqa: E402
+from node import Node, NodeError, allowed_by, asked_of, of_kind, wait_for  # noqa: E402
+
+SYS_RESOURCE = 24
+# Every account may ask these (the role system:discovery, which a cluster binds to all that are authenticated).
+DISCOVERY = re.compile(r"/(api|apis)(/[^/]+)*/?$|/version/?$|/healthz$|/livez$|/readyz$")
+# Warnings that are as they should be.
+CONNTRACK = "nf_conntrack_max"  # of the machine; no network namespace but its own can write it
+OOM_SCORE = "oom_score_adj"
+EVERYWHERE = "no node-port addresses are set"
+PORT_REUSE = "net.ipv4.tcp_tw_reuse"  # docs/kubernetes/README.md says what to do
+DEPRECATED = "mode ipvs is deprecated"
+SLOW = "ms, its limit is"  # where its kernel runs on a processor that is only imitated
+# What is seen without a capability.
+LACKED = {
+    "NET_ADMIN": r"you must be root|CAP_NET_ADMIN|Operation not permitted",
+    "NET_RAW": r"using iptables .*\(nf_tables\)",
+    "NET_BIND_SERVICE": r"cannot be held: Permission denied",
+}
+KUBEADM = {
+    "config.conf": """apiVersion: kubeproxy.config.k8s.io/v1alpha1
+bindAddress: 0.0.0.0
+bindAddressHardFail: false
+clientConnection:
+  acceptContentTypes: ""
+  burst: 0
+  contentType: ""
+  kubeconfig: /var/lib/kube-proxy/kubeconfig.conf
+  qps: 0
+clusterCIDR: 10.244.0.0/16
+configSyncPeriod: 0s
+conntrack:
+  maxPerCore: null
+  min: null
+  tcpCloseWaitTimeout: null
+  tcpEstablishedTimeout: null
+detectLocal:
+  bridgeInterface: ""
+  interfaceNamePrefix: ""
+detectLocalMode: ""
+enableProfiling: false
+healthzBindAddress: ""
+hostnameOverride: ""
+iptables:
+  localhostNodePorts: null
+  masqueradeAll: false
+  masqueradeBit: null
+  minSyncPeriod: 0s
+  syncPeriod: 0s
+kind: KubeProxyConfiguration
+metricsBindAddress: ""
+mode: ""
+nodePortAddresses: null
+oomScoreAdj: null
+portRange: ""
+showHiddenMetricsForVersion: ""
+""",
+    "kubeconfig.conf": """apiVersion: v1
+kind: Config
+clusters:
+- cluster:
+    certificate-authority: /var/run/secrets/kubernetes.io/serviceaccount/ca.crt
+    server: https://192.0.2.10:6443
+  name: default
+contexts:
+- context:
+    cluster: default
+    namespace: default
+    user: default
+  name: default
+current-context: default
+users:
+- name: default
+  user:
+    tokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token
+""",
+}
+
+
+@dataclass
+class Scene:
+    """A pod on a node."""
+
+    overlay: str
+    legacy: bool = False  # the old iptables is in use on the node, and the daemon has to speak to it
+    data: dict = None  # of the ConfigMap, where the overlay has none
+    change: tuple = ("drainTimeout: 1h", "drainTimeout: 30m")
+    known: set = field(default_factory=lambda: {CONNTRACK})
+    short: bool = True
+    needs: tuple = ()  # each capability in the long form, the last one in any
+    prepares: str = ""  # a setting that only the init container can write
+
+
+SCENES = [
+    Scene("base", needs=("NET_ADMIN",)),
+    Scene("overlays/iptables", legacy=True, needs=("NET_ADMIN", "NET_RAW")),
+    Scene("overlays/ipvs", legacy=True, known={CONNTRACK, DEPRECATED, SLOW}, needs=("NET_ADMIN", "NET_RAW")),
+    Scene("overlays/userspace", legacy=True, known={CONNTRACK, PORT_REUSE}, needs=("NET_ADMIN", "NET_RAW", "NET_BIND_SERVICE")),
+    # What kubeadm writes leaves the score to its default, for which there is no capability.
+    Scene("overlays/kubeadm", legacy=True, data=KUBEADM, change=('mode: ""', "mode: nftables"),
+          known={CONNTRACK, OOM_SCORE, EVERYWHERE}, needs=("NET_ADMIN", "NET_RAW"),
+          prepares="route_localnet"),
+    Scene("overlays/k3s", short=False),
+    Scene("overlays/kind", short=False),
+]
+
+
+class Tests:
+    def __init__(self):
+        self.count = self.failed = 0
+
+    def check(self, title, problems):
+        """Passes when there is none."""
+        self.count += 1
+        problems = list(problems)
+        self.failed += bool(problems)
+        print(f"{'not ok' if problems else 'ok'} {self.count} - {title}")
+        for line in "\n".join(map(str, problems)).splitlines():
+            print(f"#   {line}")
+        sys.stdout.flush()
+
+    def skip(self, title, why):
+        self.count += 1
+        print(f"ok {self.count} - {title} # SKIP {why}", flush=True)
+
+    def finish(self):
+        print(f"1..{self.count}")
+        return 1 if self.failed or not self.count else 0
+
+
+def may_lower_score():
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return int(re.search(r"CapEff:\s*(\w+)", status).group(1), 16) >> SYS_RESOURCE & 1
+
+
+def kernel_has_ipvs():
+    if not Path("/proc/net/ip_vs").exists():
+        os.system("modprobe -q ip_vs 2>/dev/null")
+    return Path("/proc/net/ip_vs").exists()
+
+
+def is_synced(status):
+    return bool(status and status["families"]) and all(one["synced"] for one in status["families"])
+
+
+class Pod:
+    """What the tests ask of one scene."""
+
+    def __init__(self, scene, options, objects):
+        self.scene = scene
+        self.sluicectl = options.builddir / "core/sluicectl"
+        self.objects = objects
+        self.node = None
+        self.process = None
+        self.known = scene.known | (set() if may_lower_score() else {OOM_SCORE})
+
+    @property
+    def main(self):
+        return self.node.pod["containers"][0]
+
+    def status(self):
+        return self.node.status(self.sluicectl)
+
+    def unknown_complaints(self):
+        return [line for line in self.node.complaints() if not any(word in line for word in self.known)]
+
+    def check_configuration(self):
+        """By the daemon itself, in the container as it is."""
+        words = self.main["command"]
+        status, said = self.node.run(self.main, command=[words[0], "--check", *words[1:]])
+        return [] if status == 0 and said.rstrip().endswith("configuration is usable") else [f"status {status}: {said}"]
+
+    def prepare(self):
+        status, said = self.node.run(self.node.pod["initContainers"][0])
+        return ([f"status {status}: {said}"] if status != 0 else []) + self.unknown_complaints()
+
+    def serve(self, without=(), seconds=90):
+        """Nothing, once all is served without a complaint."""
+        self.process = self.node.start(self.main, without)
+        try:
+            wait_for(lambda: self.process.poll() is not None or is_synced(self.status()), "a first sync", seconds)
+        except NodeError as error:
+            return [error, self.node.log()]
+        if self.process.poll() is not None:
+            return [f"it ended with status {self.process.returncode}", self.node.log()]
+        left_out = [one for family in self.status()["families"] for one in family["left_out"]]
+        return left_out + self.unknown_complaints() + self._in_the_wrong_tables()
+
+    def _in_the_wrong_tables(self):
+        """Who may not ask the old iptables finds nothing there, and writes where nobody else does."""
+        using = [line for line in self.node.log().splitlines() if "] using iptables" in line]
+        return [line for line in using if "(legacy)" not in line] if self.scene.legacy else []
+
+    def probes(self):
+        ports = {one["name"]: one["containerPort"] for one in self.main["ports"]}
+        for name in ("livenessProbe", "readinessProbe"):
+            get = self.main[name]["httpGet"]
+            status = self.node.get(ports.get(get["port"], get["port"]), get["path"])
+            if status != 200:
+                yield f"{name}: {status}"
+
+    def reload(self):
+        """A change is in force; a mistake is refused twice, with one event that counts, and what was in force stays."""
+        name = next(one for one in self.node.volume.data if one.startswith("config."))
+        before = dict(self.node.volume.data)
+        wrong = {**before, name: before[name].replace("mode:", "mode: nowhere #", 1)}
+        for text in (wrong, before, wrong):
+            count = self._reloads()
+            self.node.volume.write(text)
+            wait_for(lambda count=count: self._reloads() > count, "a reload", 40)
+            result = self.status()["reload"]["last"]["result"]
+            if (result == "failed") != (text is wrong):
+                return [f"a {'wrong' if text is wrong else 'right'} configuration: {self.status()['reload']}"]
+        if not is_synced(self.status()):
+            return ["what was in force is no longer"]
+        old, new = self.scene.change
+        count = self._reloads()
+        self.node.volume.write({**before, name: before[name].replace(old, new)})
+        wait_for(lambda: self._reloads() > count, "a reload", 40)
+        last = self.status()["reload"]["last"]
+        return [] if last["result"] == "success" else [f"{old} to {new}: {last}"]
+
+    def _reloads(self):
+        status = self.status()
+        return status["reload"]["count"] if status else -1
+
+    def forbidden(self, role):
+        """What was asked for and is not allowed."""
+        allowed = allowed_by(role)
+        for one in self._asked():
+            if isinstance(one, str):
+                if not DISCOVERY.match(one):
+                    yield one
+            elif one not in allowed:
+                yield one
+
+    def idle(self, role):
+        """What is allowed and was not asked for."""
+        return sorted(allowed_by(role) - {one for one in self._asked() if not isinstance(one, str)})
+
+    def _asked(self):
+        return sorted({asked_of(one) for one in self.node.requests() if not one["path"].startswith("/_test/")}, key=str)
+
+    def wait_for_requests(self, role):
+        """Events are written beside everything else."""
+        try:
+            wait_for(lambda: not self.idle(role), "all that is allowed was asked for", 20)
+        except NodeError:
+            pass
+
+    def end(self):
+        """As a runtime ends a container, whose first process the daemon is."""
+        self.node.terminate(self.process)
+        try:
+            status = self.process.wait(self.node.pod["terminationGracePeriodSeconds"])
+        except subprocess.TimeoutExpired:
+            return ["does not end"]
+        return [] if status == 0 else [f"status {status}", self.node.log()]
+
+
+def blind_to_role(pod, role):
+    """Whether a role with less, or with more, would have been found out."""
+    for number, rule in enumerate(role["rules"]):
+        less = copy.deepcopy(role)
+        del less["rules"][number]
+        if not list(pod.forbidden(less)):
+            yield f"nobody misses {rule}"
+    more = copy.deepcopy(role)
+    more["rules"].append({"apiGroups": [""], "resources": ["endpoints"], "verbs": ["list"]})
+    if not pod.idle(more):
+        yield "a right that nobody uses is not seen"
+
+
+def play(scene, options, tests, folder):
+    objects = kustomize.render(SRC / "packaging/kubernetes" / scene.overlay)
+    role = of_kind(objects, "ClusterRole")
+    title = scene.overlay
+    pod = Pod(scene, options, objects)
+    with Node(objects, options.image, folder / "all", scene.data, streaming=False, legacy=scene.legacy) as pod.node:
+        tests.check(f"{title}: the daemon accepts the ConfigMap", pod.check_configuration())
+        tests.check(f"{title}: the init container prepares the node", pod.prepare())
+        tests.check(f"{title}: serves with the capabilities it has, and complains of nothing", pod.serve())
+        tests.check(f"{title}: the probes are answered", pod.probes())
+        tests.check(f"{title}: a changed ConfigMap is in force, a wrong one is refused", pod.reload())
+        pod.wait_for_requests(role)
+        tests.check(f"{title}: the role allows what was asked for", pod.forbidden(role))
+        tests.check(f"{title}: the role allows nothing else", pod.idle(role))
+        tests.check(f"{title}: these two see a wrong role", blind_to_role(pod, role))
+        tests.check(f"{title}: ends in time", pod.end())
+    if not options.short:
+        with Node(objects, options.image, folder / "streaming", scene.data, legacy=scene.legacy) as pod.node:
+            tests.check(f"{title}: serves where the server streams its lists", pod.prepare() + pod.serve())
+            tests.check(f"{title}: the role allows what was asked for then", pod.forbidden(role))
+    if scene.prepares:
+        with Node(objects, options.image, folder / "unprepared", scene.data, legacy=scene.legacy) as pod.node:
+            found = [one for one in pod.serve() if scene.prepares in str(one)]
+            tests.check(f"{title}: needs its init container", [] if found else [f"no complaint of {scene.prepares} without it"])
+    for capability in scene.needs[-1:] if options.short else scene.needs:
+        with Node(objects, options.image, folder / capability, scene.data, legacy=scene.legacy) as pod.node:
+            problems = pod.prepare()
+            found = "\n".join(map(str, pod.serve(without=(capability,))))
+            told = [] if re.search(LACKED[capability], found) else [f"without it nothing speaks of {LACKED[capability]}: {found}"]
+            tests.check(f"{title}: needs {capability}", problems + told)
+    if scene.needs:
+        given = of_kind(objects, "DaemonSet")["spec"]["template"]["spec"]["containers"][0]["securityContext"]["capabilities"]["add"]
+        tests.check(f"{title}: has no other capability", set(given) - set(scene.needs))
+
+
+def ended(*_):
+    raise SystemExit(143)  # by way of what removes the namespaces
+
+
+def main():
+    signal.signal(signal.SIGTERM, ended)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--builddir", required=True, type=Path)
+    parser.add_argument("--image", required=True, type=Path)
+    parser.add_argument("--overlay")
+    parser.add_argument("--short", action="store_true")
+    options = parser.parse_args()
+    options.builddir, options.image = options.builddir.resolve(), options.image.resolve()
+    tests = Tests()
+    for scene in SCENES:
+        if options.overlay not in (None, scene.overlay):
+            continue
+        if options.short and not scene.short:
+            tests.skip(scene.overlay, "in the long form: other addresses than base, and nothing else")
+            continue
+        if scene.overlay == "overlays/ipvs" and not kernel_has_ipvs():
+            tests.skip(scene.overlay, "this kernel has no IPVS")
+            continue
+        with tempfile.TemporaryDirectory(prefix="sluice-pod-") as folder:
+            try:
+                play(scene, options, tests, Path(folder))
+            except (NodeError, OSError, subprocess.SubprocessError) as error:
+                tests.check(f"{scene.overlay}: can be tried", [error])
+    return tests.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,189 @@
+#!/usr/bin/python3
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""The root filesystem of the image: made by packaging/image/rootfs.sh, entered by chroot, everything in it started once.
+Prints TAP. Needs root.
+
+  image_test.py --builddir DIR [--debs DIR]
+
+From the packages in --debs, else from what `make install` installs from the build tree. It is left in
+builddir/image-test/root, for test/kubernetes/pod_test.py.
+"""
+
+import argparse
+import hashlib
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+
+from package_test import SRC, Tests, call, require  # noqa: E402
+
+SCRIPT = SRC / "packaging/image/rootfs.sh"
+LOADER = next(iter(sorted(Path("/lib64").glob("ld-linux-*.so.2")) + sorted(Path("/lib").glob("ld-linux-*.so.*"))), None)
+# Mounts what a runtime does, in namespaces that end with the command: nothing is written to this machine's own rules.
+ENTER = """set -e
+root=$1
+shift
+mount -t proc proc "$root/proc"
+mount -t tmpfs tmpfs "$root/run"
+mount -t tmpfs tmpfs "$root/dev"
+touch "$root/dev/null"
+mount --bind /dev/null "$root/dev/null"
+exec chroot "$root" "$@"
+"""
+
+
+class Image:
+    def __init__(self, options):
+        self.build = options.builddir
+        self.debs = options.debs
+        self.work = self.build / "image-test"
+        self.root = self.work / "root"
+        self.tar = self.work / "rootfs.tar"
+        self.source = []
+
+    def inside(self, *argv):
+        """The command in the root filesystem, in namespaces of its own."""
+        return subprocess.run(["unshare", "--mount", "--net", "--pid", "--fork", "sh", "-c", ENTER, "sh", str(self.root), *argv],
+                              capture_output=True, text=True, timeout=120, check=False, env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"})
+
+    def files(self):
+        for folder, names, others in os.walk(self.root):
+            for name in names + others:
+                yield Path(folder, name)
+
+    def place(self, path):
+        """In the image, as a path in it."""
+        return "/" + str(path.relative_to(self.root))
+
+    def backends(self):
+        return sorted(path.stem for path in self.root.glob("usr/**/sluice/plugins/*.so"))
+
+    def elves(self):
+        return [path for path in self.files() if path.is_file() and not path.is_symlink() and
+                path.read_bytes()[:4] == b"\x7fELF" and b"ld-linux" not in path.name.encode()]
+
+    def unloadable(self):
+        """Programs and libraries in it that lack a library in it."""
+        done = self.inside(f"/lib64/{LOADER.name}" if (self.root / "lib64" / LOADER.name).exists() else f"/lib/{LOADER.name}",
+                           "--help")
+        require(done.returncode == 0, f"the loader: {done.stderr}")
+        script = 'root=$1; loader=$2; shift 2; for file; do chroot "$root" "$loader" --list "$file" >/dev/null || echo "$file"; done'
+        return subprocess.run(["sh", "-c", script, "sh", str(self.root), str(LOADER), *[self.place(one) for one in self.elves()]],
+                              capture_output=True, text=True, check=False).stdout.split()
+
+    # In this order.
+
+    def test_made(self):
+        """the script makes it"""
+        shutil.rmtree(self.work, ignore_errors=True)
+        self.work.mkdir()
+        if self.debs:
+            self.source = ["--debs", str(self.debs)]
+        else:
+            call("make", "-C", str(self.build), "install", f"DESTDIR={self.work}/tree", timeout=600)
+            self.source = ["--tree", f"{self.work}/tree"]
+        said = call(str(SCRIPT), *self.source, "--tar", str(self.tar), str(self.root), timeout=300)
+        print("#   " + said.strip().rpartition("/")[2])
+
+    def test_refused(self):
+        """a folder that is not empty, or without what it needs, is refused"""
+        for words, said in (([*self.source, str(self.root)], "is not empty"), ([str(self.root)], "rootfs.sh --debs"),
+                            (["--tree", str(self.root / "etc"), f"{self.work}/other"], "no sluiced in")):
+            done = subprocess.run([str(SCRIPT), *words], capture_output=True, text=True, check=False)
+            require(done.returncode != 0 and said in done.stderr, f"{words}: status {done.returncode}: {done.stderr}")
+        shutil.rmtree(self.work / "other", ignore_errors=True)
+
+    def test_programs(self):
+        """daemon, client, and the programs they need, start"""
+        for argv, words in ((("/usr/sbin/sluiced", "--version"), "sluiced "), (("/usr/sbin/sluiced", "--help"), "--plugin-dir"),
+                            (("/usr/sbin/sluicectl", "--version"), "sluicectl "), (("/usr/sbin/modprobe", "--version"), "kmod"),
+                            *((("/usr/sbin/" + name, "--version"), kind) for family in ("iptables", "ip6tables")
+                              for variant, kind in (("", "nf_tables"), ("-nft", "nf_tables"), ("-legacy", "legacy"))
+                              for name in (family + variant, family + variant + "-save", family + variant + "-restore"))):
+            done = self.inside(*argv)
+            require(done.returncode == 0 and words in done.stdout, f"{argv}: status {done.returncode}: {done.stdout}{done.stderr}")
+
+    def test_matches(self):
+        """iptables finds its matches and targets, in both families"""
+        for tool in ("iptables-nft", "ip6tables-nft"):
+            done = self.inside(f"/usr/sbin/{tool}", "-m", "recent", "-m", "statistic", "-j", "DNAT", "--help")
+            require("recent match options" in done.stdout and "DNAT target options" in done.stdout, done.stdout[-500:] + done.stderr)
+
+    def test_libraries(self):
+        """every program and library in it finds its libraries in it"""
+        require(LOADER, "no loader on this machine")
+        require(len(self.elves()) > 20, self.elves())
+        missing = self.unloadable()
+        require(not missing, missing)
+        # So that it is known to see one.
+        library = next(self.root.glob("usr/lib/*/libyaml-cpp.so*"))
+        library.rename(library.with_name("away"))
+        try:
+            found = self.unloadable()
+        finally:
+            library.with_name("away").rename(library)
+        require(any(name.endswith("sluiced") for name in found), found)
+
+    def test_backends(self):
+        """each backend is loaded by the daemon, and tries what this kernel can do"""
+        require(self.backends() == ["iptables", "ipvs", "nftables", "userspace"], self.backends())
+        for backend in self.backends():
+            done = self.inside("/usr/sbin/sluiced", "--check", "--proxy-mode", backend, "--manifests", "/etc", "--hostname-override", "n")
+            require(done.returncode == 0, f"{backend}: {done.stdout}{done.stderr}")
+            done = self.inside("/usr/sbin/sluiced", "--init-only", "--proxy-mode", backend, "--manifests", "/etc",
+                               "--hostname-override", "n")
+            text = done.stdout + done.stderr
+            # This kernel may lack what mode ipvs needs; that it has been looked for is what counts.
+            require(done.returncode == 0 or backend == "ipvs" and "probe" in text and "ip_vs" in text, f"{backend}: {text}")
+
+    def test_plain(self):
+        """it has no shell, no link that leads nowhere, and nothing that anybody may write or become root by"""
+        for name in ("sh", "bash", "dash", "busybox"):
+            require(not list(self.root.glob(f"usr/*bin/{name}")), name)
+        for path in self.files():
+            if path.is_symlink():
+                target = os.readlink(path)
+                at = self.root / target.lstrip("/") if target.startswith("/") else path.parent / target
+                require(os.path.lexists(at), f"{path} leads to {target}")
+                continue
+            mode = path.stat().st_mode
+            require(not mode & (stat.S_ISUID | stat.S_ISGID), f"{path}: {mode:o}")
+            require(not mode & stat.S_IWOTH or self.place(path) == "/tmp", f"{path}: {mode:o}")
+            require(path.stat().st_uid == 0 and path.stat().st_gid == 0, f"{path} belongs to {path.stat().st_uid}")
+
+    def test_terms(self):
+        """it says of each package which it is and under which terms"""
+        names = [path.name for path in (self.root / "var/lib/dpkg/status.d").iterdir()]
+        require("libc6" in names and "iptables" in names, names)
+        for name in [*names, "sluice"]:
+            require(any(self.root.glob(f"usr/share/doc/{name}/copyright")), name)
+
+    def test_same(self):
+        """made again it is the same, to the byte"""
+        other = self.work / "again"
+        call(str(SCRIPT), *self.source, "--tar", f"{other}.tar", str(other), timeout=300)
+        sums = {hashlib.sha256(path.read_bytes()).hexdigest() for path in (self.tar, Path(f"{other}.tar"))}
+        shutil.rmtree(other)
+        require(len(sums) == 1, "two archives")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--builddir", required=True, type=Path)
+    parser.add_argument("--debs", type=Path)
+    options = parser.parse_args()
+    options.builddir = options.builddir.resolve()
+    options.debs = options.debs and options.debs.resolve()
+    tests = Tests()
+    tests.run(Image(options))
+    return tests.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

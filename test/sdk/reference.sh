@@ -1,0 +1,122 @@
+#!/bin/sh
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# The reference of the SDK: Doxygen's pages of the headers come without a warning, and the
+# manual pages name what the headers have.
+: "${SLUICE_SRCDIR:=$(cd "$(dirname "$0")/../.." && pwd)}"
+: "${SLUICE_BUILDDIR:=$PWD}"
+. "$SLUICE_SRCDIR/test/abi/tap.sh"
+unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
+sdk=$SLUICE_SRCDIR/sdk
+man=$SLUICE_SRCDIR/docs/man
+
+away=$(mktemp -d "${TMPDIR:-/tmp}/sluice-reference-XXXXXX") || exit 99
+trap 'chmod -R u+w "$away"; rm -rf "$away"' EXIT
+cd "$away" || exit 99
+
+# doxygen_of FOLDER: what `make doxygen` runs, on another tree.
+doxygen_of() {
+  SLUICE_DOXYGEN_SOURCE=$1 SLUICE_DOXYGEN_OUTPUT=$away/pages doxygen "$SLUICE_BUILDDIR/sdk/tools/Doxyfile"
+}
+# turns_red FILE SED-SCRIPT: and nothing else is wrong with the tree.
+turns_red() {
+  cp "away/sdk/$1" kept
+  sed -i "$2" "away/sdk/$1"
+  result=0
+  if cmp -s kept "away/sdk/$1"; then
+    echo "the change did not apply: adapt it to the file"
+    result=1
+  elif doxygen_of "$away/away"; then
+    echo "it stayed green"
+    result=1
+  fi
+  cp kept "away/sdk/$1"
+  return $result
+}
+if command -v doxygen >/dev/null; then
+  check "make doxygen has no warning" make -C "$SLUICE_BUILDDIR" doxygen
+  pages=$SLUICE_BUILDDIR/sdk/doxygen/html
+  mkdir -p away/sdk pages
+  cp -r "$sdk/include" "$sdk/tools" away/sdk/
+  chmod -R u+w away
+  check "a copy of the headers has none either" doxygen_of "$away/away"
+  check "a command nobody knows turns it red" turns_red include/sluice/abi/backend.hpp 's/Brings the kernel to/\\brings the kernel to/'
+  check "a parameter that is none turns it red" turns_red include/sluice/abi/host.hpp 's|// One line, no line feed|// \\param colour none|'
+  check "a name that is gone turns it red" turns_red tools/reference.md 's/#SLUICE_PLUGIN_ENTRY/#SLUICE_PLUGIN_EXIT/'
+  # Doxygen does not say when a name without # leads nowhere.
+  names=$(grep -o 'sluice::[a-z]*::[A-Za-z]*' "$sdk/tools/reference.md" | LC_ALL=C sort -u)
+  for name in $names; do
+    check "the first page links to $name" grep -q ">$name</a>" "$pages/index.html"
+  done
+  check "comments above a method are its text" grep -q 'Brings the kernel to' "$pages/classsluice_1_1abi_1_1Backend.html"
+  check "comments behind a member are its text" grep -q 'set by the caller' "$pages/structsluice_1_1abi_1_1Error.html"
+  says_no_licence() { ! grep -l SPDX-License-Identifier "$pages"/*.html | grep -v _source.html; }
+  check "the licence is nobody's text" says_no_licence
+else
+  skip "make doxygen has no warning" "doxygen is not installed"
+fi
+
+# Manual pages
+has_no_warning() {
+  LC_ALL=C.UTF-8 MANROFFSEQ='' man --warnings -E UTF-8 -l -Tutf8 -Z "$1" 2>&1 >/dev/null | tee "$away/said"
+  [ ! -s "$away/said" ]
+}
+ours="sluice-plugin-new.1 sluice-sdk.3 sluice-backend.3 sluice-host.3"
+if command -v man >/dev/null; then
+  printf '.TH A 3\n.SH NAME\na \\- \\(zz\n' >broken.3
+  finds_a_warning() { ! has_no_warning "$away/broken.3"; }
+  check "a broken page has a warning" finds_a_warning
+  for page in $ours; do check "$page has no warning" has_no_warning "$man/$page"; done
+else
+  skip "manual pages have no warning" "man is not installed"
+fi
+version=$(sed -n 's/^PACKAGE_VERSION = //p' "$SLUICE_BUILDDIR/Makefile")
+for page in $ours; do check "$page is of this version" grep -q "^\.TH .*\"Sluice $version\"" "$man/$page"; done
+
+# text PAGE: its words, without the marks of bold and hyphens.
+text() { sed 's/\\-/-/g; s/\\f[A-Z]//g; s/"//g' "$man/$1"; }
+names() {  # names PAGE WORD…: each stands in the page as a word.
+  page=$1
+  shift
+  [ $# -gt 0 ] || { echo "nothing was found to look for"; return 1; }
+  result=0
+  for word; do
+    text "$page" | grep -qw -e "$word" || { echo "$page lacks $word"; result=1; }
+  done
+  return $result
+}
+# shellcheck disable=SC2046
+{
+  check "sluice-sdk(3) names every header" names sluice-sdk.3 \
+    $(cd "$sdk/include/sluice" && find . -name '*.hpp' | sed 's,^\./,,' | LC_ALL=C sort)
+  check "sluice-backend(3) names every call" names sluice-backend.3 \
+    $(sed -n 's/.*virtual .* \**\(do_[a-z]*\)(.*/\1/p' "$sdk/include/sluice/sdk/backend_base.hpp")
+  check "sluice-backend(3) names every code" names sluice-backend.3 \
+    $(sed -n '/^enum class Code/,/^}/s/^ *\(k[A-Za-z]*\) = .*/\1/p' "$sdk/include/sluice/abi/types.hpp")
+  check "sluice-backend(3) names every interface of a backend" names sluice-backend.3 \
+    $(sed -n 's/.*char \(k[A-Za-z]*\)\[\] = "sluice.backend\..*/\1/p' "$sdk"/include/sluice/abi/*.hpp)
+  check "sluice-host(3) names every method" names sluice-host.3 \
+    $(sed -n 's/.*virtual .* \**\([a-z_]*\)(.*/\1/p' "$sdk/include/sluice/abi/host.hpp")
+  check "sluice-host(3) names every interface of the host" names sluice-host.3 \
+    $(sed -n 's/.*char \(k[A-Za-z]*\)\[\] = "sluice.host\..*/\1/p' "$sdk"/include/sluice/abi/*.hpp)
+  check "sluice-sdk(3) names what pkg-config tells" names sluice-sdk.3 $(sed -n 's/^\([a-z_]*\)=.*/\1/p' "$sdk/sluice-sdk.pc.in" |
+    grep -vx -e prefix -e includedir -e libdir -e datadir)
+  check "sluice-sdk(3) names what CMake is given" names sluice-sdk.3 $(grep -o 'SluiceSDK_[A-Z_]*' "$sdk/cmake/SluiceSDKConfig.cmake.in" | sort -u)
+  check "sluice-sdk(3) names what the macro gives" names sluice-sdk.3 sluiceplugindir SLUICE_SDK_CFLAGS \
+    $(sed -n 's/^ *AC_SUBST(\[\(SLUICE[A-Z_]*\)\])/\1/p' "$sdk/m4/sluice.m4")
+  check "sluice-plugin-new(1) names every option" names sluice-plugin-new.1 \
+    $("$SLUICE_BUILDDIR/sdk/tools/sluice-plugin-new" --help | grep -o -e '--[a-z]*' | sort -u)
+}
+misses() { ! names sluice-sdk.3 abi/types.hpp abi/nothing.hpp; }
+check "a header that no page names is missed" misses
+
+# Limits are in the header and in the page.
+limits_agree() {
+  tr '\n' ' ' <"$sdk/include/sluice/abi/backend.hpp" | sed 's/virtual Code /\n/g' |
+    sed -n 's/.*Limit: \([0-9]*\) s\..*/\1/p' >header
+  sed -n '/^\.B do_/,/^Limit/s/^Limit: \([0-9]*\) s\.$/\1/p' "$man/sluice-backend.3" >page
+  [ "$(wc -l <header)" -ge 6 ] && head -6 header | diff - page
+}
+check "sluice-backend(3) has the limits of the header" limits_agree
+finish

@@ -1,0 +1,122 @@
+#!/bin/sh
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# An author's first half hour: every command of docs/plugin-guide.md, as it stands there, with
+# the SDK in a prefix of its own. What comes of them is loaded by the daemon.
+. "$(dirname "$0")/scratch.sh"
+guide=$SLUICE_SRCDIR/docs/plugin-guide.md
+with_sdk
+
+# What the guide's commands meet here instead of an installed daemon and its administrator.
+mkdir "$away/bin" "$away/blocks" "$away/work"
+printf '#!/bin/sh\nexec "$@"\n' >"$away/bin/sudo"
+printf '#!/bin/sh\nexec "%s" --plugin-dir "%s" "$@"\n' "$SLUICE_BUILDDIR/core/sluiced" "$prefix/lib/sluice/plugins" \
+  >"$away/bin/sluiced"
+# Instead of 3 seconds: until both families are synced, however slow this machine is.
+cat >"$away/bin/timeout" <<'END'
+#!/bin/sh
+shift 2
+log=$(mktemp)
+"$@" >"$log" 2>&1 &
+daemon=$!
+for _ in $(seq 600); do
+  if grep -q '(IPv4): generation' "$log" && grep -q '(IPv6): generation' "$log"; then break; fi
+  kill -0 "$daemon" 2>/dev/null || break
+  sleep 0.1
+done
+kill "$daemon" 2>/dev/null
+wait "$daemon"
+status=$?
+cat "$log"
+rm "$log"
+exit "$status"
+END
+chmod 755 "$away/bin/sudo" "$away/bin/sluiced" "$away/bin/timeout"
+PATH=$away/bin:$PATH
+
+# Block N of the guide is in blocks/N.
+awk -v to="$away/blocks/" '
+  $0 == "```sh" { inside = 1; ++number; next }
+  inside && $0 == "```" { inside = 0; close(to number); next }
+  inside { print >(to number) }' "$guide"
+
+# walk N: the commands of the block, where the one before has ended; their output is in blocks/N.out.
+echo "$away/work" >"$away/cwd"
+walk() {
+  sed "s,/tmp/try-dpu,$away/try,g" "$away/blocks/$1" >"$away/blocks/$1.here"
+  (
+    cd "$(cat "$away/cwd")" || exit 1
+    # A shell of its own: the first command that fails is to end it.
+    # shellcheck disable=SC2016
+    exec sh -ec '. "$1"; pwd >"$2"' sh "$away/blocks/$1.here" "$away/cwd"
+  ) >"$away/blocks/$1.out" 2>&1 && return
+  cat "$away/blocks/$1.out"
+  return 1
+}
+# begins N COMMAND: a guide whose blocks are others is read again here.
+begins() { grep -q "^$2" "$away/blocks/$1" || { echo "block $1 of the guide has no line that begins with: $2"; return 1; }; }
+exports_entry_only() {
+  [ "$(nm -D --defined-only "$1" | awk '{ print $NF }')" = sluice_plugin_entry ] || { nm -D --defined-only "$1"; return 1; }
+}
+as_the_daemon() { "$SLUICE_BUILDDIR/test/abi/load_plugin" "$1" com.example.dpu run; }
+looks_like() { grep -q -e "$2" "$1" || { cat "$1"; return 1; }; }
+
+check "the guide has the blocks that are walked here" sh -c "[ \"\$(ls '$away/blocks' | wc -l)\" = 4 ]"
+made=$away/work/com.example.dpu
+if have cmake; then
+  check "block 1 makes a backend" begins 1 sluice-plugin-new
+  check "it builds with CMake and passes its tests" walk 1
+  check "its tests are some" looks_like "$made/build/Testing/Temporary/LastTest.log" '^ok 23 - '
+  check "it exports its entry only" exports_entry_only "$made/build/com.example.dpu.so"
+  check "the daemon's loader takes it through its life" as_the_daemon "$made/build/com.example.dpu.so"
+  check "block 2 has the daemon run it" begins 2 'sudo unshare'
+  if [ "$(id -u)" = 0 ] && unshare --net true 2>/dev/null; then
+    check "the daemon runs it" walk 2
+    check "it has read the Service of the example" looks_like "$away/blocks/2.out" '^10.96.0.80:80 to 10.1.0.11:8080 10.1.0.12:8080$'
+    check "what is new is written" looks_like "$away/blocks/2.out" '(IPv4): .* 1 kernel writes'
+    check "a second run" walk 2
+    check "writes nothing" looks_like "$away/blocks/2.out" '(IPv4): .* 0 kernel writes'
+    sed -i '/10\.1\.0\.12/,+1d' "$made/example.yaml"
+    check "a third, with an endpoint less" walk 2
+    check "writes one entry" looks_like "$away/blocks/2.out" '(IPv4): .* 1 kernel writes'
+    check "which lacks it" looks_like "$away/blocks/2.out" '^10.96.0.80:80 to 10.1.0.11:8080$'
+    check "the daemon has it clean up" walk 3
+    check "nothing is left of it" sh -c "cd '$away/try/backends/com.example.dpu' && [ -z \"\$(ls -A)\" ]"
+  else
+    skip "the daemon runs it" "needs root and a network namespace"
+  fi
+else
+  skip "the skeleton with CMake" "cmake is not installed"
+fi
+
+# Whatever became of the first one.
+mkdir -p "$made"
+echo "$made" >"$away/cwd"
+check "block 4 makes one for the Autotools" begins 4 'sluice-plugin-new --build autotools'
+made=$away/work/dpu-autotools
+check "it builds with the Autotools and passes its tests" walk 4
+check "they are the same tests" looks_like "$made/test_plugin.log" '^ok 23 - '
+check "the one of the Autotools exports its entry only" exports_entry_only "$made/.libs/com.example.dpu.so"
+check "the daemon's loader takes the one of the Autotools, too" as_the_daemon "$made/.libs/com.example.dpu.so"
+check "make install" make -C "$made" install DESTDIR="$away/dest"
+check "installs the plugin and nothing else" sh -c "[ \"\$(find '$away/dest' -type f)\" = '$away/dest$prefix/lib/sluice/plugins/com.example.dpu.so' ]"
+check "make uninstall" make -C "$made" uninstall DESTDIR="$away/dest"
+check "removes it" sh -c "cd '$away/dest' && [ -z \"\$(find . -type f)\" ]"
+if have git; then
+  # .gitignore knows all that building makes; build/ is the folder of CMake.
+  not_ignored() {
+    git -C "$1" init -q && git -C "$1" ls-files --others --exclude-standard | LC_ALL=C sort >"$away/kept"
+    (cd "$away/fresh" && find . -type f | sed 's,^\./,,' | LC_ALL=C sort) | diff "$away/kept" -
+  }
+  sluice-plugin-new --build autotools --directory "$away/fresh" com.example.dpu >/dev/null
+  check "git sees nothing of what was built" not_ignored "$made"
+else
+  skip "git sees nothing of what was built" "git is not installed"
+fi
+if [ "${SLUICE_LONG:-0}" != 0 ]; then
+  check "make distcheck" make -C "$made" distcheck
+else
+  skip "make distcheck" "long form only"
+fi
+finish
