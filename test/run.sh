@@ -16,7 +16,7 @@ set -u
 src=$(cd "$(dirname "$0")/.." && pwd)
 build=$src/build-test
 long=${SLUICE_LONG:-0}
-parts="lint check apiserver kernel system swap vm demo bench asan fuzz tsan package kubernetes dist"
+parts="lint check apiserver kernel system swap kit vm demo bench asan fuzz tsan package kubernetes dist"
 chosen=
 with_build=1
 
@@ -253,6 +253,28 @@ part_swap() {
   done
 }
 
+# Every backend of the tree is judged as a plugin of somebody else is, nothing declared and nothing left out. The cases
+# themselves part system has run, with the same files; in the short form it is the groups of the kit, and one case.
+kit_groups="--only file --only contract --only cost --only kill --only claims --only cleanup --only foreign --only random"
+part_kit() {
+  make -C "$build" -j "$SLUICE_JOBS" test/tools/conformance-load test/tools/netecho test/plugins/mutant.la >"$logs/kit.log" 2>&1
+  kit_limit=300
+  kit_extent="--short --family v4 --only 20 $kit_groups"
+  [ "$long" = 0 ] || { kit_limit=7200 kit_extent=; }
+  for kit_backend in iptables nftables userspace; do
+    # shellcheck disable=SC2086
+    tap "$kit_backend" "$kit_limit" python3 "$src/test/system/kit.py" --builddir "$build" --lanes 4 \
+      --plugin "$build/plugins/$kit_backend/.libs/$kit_backend.so" $kit_extent --json "$logs/kit-$kit_backend.json" \
+      --keep-logs "$logs/kit-$kit_backend"
+  done
+  if [ "$long" = 0 ]; then
+    # One mistake that only the model sees; all of them in the long form.
+    tap mutants 300 python3 "$src/test/system/kit_mutants.py" --builddir "$build" --only forgets
+  else
+    tap mutants 3600 python3 "$src/test/system/kit_mutants.py" --builddir "$build"
+  fi
+}
+
 # in_vm NAME LIMIT KERNEL OPTION…: system tests in a virtual machine with that kernel. There is more patience in it
 # than in the limit: what hangs is to be said by the machine, with its console.
 in_vm() {
@@ -265,6 +287,18 @@ in_vm() {
     /usr/bin/python3 "$src/test/system/run.py" --builddir "$build" --results "$logs/vm-$vm_name/results.json" \
     --keep-logs "$logs/vm-$vm_name" "$@"
   sed -n 's,^test/vm/run: ,    ,p' "$logs/vm-$vm_name.err" >>"$failures"
+}
+
+# kit_in_vm KERNEL LIMIT OPTION…: mode ipvs, judged as a plugin on that kernel.
+kit_in_vm() {
+  kit_kernel=$1
+  kit_limit=$2
+  shift 2
+  make -C "$build" -j "$SLUICE_JOBS" test/tools/conformance-load test/tools/netecho >"$logs/kit.log" 2>&1
+  tap "kit-$kit_kernel" $((kit_limit + 300)) python3 "$src/test/vm/run" --builddir "$build" --kernel "$kit_kernel" \
+    --limit "$kit_limit" --results "$logs/vm-kit-$kit_kernel" --console "$logs/vm-kit-$kit_kernel.console" -- \
+    /usr/bin/python3 "$src/test/system/kit.py" --builddir "$build" --plugin "$build/plugins/ipvs/.libs/ipvs.so" \
+    --json "$logs/vm-kit-$kit_kernel/kit.json" --keep-logs "$logs/vm-kit-$kit_kernel" "$@"
 }
 
 # backends_in_vm KERNEL: those without the daemon, all in one machine; what each said is counted afterwards.
@@ -314,6 +348,8 @@ part_vm() {
     if [ "$long" = 0 ]; then break; fi
   done
   if [ "$long" = 0 ]; then
+    # Mode ipvs under the conformance kit, as small as it can be.
+    kit_in_vm 6.1 600 --short --family v4 --lanes 1 --only file --only contract --only cleanup
     in_vm ipvs 1300 6.1 --backend ipvs --short --lanes 3
     # Every pair with ipvs in one family; kill -9.
     in_vm ipvs-swap 900 6.1 --backend ipvs --lanes 1 --family v4 --source manifests \
@@ -328,6 +364,7 @@ part_vm() {
     return
   fi
   for vm_release in 6.1 6.12; do
+    kit_in_vm "$vm_release" 14400
     # shellcheck disable=SC2086
     for backend in iptables ipvs nftables userspace; do
       in_vm "$backend-$vm_release" 14400 "$vm_release" --backend "$backend" $but_traffic

@@ -65,7 +65,7 @@ THIRD_PARTY = {
     "simdjson": ("core/kube/", "test/unit/kube/"),
     "yaml-cpp/": ("core/kube/", "core/app/", "test/unit/kube/", "test/unit/app/"),
     "dlfcn.h": ("core/plugin/", "test/abi/", "test/unit/plugin/", "test/unit/plugin_library.hpp",
-                "sdk/conformance/", "test/tools/netlinkfaults"),
+                "test/plugins/mutant", "test/tools/conformance_", "test/tools/netlinkfaults"),
 }
 
 # A library that throws is met in one file only, which turns its exceptions into Status.

@@ -32,7 +32,7 @@ SOURCE = "/etc/apt/sources.list.d/local.list"
 MANIFEST = "/etc/sluice/manifests/web.yaml"
 SERVICE_IP, POD_IP, NODE_IP = "10.96.0.80", "10.1.0.11", "10.1.0.1"
 BACKENDS = ("iptables", "ipvs", "nftables", "userspace")
-NAMES = ("sluice", *(f"sluice-backend-{backend}" for backend in BACKENDS), "sluice-dev", "sluice-doc")
+NAMES = ("sluice", *(f"sluice-backend-{backend}" for backend in BACKENDS), "sluice-dev", "sluice-conformance", "sluice-doc")
 # The one that had everything in it, see old_package().
 OLD_VERSION = "0.1.0-1"
 # What only its configuration has.

@@ -10,6 +10,7 @@ from lib.cases import EXT, POD, Skip, case, kept, masqueraded
 from lib.differences import LOCAL_FOR_ALL, MEMORY_PER_FRONTEND
 from lib.objects import ready
 
+NEEDS = ("affinity",)
 FOUR = [ready(E1), ready(E2), ready(E3), ready(E4)]
 ANY = masqueraded(E1, E2, E3, E4)
 HOST = {one.name: one for one in (E1, E2, E3, E4)}
@@ -153,12 +154,13 @@ def memory_per_port(t):
 def with_external_local(t):
     services = [sticky(t, FOUR, type="LoadBalancer", external=True, external_policy="Local") for _ in range(2 * MANY)]
     t.settle()
+    all_of_them = t.differs(LOCAL_FOR_ALL, kept(E1, E2, E3, E4), kept(E1, E4))
+    apart = t.bench.profile.meets(MEMORY_PER_FRONTEND)
     for service in services[:2]:
-        for fronts in [[front] for front in service.externals()] if t.ipvs else [service.externals()]:
+        for fronts in [[front] for front in service.externals()] if apart else [service.externals()]:
             t.expect_one(EXT, fronts, kept(E1, E4))
-        for fronts in [[front] for front in service.externals()] if t.ipvs else [service.externals()]:
-            t.expect_one(POD, fronts, t.differs(LOCAL_FOR_ALL, kept(E1, E2, E3, E4), kept(E1, E4)))
-    if t.ipvs:
+            t.expect_one(POD, fronts, all_of_them)
+    if apart or t.bench.profile.meets(LOCAL_FOR_ALL):
         return
     met = {t.expect_one(POD, service.vip(), kept(E1, E2, E3, E4), questions=2) for service in services}
     t.require(met & {E2.name, E3.name}, "pods never met a remote endpoint")

@@ -67,7 +67,8 @@ def metadata_change_writes_nothing(t):
     t.expect(POD, service.cluster(), kept(E1))
 
 
-@case(83, "a dual-stack Service listed IPv6 first: each family takes its own address, external IPs too", families=[V4])
+@case(83, "a dual-stack Service listed IPv6 first: each family takes its own address, external IPs too", families=[V4],
+      needs=("dual-stack",))
 def dual_stack_reversed(t):
     service = t.service(families=[V6, V4], external_ip=True)
     service.set_endpoints([ready(E1)], "slice-v4", family=V4)

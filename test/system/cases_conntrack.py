@@ -89,7 +89,7 @@ def everywhere(t, service):
 
 
 @case((106, 108), "an endpoint goes: flows to it move at once, at every address, those to others stay; when the last one "
-      "goes its flows are forgotten", protocols=UDP, backends=IN_KERNEL, legacy=True)
+      "goes its flows are forgotten", protocols=UDP, backends=IN_KERNEL, legacy=True, needs=("node-ports",))
 def endpoint_removed(t):
     service = t.service([ready(E1)], type="LoadBalancer", external=True)
     t.settle()
@@ -110,7 +110,8 @@ def endpoint_removed(t):
         client.expect_forgotten("after the last endpoint went")
 
 
-@case(107, "a client that sent before anybody served is served as soon as somebody does", protocols=UDP, legacy=True)
+@case(107, "a client that sent before anybody served is served as soon as somebody does", protocols=UDP, legacy=True,
+      needs=("node-ports",))
 def first_endpoint(t):
     service = t.service(type="LoadBalancer", external=True)
     # What the world outside answers has gone there untranslated. The rules refuse it later; before, they had no say.
@@ -154,7 +155,7 @@ def others_left_alone(t):
 
 
 @case(109, "an endpoint that is terminating and serves keeps its flows, one that serves no more loses them; policies and "
-      "hints take none", protocols=UDP, backends=["iptables", "nftables"], legacy=True)
+      "hints take none", protocols=UDP, backends=["iptables", "nftables"], legacy=True, needs=("node-ports",))
 def terminating_endpoint(t):
     service = t.service([ready(E2)], type="LoadBalancer", external=True)
     t.settle()
@@ -208,7 +209,7 @@ def terminating_endpoint_ipvs(t):
 
 
 @case(None, "a Service is deleted, or loses an address: what was translated there is forgotten, what is translated "
-      "elsewhere stays", protocols=UDP)
+      "elsewhere stays", protocols=UDP, needs=("node-ports",))
 def service_deleted(t):
     service = t.service([ready(E1)], type="LoadBalancer", external=True)
     other = t.service([ready(E1)])

@@ -25,7 +25,8 @@ def second_vip(t, family=None):
     return Front(Allocator.vip(t.bench.allocator.number(), family or t.family), CLUSTER_PORT, t.protocol)
 
 
-@case(54, "ipMode VIP, or none: the node serves the address; ipMode Proxy: it leaves it alone, node ports work")
+@case(54, "ipMode VIP, or none: the node serves the address; ipMode Proxy: it leaves it alone, node ports work",
+      needs=("node-ports",))
 def ip_mode(t):
     unset, virtual, proxied = (balanced(t, BOTH) for _ in range(3))
     for service, mode in ((unset, {}), (virtual, {"ipMode": "VIP"}), (proxied, {"ipMode": "Proxy"})):
@@ -48,7 +49,8 @@ def ingress_entries(t):
     t.expect(EXT, foreign, UNTOUCHED)
 
 
-@case(56, "source ranges: clients in them are served, everybody else is dropped, pods and the node too", legacy=True)
+@case(56, "source ranges: clients in them are served, everybody else is dropped, pods and the node too", legacy=True,
+      needs=("source-ranges",))
 def source_ranges(t):
     service = balanced(t, BOTH, source_ranges=[CLIENTS[t.family]])
     t.settle()
@@ -59,7 +61,7 @@ def source_ranges(t):
 
 
 @case(57, "source ranges that hold the node's address: the node may, from its own address and from the balancer's",
-      legacy=True)
+      legacy=True, needs=("source-ranges",))
 def ranges_with_the_node(t):
     service = balanced(t, BOTH, source_ranges=[CLIENTS[t.family], NODES[t.family]])
     without = balanced(t, BOTH, source_ranges=[CLIENTS[t.family]])
@@ -74,7 +76,7 @@ def ranges_with_the_node(t):
 def as_its_own_balancer(t, service):
     """The node as cloud providers set it up: with the balancer's address on it, it sends from that one."""
     ip = service.vip().ip
-    if t.ipvs:  # it has it already
+    if t.bench.profile.binds:  # it has it already
         return Host("node-with-vip", ip, ip, namespace="node")
     # Neither is one that others would be masqueraded to.
     length, unused = ("/32", ["scope", "host"]) if t.family == V4 else ("/128", ["nodad", "preferred_lft", "0"])
@@ -86,7 +88,8 @@ def as_its_own_balancer(t, service):
     return Host("node-with-vip", ip, ip, namespace="node")
 
 
-@case(58, "source ranges guard the balancer's address only: not node port, cluster IP and external IP")
+@case(58, "source ranges guard the balancer's address only: not node port, cluster IP and external IP",
+      needs=("node-ports", "source-ranges"))
 def ranges_guard_the_vip_only(t):
     service = balanced(t, BOTH, source_ranges=[CLIENTS[t.family]])
     t.settle()
@@ -94,7 +97,7 @@ def ranges_guard_the_vip_only(t):
     t.expect(EXT_OTHER, service.vip(), DROPPED)
 
 
-@case(59, "a range of everybody lifts the restriction; ranges of the other family are none")
+@case(59, "a range of everybody lifts the restriction; ranges of the other family are none", needs=("source-ranges",))
 def ranges_that_do_not_restrict(t):
     everybody = balanced(t, BOTH, source_ranges=[CLIENTS[t.family], EVERYBODY[t.family]])
     other_family = balanced(t, BOTH, source_ranges=[CLIENTS[OTHER_FAMILY[t.family]]])
@@ -102,7 +105,7 @@ def ranges_that_do_not_restrict(t):
     t.expect([EXT, EXT_OTHER, POD, NODE], [everybody.vip(), other_family.vip()], masqueraded(E1, E2))
 
 
-@case(60, "blanks around a source range do not matter")
+@case(60, "blanks around a source range do not matter", needs=("source-ranges",))
 def range_with_blanks(t):
     service = balanced(t, BOTH, source_ranges=[f" {CLIENTS[t.family]} "])
     t.settle()
@@ -111,7 +114,7 @@ def range_with_blanks(t):
 
 
 @case(61, "source ranges with external policy Local and no local endpoint: only pods in the ranges are served",
-      legacy=True)
+      legacy=True, needs=("source-ranges",))
 def ranges_with_external_local(t):
     service = balanced(t, ONLY_REMOTE, external_policy="Local",
                        source_ranges=[CLIENTS[t.family], CLUSTER_CIDR[t.family]])
@@ -125,7 +128,7 @@ def ranges_with_external_local(t):
     t.expect(EXT_OTHER, service.vip(), DROPPED)
 
 
-@case(62, "an address that leaves the status is given up, and nothing else")
+@case(62, "an address that leaves the status is given up, and nothing else", needs=("node-ports",))
 def address_removed(t):
     service = balanced(t, BOTH)
     second = second_vip(t)

@@ -13,7 +13,7 @@ from lib.objects import gone, not_ready, ready
 def expect_all_rejected(t, service):
     t.expect([POD, NODE, EXT], service.cluster(), REJECTED)
     t.expect([POD, EXT], service.externals(), REJECTED)
-    t.expect(NODE, service.node(), REJECTED)
+    t.expect(NODE, service.node_ports(), REJECTED)
 
 
 @case(13, "a Service without a slice is rejected on every address", legacy=True)
@@ -38,7 +38,7 @@ def none_usable(t):
     expect_all_rejected(t, service)
 
 
-@case(15, "a node port without endpoints does not reject packets routed to other hosts")
+@case(15, "a node port without endpoints does not reject packets routed to other hosts", needs=("node-ports",))
 def other_hosts_untouched(t):
     service = t.service(type="NodePort", node_port=True)
     other = t.listen(NODE2.name, "other-host", service.node_port)
@@ -85,7 +85,7 @@ def one_port_without_endpoints(t):
     t.expect(POD, service.cluster(443), REJECTED)
 
 
-@case(18, "source ranges without endpoints: nobody is served, in the range or not")
+@case(18, "source ranges without endpoints: nobody is served, in the range or not", needs=("source-ranges",))
 def source_ranges_without_endpoints(t):
     ranges = ["203.0.113.0/25"] if t.family == V4 else ["2001:db8:113::/64"]
     service = t.service(type="LoadBalancer", vip=True, source_ranges=ranges)

@@ -19,7 +19,7 @@ def balanced(t, endpoints, **policies):
 def expect_from_node(t, service, expected):
     """A process of the node at the external addresses. Mode userspace leaves an external IP that is not the node's own
     alone there."""
-    t.expect(NODE, [service.node(), service.vip()], expected)
+    t.expect(NODE, [*service.node_ports(), service.vip()], expected)
     t.expect(NODE, service.external(), UNTOUCHED if t.relayed else expected)
 
 
@@ -68,7 +68,7 @@ def external_local_without_any(t):
     t.settle()
     t.expect([EXT, POD], service.externals(), REJECTED)
     t.expect([EXT, POD, NODE], service.cluster(), REJECTED)
-    t.expect(NODE, service.node(), REJECTED)
+    t.expect(NODE, service.node_ports(), REJECTED)
 
 
 @case(25, "external policy Local without a detector: pods are treated as outside clients", config="no-detector",
@@ -100,7 +100,7 @@ def internal_local(t):
 
 
 @case(28, "internal policy Local without a local endpoint: dropped; node ports still work; no endpoint: rejected",
-      legacy=True)
+      legacy=True, needs=("node-ports",))
 def internal_local_without_local(t):
     remote = t.service(ONLY_REMOTE, type="NodePort", node_port=True, internal_policy="Local")
     inside = t.service(ONLY_REMOTE, internal_policy="Local")
@@ -138,7 +138,7 @@ def internal_cluster_external_local(t):
 
 
 @case(32, "the health check port is let through, with or without endpoints; only for type LoadBalancer",
-      protocols=["tcp"])
+      protocols=["tcp"], needs=("node-ports",))
 def health_check_port_let_through(t):
     service = balanced(t, None, external_policy="Local")
     port = health.port_for(service)

@@ -16,7 +16,7 @@ import time
 import zlib
 
 from lib import addresses as a
-from lib import cases, node_tools, programs, shell, tap
+from lib import cases, node_tools, profile, programs, shell, tap
 from lib.bench import CONFIGS, Bench
 from lib.topology import Topology
 
@@ -56,7 +56,9 @@ def options():
     parser.add_argument("--daemon", metavar="PROGRAM", help="another program in place of sluiced (no sluicectl then)")
     parser.add_argument("--netecho", metavar="PROGRAM", help="netecho, when it is not in the build tree")
     parser.add_argument("--plugin-dir", metavar="DIR", help="backends, when they are not in the build tree")
-    return parser.parse_args()
+    wanted = parser.parse_args()
+    wanted.profile = profile.BUILT_IN[wanted.backend]
+    return wanted
 
 
 def load_cases():
@@ -94,13 +96,13 @@ def _matches(one, text):
 
 def parameters(one, wanted, source_name):
     """Every (family, protocol) the case is to run with from that source."""
-    every = [(family, protocol) for family in one.families for protocol in one.protocols]
-    if sparing(wanted) or wanted.once:
+    every = [(family, protocol) for family in one.families for protocol in one.protocols
+             if family in wanted.profile.families and wanted.family in (None, family) and wanted.protocol in (None, protocol)]
+    if every and (sparing(wanted) or wanted.once):
         every = [every[zlib.crc32(one.test.encode()) % len(every)]]  # another one for each case, and always the same
     if wanted.short and halved(one, wanted, source_name):
         every = [pair for pair in every if (one.families.index(pair[0]) + one.protocols.index(pair[1])) % 2 == 0]
-    return [(family, protocol) for family, protocol in every
-            if wanted.family in (None, family) and wanted.protocol in (None, protocol)]
+    return every
 
 
 def halved(one, wanted, source_name):
@@ -113,7 +115,7 @@ def halved(one, wanted, source_name):
 
 def run_group(topology, where, wanted, results, source_name, config, group):
     """All cases that share a daemon with these flags: first those that need it alone, then side by side."""
-    with Bench(topology, where, source_name, config, wanted.backend) as bench:
+    with Bench(topology, where, source_name, config, wanted.profile) as bench:
         trials = [(one, family, protocol) for one in group
                   for family, protocol in parameters(one, wanted, source_name)]
 
@@ -144,7 +146,7 @@ def record_churn(results, counts, source_name, config):
 def run_alone(topology, where, wanted, results, source_name, one):
     """A case that starts and kills daemons: it gets a bench to itself."""
     for family, protocol in parameters(one, wanted, source_name):
-        with Bench(topology, where, source_name, "default", wanted.backend) as bench:
+        with Bench(topology, where, source_name, "default", wanted.profile, starts=one.starts) as bench:
             cases.run_trial(results, one, bench, family, protocol, source_name)
 
 

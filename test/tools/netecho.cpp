@@ -23,6 +23,7 @@ constexpr const char* kUsage =
     "       netecho ask PROTO ADDR PORT [--count N] [--timeout MS] [--source IP[:PORT]] [--bind-dev DEV] [--summary]\n"
     "       netecho hammer PROTO ADDR PORT --seconds S [--interval MS] [--timeout MS] [--source IP]\n"
     "       netecho hold PROTO ADDR PORT [--seconds S] [--interval MS] [--timeout MS]\n"
+    "       netecho plan [--at-once N] <QUESTIONS; each is PROTO ADDR PORT SOURCE[:PORT] TIMEOUT-MS\n"
     "PROTO is tcp, udp or sctp (hold: tcp or udp). With a source port, ask uses PORT, PORT+1, ... in turn.\n"
     "serve answers `NAME peer-ip peer-port local-ip local-port`.\n";
 
@@ -43,6 +44,7 @@ int run(const std::vector<std::string>& words) {
   if (words[0] == "ask") return ask(rest);
   if (words[0] == "hammer") return hammer(rest);
   if (words[0] == "hold") return hold(rest);
+  if (words[0] == "plan") return plan(rest);
   throw UsageError("unknown command " + words[0]);
 }
 

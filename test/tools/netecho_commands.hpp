@@ -14,6 +14,7 @@ int serve(const std::vector<std::string>& words);
 int ask(const std::vector<std::string>& words);
 int hammer(const std::vector<std::string>& words);
 int hold(const std::vector<std::string>& words);
+int plan(const std::vector<std::string>& words);
 
 // Set by SIGTERM and SIGINT; the long-running commands end in good order when they see it.
 extern volatile std::sig_atomic_t stop_requested;

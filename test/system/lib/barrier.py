@@ -24,10 +24,11 @@ class BarrierTimeout(Exception):
 
 
 class Barrier:
-    def __init__(self, topology, source, alive):
+    def __init__(self, topology, source, alive, families=a.FAMILIES):
         self._topology = topology
         self._source = source
         self._alive = alive  # raises when waiting longer is pointless
+        self._families = families  # that are served
         self._turn = threading.Condition()
         self._begun = 0
         self._done = 0
@@ -35,7 +36,7 @@ class Barrier:
         self._changes = 0
 
     def settle(self):
-        """Returns once everything written before this call is programmed, in both families."""
+        """Returns once everything written before this call is programmed, in every family."""
         with self._turn:
             mine = self._begun + 1
             while self._done < mine:
@@ -79,11 +80,12 @@ class Barrier:
 
     def _wait(self, endpoint, port):
         deadline = time.monotonic() + PATIENCE
-        for family in a.FAMILIES:
+        for family in self._families:
             while not self._answered(endpoint, port, family):
                 self._alive()
                 if time.monotonic() > deadline:
-                    raise BarrierTimeout(f"a change was not programmed within {PATIENCE:g} s ({family})")
+                    raise BarrierTimeout(f"a change was not programmed within {PATIENCE:g} s: {a.POD.name} does not reach {endpoint.name} at "
+                                         f"cluster IP {CLUSTER_IP[family]} port {port} by TCP")
                 time.sleep(pace.stretched(0.02))
 
     def _answered(self, endpoint, port, family):

@@ -6,9 +6,10 @@ import os
 import time
 
 from . import addresses as a
-from . import apiserver, churn, manifests, objects
+from . import churn, manifests, objects
 from .barrier import Barrier
 from .daemon import Daemon
+from .profile import BUILT_IN
 
 PROMPT = ["--iptables-sync-period", "2s", "--iptables-min-sync-period", "0s"]
 PROMPT_IPVS = ["--ipvs-sync-period", "2s", "--ipvs-min-sync-period", "0s"]
@@ -84,13 +85,15 @@ backends:
 class Bench:
     """Starts on entry; on exit the daemon is stopped and its rules are removed with `--cleanup`."""
 
-    def __init__(self, topology, programs, source_name, config="default", backend="iptables", flags=()):
+    def __init__(self, topology, programs, source_name, config="default", profile=BUILT_IN["iptables"], flags=(), starts=True):
         self.topology = topology
         self.programs = programs
-        self.backend = backend
+        self.profile = profile
+        self.backend = profile.backend
+        self._starts = starts
         self.source_name = source_name
         self._file = FILES.get(config)
-        prompt = PROMPT_IPVS if backend == "ipvs" else PROMPT
+        prompt = PROMPT_IPVS if self.backend == "ipvs" else PROMPT
         self.flags = [*flags] if self._file else [*prompt, *CONFIGS[config], *flags]
         self.label = f"{source_name}-{config}-{time.monotonic_ns()}"
         self.allocator = topology.allocator
@@ -110,13 +113,15 @@ class Bench:
         if self.source_name == "manifests":
             self.source = manifests.ManifestSource(directory)
         else:
+            from . import apiserver  # pylint: disable=import-outside-toplevel  # where the tests are installed there is none
             self.source = apiserver.ApiSource(self.topology, self.programs, directory)
         self.daemon = Daemon(self.topology, self.programs, self.backend, self.label)
-        self.barrier = Barrier(self.topology, self.source, lambda: self.daemon.check_alive())
+        self.barrier = Barrier(self.topology, self.source, lambda: self.daemon.check_alive(), self.profile.families)
         self.set_node_labels({objects.ZONE_LABEL: a.ZONE})
         try:
-            self.start_daemon()
-            self.barrier.settle()
+            if self._starts:
+                self.start_daemon()
+                self.barrier.settle()
         except BaseException:
             self.__exit__()
             raise

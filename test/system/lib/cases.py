@@ -8,8 +8,8 @@ import threading
 import time
 
 from . import addresses as a
-from . import foreign, outcomes, pace, probe, tap
-from .node_tools import VARIANTS
+from . import foreign, objects, outcomes, pace, probe, tap
+from .node_tools import VARIANTS, Missing
 from .services import ServiceUnderTest
 
 DEFAULT = "default"
@@ -35,6 +35,8 @@ class Case:
     legacy: tuple  # backends for which it is part of the short run with the old iptables, too
     slow: bool  # begins early, so that nobody waits for it at the end
     above: bool  # nothing of it is the backend's: the short runs of all backends but the first do without
+    needs: tuple  # abilities that a backend may lack, see lib/declaration.py
+    starts: bool  # with a daemon that runs
 
     @property
     def name(self):
@@ -45,7 +47,7 @@ class Case:
 
     @property
     def area(self):
-        return self.function.__module__.removeprefix("cases_")
+        return self.function.__module__.removeprefix("cases_").removeprefix("kit_")
 
     @property
     def test(self):
@@ -53,26 +55,28 @@ class Case:
 
 
 def case(number, title, config=DEFAULT, families=a.FAMILIES, protocols=("tcp", "udp"), sources=SOURCES,
-         backends=BACKENDS, exclusive=False, variants=VARIANTS, legacy=(), slow=False, above=None):
+         backends=BACKENDS, exclusive=False, variants=VARIANTS, legacy=(), slow=False, above=None, needs=(), starts=True):
     """Registers a case. `number` is one number, several, or None; `legacy` names backends, True is iptables. A whole
-    file of cases is above the backends when it says so with ABOVE_BACKENDS."""
+    file of cases is above the backends when it says so with ABOVE_BACKENDS, and needs what it says with NEEDS."""
     numbers = () if number is None else number if isinstance(number, tuple) else (number,)
     legacy = BACKENDS[:1] if legacy is True else tuple(legacy or ())
 
     def register(function):
-        higher = getattr(sys.modules[function.__module__], "ABOVE_BACKENDS", False) if above is None else above
+        module = sys.modules[function.__module__]
+        higher = getattr(module, "ABOVE_BACKENDS", False) if above is None else above
+        needed = tuple(needs) + getattr(module, "NEEDS", ())
         _registered.append(Case(function, numbers, title, config, tuple(families), tuple(protocols), tuple(sources),
-                                tuple(backends), exclusive, tuple(variants), legacy, slow, higher))
+                                tuple(backends), exclusive, tuple(variants), legacy, slow, higher, needed, starts))
         return function
 
     return register
 
 
 def own_daemon(number, title, families=(a.V4,), protocols=("tcp",), sources=("apiserver",), backends=BACKENDS,
-               variants=VARIANTS, legacy=(), slow=False, above=None):
+               variants=VARIANTS, legacy=(), slow=False, above=None, needs=(), starts=True):
     """Registers a case that starts, kills and restarts daemons itself."""
     return case(number, title, None, families, protocols, sources, backends, variants=variants, legacy=legacy,
-                slow=slow, above=above)
+                slow=slow, above=above, needs=needs, starts=starts)
 
 
 def registered():
@@ -102,7 +106,7 @@ class Trial:
     def service(self, endpoints=None, **wanted):
         number = self.bench.allocator.number()
         made = ServiceUnderTest(self.bench.source, number, f"{self._label}-{number}", self.family, self.protocol,
-                                endpoints, **wanted)
+                                endpoints, node_ports="node-ports" not in self.bench.profile.lacks, **wanted)
         self._cleanup.append(made.delete)
         return made
 
@@ -138,8 +142,8 @@ class Trial:
 
     @property
     def relayed(self):
-        """Whether connections end in the daemon, and others begin there."""
-        return self.bench.backend == "userspace"
+        """Whether connections end in the backend, and others begin there."""
+        return self.bench.profile.relays
 
     @property
     def ipvs(self):
@@ -153,7 +157,7 @@ class Trial:
 
     def differs(self, why, usual, otherwise):
         """The expectation that holds with the backend of this run; `why` is one of lib/differences.py."""
-        if not why.concerns(self.bench.backend):
+        if not self.bench.profile.meets(why):
             return usual
         self.differences.add(why.said_of(self.bench.backend))
         return otherwise
@@ -252,16 +256,28 @@ def run_trial(results, one, bench, family, protocol, source_name):
         "parameters": [word for word in (family, protocol, source_name, one.config) if word and word != DEFAULT],
         "result": tap.PASS, "reason": "",
     }
+    declared = bench.profile.declared.about(one, protocol)
+    if declared:
+        record.update(result=tap.UNSUPPORTED, reason=declared.sentence, declared=declared.what, seconds=0)
+        if not bench.profile.verifies:
+            results.add(record)
+            return
+        record["result"] = tap.PASS
     started = time.monotonic()
     try:
         try:
             one.function(trial)
         finally:
             trial.close()
-    except Skip as reason:
+    except (Skip, Missing) as reason:
         record.update(result=tap.SKIP, reason=str(reason))
     except Exception as error:  # pylint: disable=broad-except  # one broken case must not hide the others
         trial.problems.append(f"{type(error).__name__}: {error}")
+    if declared:
+        record["works"] = not trial.problems
+        record.update(result=tap.UNSUPPORTED if trial.problems else record["result"], reason=declared.sentence)
+        trial.remarks.append(record["reason"] if trial.problems else f"{record['reason']}; but it works")
+        trial.problems.clear()
     if trial.problems:
         record.update(result=tap.FAIL, reason="; ".join(trial.problems))
     if trial.differences:

@@ -61,8 +61,8 @@ class Daemon:
         return self._process.pid
 
     def stop(self):
-        """SIGTERM; returns the exit status."""
-        return shell.stop(self._process)
+        """SIGTERM; returns the exit status, None where it never ran."""
+        return shell.stop(self._process) if self._process else None
 
     def wait_ended(self, seconds=30):
         """Waits until it ends of its own; returns the exit status, or None when it goes on."""
@@ -130,7 +130,7 @@ class Daemon:
         return ["ip", "netns", "exec", self._topology.namespace("node"), "sh", "-c", ENTER, "sh", *argv]
 
     def _environment(self):
-        return {**INHERITED, "PATH": self._topology.tools.path + ":" + INHERITED["PATH"], **self.environment}
+        return {**INHERITED, "PATH": self._topology.search_path, **self.environment}
 
 
 def _values_named(name, value):

@@ -20,6 +20,10 @@ SUFFIXES = ("", "-save", "-restore")
 WRAPPERS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "wrappers")
 
 
+class Missing(shell.CommandFailed):
+    """This machine has no iptables of that variant."""
+
+
 class NodeTools:
     def __init__(self, directory, variant):
         self.variant = variant
@@ -27,7 +31,7 @@ class NodeTools:
         self.path = os.path.join(self._directory, "programs")
         found = shutil.which(f"iptables-{variant}")
         if found is None:
-            raise shell.CommandFailed(f"iptables-{variant} is not installed")
+            raise Missing(f"iptables-{variant} is not installed")
         multi = os.path.realpath(found)
         for folder in ("real", "wrapped", "inputs", "turned-away"):
             os.makedirs(os.path.join(self._directory, folder))

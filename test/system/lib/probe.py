@@ -47,8 +47,7 @@ def _udp_source_ports(sender, count):
 def check(topology, sender, protocol, ip, port, family, expected):
     """None, or a sentence that says what differed from the expected outcome."""
     served = expected.kind == "served"
-    timeout = {"served": outcomes.TIMEOUT_WHEN_ANSWERED_MS, "rejected": outcomes.TIMEOUT_WHEN_REFUSED_MS,
-               "closed": outcomes.TIMEOUT_WHEN_REFUSED_MS}.get(expected.kind, outcomes.TIMEOUT_WHEN_SILENT_MS)
+    timeout = patience_of(expected)
     lines = []
     batch = FEWEST_QUESTIONS if served else SILENT_QUESTIONS
     while True:
@@ -60,6 +59,24 @@ def check(topology, sender, protocol, ip, port, family, expected):
     if wrong is None:
         return None
     return f"{sender.name} → {protocol} {ip} port {port}: {wrong}"
+
+
+def patience_of(expected):
+    """How long an answer is waited for, in milliseconds."""
+    return {"served": outcomes.TIMEOUT_WHEN_ANSWERED_MS, "rejected": outcomes.TIMEOUT_WHEN_REFUSED_MS,
+            "closed": outcomes.TIMEOUT_WHEN_REFUSED_MS}.get(expected.kind, outcomes.TIMEOUT_WHEN_SILENT_MS)
+
+
+def ask_all(topology, sender, questions, family):
+    """The answers to different questions, (front, patience in ms) each, that one process asks at the same time."""
+    lines = []
+    for front, patience in questions:
+        source = source_ip(sender, front.ip, family)
+        if front.protocol == "udp":
+            port = _udp_source_ports(sender, 1)
+            source = f"{source}:{port}" if family == a.V4 else f"[{source}]:{port}"
+        lines.append(f"{front.protocol} {front.ip} {front.port} {source} {patience:.0f}\n")
+    return topology.run(sender.place, topology.netecho, "plan", stdin="".join(lines)).stdout.splitlines()
 
 
 class Hammer:

@@ -4,6 +4,7 @@
 
 import os
 import shutil
+import tempfile
 
 from . import shell
 
@@ -54,6 +55,46 @@ class Programs:
     def backends(self, scratch):
         """The ids of the installed backends."""
         return sorted(name[:-3] for name in os.listdir(self.plugin_dir(scratch)) if name.endswith(".so"))
+
+
+class ForPlugin:
+    """The daemon as it is installed, or built, with one plugin and no other: what the conformance kit runs."""
+
+    plugin = None  # see lib/plugin.py
+
+    def __init__(self, folders, modes):
+        self.sluiced, self.sluicectl, self.netecho, self.load, self.swaptraffic = (
+            _program(name, folders) for name in ("sluiced", "sluicectl", "netecho", "conformance-load", "swaptraffic"))
+        self._modes = modes  # where the plugins of Sluice's own modes are, below that folder
+
+    def plugin_dir(self, scratch):
+        """A folder that the daemon trusts: the author's need not belong to root."""
+        folder = os.path.join(scratch, "plugins")
+        if not os.path.isdir(folder):
+            made = tempfile.mkdtemp(dir=scratch)
+            os.chmod(made, 0o755)
+            copy = os.path.join(made, f"{self.plugin.id}.so")
+            shutil.copyfile(self.plugin.path, copy)
+            os.chmod(copy, 0o755)
+            os.rename(made, folder)
+        return folder
+
+
+    def add_mode(self, mode, folder):
+        """Whether that mode is installed; it is in the folder then."""
+        for path in built_modules(self._modes):
+            if os.path.basename(path) == f"{mode}.so":
+                shutil.copy(path, folder)
+                return True
+        return False
+
+
+def _program(name, folders):
+    for folder in folders:
+        path = os.path.join(os.path.abspath(folder), name)
+        if os.path.isfile(path) and os.access(path, os.X_OK):
+            return path
+    raise shell.CommandFailed(f"{name} not found in {' or '.join(folders)}")
 
 
 def built_modules(folder):

@@ -44,7 +44,8 @@ class ServiceUnderTest:
         "ingress": None,  # replaces status.loadBalancer.ingress
     }
 
-    def __init__(self, source, number, namespace, family, protocol, endpoints=None, name="svc1", **wanted):
+    def __init__(self, source, number, namespace, family, protocol, endpoints=None, name="svc1",
+                 node_ports=True, **wanted):
         unknown = set(wanted) - set(self.DEFAULTS)
         if unknown:
             raise TypeError(f"unknown service property {sorted(unknown)}")
@@ -55,6 +56,7 @@ class ServiceUnderTest:
         self.family = family
         self.protocol = protocol
         self.wanted = {**self.DEFAULTS, **wanted}
+        self._node_ports = node_ports  # whether the backend serves them
         self._slices = {}
         self._service = None
         self.apply()
@@ -84,7 +86,11 @@ class ServiceUnderTest:
         return a.Allocator.node_port(self.number)
 
     def externals(self):
-        return [self.node(), self.external(), self.vip()]
+        return [*self.node_ports(), self.external(), self.vip()]
+
+    def node_ports(self):
+        """None where the backend serves none."""
+        return [self.node()] if self._node_ports else []
 
     # Changes.
 
@@ -122,6 +128,10 @@ class ServiceUnderTest:
             self.delete_service()
 
     # Objects.
+
+    def slices(self):
+        """Names of those that there are."""
+        return set(self._slices)
 
     def slice_object(self, slice_name="slice1"):
         return self._slices[slice_name]

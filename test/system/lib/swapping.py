@@ -13,6 +13,7 @@ from . import artifacts, observed, own_flags, pace, shell, traffic
 from .addresses import E1, E2
 from .cases import POD
 from .objects import ready
+from .profile import BUILT_IN
 from .traffic import Flow
 
 PATIENCE = 120  # seconds of a reload, at most
@@ -93,7 +94,7 @@ class Swappable:
     def text(self, mode=None, **settings):
         mode = mode or self.mode
         gaps = {**self.settings, **settings}
-        if "." in mode:  # of somebody else
+        if mode not in BUILT_IN:  # of somebody else
             mode, gaps["more"] = "nftables", f"backend: {mode}\n{gaps['more']}"
         return CONFIG.format(mode=mode, **gaps)
 

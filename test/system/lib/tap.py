@@ -7,6 +7,7 @@ import sys
 import threading
 
 PASS, FAIL, SKIP = "pass", "fail", "skip"
+UNSUPPORTED = "unsupported"  # as its author has declared
 
 
 class Results:
@@ -23,7 +24,7 @@ class Results:
             line = f"{word} {len(self.records)} - {record['name']}"
             if record["parameters"]:
                 line += f" ({' '.join(record['parameters'])})"
-            if record["result"] == SKIP:
+            if record["result"] in (SKIP, UNSUPPORTED):
                 line += f" # SKIP {record['reason']}"
             print(line, file=self._out)
             for note in notes:
@@ -36,7 +37,9 @@ class Results:
 
     def finish(self):
         print(f"1..{len(self.records)}", file=self._out)
-        print(f"# {self.count(PASS)} passed, {self.count(FAIL)} failed, {self.count(SKIP)} skipped", file=self._out)
+        declared = self.count(UNSUPPORTED)
+        print(f"# {self.count(PASS)} passed, {self.count(FAIL)} failed, {self.count(SKIP)} skipped" +
+              (f", {declared} declared unsupported" if declared else ""), file=self._out)
         return 1 if self.count(FAIL) or not self.records else 0
 
     def write(self, path, backend):

@@ -30,6 +30,7 @@ from . import netns_http, pace, shell
 from .node_tools import NodeTools
 
 PREFIX = "sluice-"
+HOST_PATH = os.environ["PATH"]  # as it was at the start: what a case does to this process's own is its own
 SCRATCH = "sluice-system-"
 ANSWER_PORT = 9
 DEFAULT = {a.V4: "0.0.0.0/0", a.V6: "::/0"}
@@ -57,10 +58,12 @@ class Topology:
     _numbers = itertools.count(1)  # one process may have several, side by side
 
     def __init__(self, netecho, variant="nft"):
+        """`variant`: of the iptables programs of the node under test; None for a node that uses them only where a case does."""
         self.netecho = netecho
-        self.variant = variant  # of the iptables programs of the node under test
+        self.variant = variant
         self.directory = None
-        self.tools = None
+        self._tools = None
+        self.pristine = None  # what there was on the node before any daemon, see lib/snapshot.py
         # One for the whole run: the kernel still tracks connections to the addresses of earlier daemons.
         self.allocator = a.Allocator()
         self._prefix = f"{PREFIX}{os.getpid()}-{next(self._numbers)}-"
@@ -76,7 +79,8 @@ class Topology:
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, _exit_on_signal)
         try:
-            self.tools = NodeTools(self.directory, self.variant)
+            if self.variant:
+                self._tools = NodeTools(self.directory, self.variant)
             self._build()
         except BaseException:
             self.remove()
@@ -87,6 +91,18 @@ class Topology:
         self.remove()
 
     # What tests use.
+
+    @property
+    def tools(self):
+        """The node's iptables; node_tools.Missing where there is none."""
+        if self._tools is None:
+            self._tools = NodeTools(self.directory, "nft")
+        return self._tools
+
+    @property
+    def search_path(self):
+        """Where the node looks for programs."""
+        return (self.tools.path + ":" if self.variant else "") + HOST_PATH
 
     def namespace(self, place):
         return self._prefix + place
@@ -215,9 +231,9 @@ class Topology:
                       f"route add {DEFAULT[family]} via {gateway} dev eth0"]
 
     def _build_outside(self):
-        rules = "".join(f"-A PREROUTING -p {protocol} -j REDIRECT --to-ports {ANSWER_PORT}\n" for protocol in ("tcp", "udp"))
-        for tool in ("iptables-nft-restore", "ip6tables-nft-restore"):
-            self.run("outside", tool, "-w", stdin=f"*nat\n{rules}COMMIT\n")
+        self.run("outside", "nft", "-f", "-", stdin="".join(
+            f"table {family} answer {{ chain prerouting {{ type nat hook prerouting priority dstnat; "
+            f"meta l4proto {{ tcp, udp }} redirect to :{ANSWER_PORT}; }}; }}\n" for family in ("ip", "ip6")))
 
     def _serve_all(self, servers):
         """As `serve`, for several that start beside each other."""

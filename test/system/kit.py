@@ -1,0 +1,290 @@
+#!/usr/bin/python3
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Judges a backend: loads one plugin into a real daemon on a node of network namespaces, and says what of the promised
+behaviour it keeps. Installed as sluice-conformance."""
+
+import argparse
+import contextlib
+import dataclasses
+import importlib
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import time
+
+import run as runner
+from lib import addresses as a
+from lib import cases, declaration, differences, extent, plugin, profile, programs, report, shell, snapshot, tap
+from lib.topology import Topology
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+# Files of cases about data planes, and of groups that only this kit has. What else the tree tests is the daemon's, or one
+# backend's own.
+FILES_OF_CASES = ("cases_affinity", "cases_changes", "cases_clusterip", "cases_conntrack", "cases_loadbalancer",
+                  "cases_no_endpoints", "cases_nodeports", "cases_policies", "cases_resilience", "cases_terminating",
+                  "cases_topology")
+GROUPS = ("contract", "cost", "kill", "claims", "cleanup", "foreign", "random", "swap")
+CASES, FILE = "cases", "file"
+PROGRAMS = {"cases_conntrack": "conntrack"}  # without which a file of cases cannot be run
+FAILED, USAGE, NOTHING = 1, 2, 3
+
+
+def parser_of_options():
+    parser = argparse.ArgumentParser(prog="sluice-conformance", description=__doc__)
+    parser.add_argument("--plugin", required=True, metavar="FILE", help="the backend: a shared object")
+    parser.add_argument("--declare", metavar="FILE",
+                        help="what is declared of it (default: the file beside it with .conformance in place of .so)")
+    parser.add_argument("--verify-declarations", action="store_true",
+                        help="run what is declared unsupported, too, and say where it works")
+    parser.add_argument("--only", action="append", default=[], metavar="WHAT",
+                        help=f"a group ({', '.join((FILE, CASES, *GROUPS))}), the number of a case, or part of a name; repeatable")
+    parser.add_argument("--family", choices=a.FAMILIES)
+    parser.add_argument("--protocol", choices=("tcp", "udp", "sctp"))
+    parser.add_argument("--short", action="store_true",
+                        help="each case with one family and protocol, fewer random steps, and the cost of fewer Services")
+    parser.add_argument("--steps", type=int, metavar="N", help="of random changes (default 200, with --short 20)")
+    parser.add_argument("--seed", type=int, metavar="N", help="of random changes (default: another one each time)")
+    parser.add_argument("--json", metavar="FILE", help="write a report for programs there")
+    parser.add_argument("--junit", metavar="FILE", help="write a report for build servers there")
+    parser.add_argument("--keep-logs", metavar="DIR", help="copy the daemons' logs there")
+    parser.add_argument("--strict", action="store_true", help="what cannot be run on this machine is a failure")
+    parser.add_argument("--jobs", type=int, default=runner.WORKERS, help="cases side by side (default %(default)s)")
+    parser.add_argument("--lanes", type=int, default=runner.LANES,
+                        help="test networks side by side, each with a daemon (default %(default)s)")
+    parser.add_argument("--list", action="store_true", help="only list what would be run")
+    parser.add_argument("--vm", action="store_true", help="run in a virtual machine, on a kernel of Debian")
+    parser.add_argument("--kernel", metavar="VERSION", help="with --vm: which kernel, such as 6.1 or 6.12")
+    parser.add_argument("--vm-cache", metavar="DIR", help="with --vm: where kernels are kept (default $SLUICE_VM_CACHE)")
+    parser.add_argument("--builddir", help="take the programs from a build tree")
+    parser.add_argument("--sbindir", help=argparse.SUPPRESS)
+    parser.add_argument("--libexecdir", help=argparse.SUPPRESS)
+    parser.add_argument("--plugindir", help=argparse.SUPPRESS)
+    return parser
+
+
+def options(words):
+    parser = parser_of_options()
+    wanted = parser.parse_args(words)
+    extent.CHOSEN.steps = wanted.steps or (20 if wanted.short else extent.CHOSEN.steps)
+    extent.CHOSEN.seed = wanted.seed
+    extent.CHOSEN.services = 1000 if wanted.short else extent.CHOSEN.services
+    if not wanted.vm and (wanted.kernel or wanted.vm_cache):
+        parser.error("--kernel and --vm-cache are for --vm")
+    return wanted
+
+
+def folders(wanted):
+    if wanted.builddir:
+        return [os.path.join(wanted.builddir, one) for one in ("core", "test/tools")], os.path.join(wanted.builddir, "plugins")
+    if wanted.sbindir and wanted.libexecdir and wanted.plugindir:
+        return [wanted.sbindir, wanted.libexecdir], wanted.plugindir
+    raise shell.CommandFailed("where are the programs? Name a build tree with --builddir, or start sluice-conformance")
+
+
+def load_cases():
+    for name in (*FILES_OF_CASES, *(f"kit_{group}" for group in GROUPS)):
+        importlib.import_module(name)
+    return cases.registered()
+
+
+def group_of(one):
+    file = one.test.partition(".")[0]
+    return file.removeprefix("kit_") if file.startswith("kit_") else CASES
+
+
+def profile_of(found, declared, verifies):
+    """What sort of data plane it is: one of ours, or what is declared."""
+    traits = {declaration.TRAITS[trait]: True for trait in declared.traits}
+    more = {"families": found.families, "declared": declared, "verifies": verifies}
+    if found.id in profile.BUILT_IN and not traits and not declared.differs:
+        return dataclasses.replace(profile.BUILT_IN[found.id], **more)
+    return profile.Profile(found.id, frozenset(declared.differs), **more, **traits)
+
+
+def concerns(one, kind):
+    """Whether a case is about such a data plane. Of cases for some of our backends those are taken that are true of all in the
+    kernel, where connections go on without the daemon."""
+    if "manifests" not in one.sources or "nft" not in one.variants or one.above:
+        return False
+    if kind.built_in:
+        return kind.backend in one.backends
+    return set(cases.BACKENDS if kind.relays else cases.IN_KERNEL) <= set(one.backends)
+
+
+def chosen(one, wanted):
+    if not wanted.only:
+        return True
+    return any(text == group_of(one) or text.isdigit() and int(text) in one.numbers or
+               not text.isdigit() and text not in (FILE, CASES, *GROUPS) and (text in one.name or text in one.test)
+               for text in wanted.only)
+
+
+class Kit:
+    """One run."""
+
+    def __init__(self, wanted, where, found, declared, everything):
+        self.wanted = wanted
+        self.where = where
+        self.plugin = found
+        self.declared = declared
+        self.profile = profile_of(found, declared, wanted.verify_declarations)
+        self.picked = [one for one in everything if concerns(one, self.profile) and chosen(one, wanted)]
+        self.results = tap.Results()
+        self.started = time.time()
+        # The words of run.py.
+        wanted.backend, wanted.profile, wanted.iptables, wanted.source = found.id, self.profile, "nft", "manifests"
+        wanted.once, wanted.short, wanted.churn = wanted.short, False, False
+
+    def run(self):
+        if not self.wanted.only or FILE in self.wanted.only:
+            self.file()
+        runnable = []
+        for one in self.picked:
+            missing = PROGRAMS.get(one.test.partition(".")[0])
+            if missing and not shutil.which(missing):
+                self.add(one, [], tap.SKIP, f"{missing} is not installed")
+            else:
+                runnable.append(one)
+        # What compares traffic with a twin of it has the machine to itself.
+        alone = [one for one in runnable if group_of(one) == "swap"]
+        work = runner.jobs(self.where, self.wanted, [one for one in runnable if one not in alone], self.results)
+        last = runner.jobs(self.where, self.wanted, alone, self.results)
+        if work or last:
+            # What a plugin needs of iptables it finds by itself.
+            variant = "nft" if self.profile.built_in else None
+            with contextlib.ExitStack() as stack:
+                topologies = [stack.enter_context(Topology(self.where.netecho, variant))
+                              for _ in range(max(1, min(self.wanted.lanes, len(work))))]
+                for topology in topologies:
+                    topology.pristine = snapshot.take(topology)
+                try:
+                    runner.run_all(topologies, work)
+                    runner.run_all(topologies[:1], last)
+                finally:
+                    if self.wanted.keep_logs:
+                        for topology in topologies:
+                            runner.keep_logs(topology.directory, self.wanted.keep_logs)
+        return self.finish()
+
+    def file(self):
+        for promise, problem in plugin.problems_of_file(self.plugin):
+            self.results.add({"name": f"file: {promise}", "numbers": [], "title": promise, "test": "file", "parameters": [],
+                              "result": tap.FAIL if problem else tap.PASS, "reason": problem, "seconds": 0},
+                             [problem] if problem else [])
+
+    def add(self, one, parameters, result, reason, **more):
+        """A result of a case that was not run."""
+        self.results.add({"name": one.name, "numbers": list(one.numbers), "title": one.title, "test": one.test,
+                          "parameters": parameters, "result": result, "reason": reason, "seconds": 0, **more})
+
+    def finish(self):
+        for line in self.stale():
+            print(f"# {line}")
+        self.results.finish()
+        records = self.results.records
+        made = report.document(self.about(), records)
+        for line in report.text(made):
+            print(f"# {line}")
+        if self.wanted.json:
+            report.write_json(self.wanted.json, made)
+        if self.wanted.junit:
+            report.write_junit(self.wanted.junit, made)
+        found = made["counts"]
+        if found[tap.FAIL] or self.wanted.strict and found[tap.SKIP]:
+            return FAILED
+        return 0 if found[tap.PASS] else NOTHING
+
+    def stale(self):
+        """Declarations that are not needed any more, where that was to be looked at."""
+        if not self.wanted.verify_declarations:
+            return
+        for one in self.declared.unsupported:
+            records = [record for record in self.results.records if record.get("declared") == one.what]
+            if records and all(record.get("works") for record in records):
+                yield f"{one.what} is declared unsupported ({one.where}), and works"
+
+    def about(self):
+        unsupported = [{"what": one.what, "reason": one.reason, "where": one.where} for one in self.declared.unsupported]
+        version = shell.run([self.where.sluiced, "--version"]).stdout.strip().splitlines()[0]
+        return {
+            "plugin": {"id": self.plugin.id, "version": self.plugin.version, "build": self.plugin.build, "abi": self.plugin.abi,
+                       "features": list(self.plugin.features), "file": self.plugin.path, "sha256": self.plugin.sha256()},
+            "declaration": {"traits": list(self.declared.traits), "unsupported": unsupported,
+                            "differs": {name: differences.ALL[name].sentence for name in self.declared.differs}},
+            "daemon": version, "kernel": platform.release(), "machine": platform.machine(),
+            "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.started)),
+            "seconds": round(time.time() - self.started, 1),
+        }
+
+
+def declaration_of(wanted, found, everything):
+    path = wanted.declare
+    if path is None:
+        beside = os.path.splitext(wanted.plugin)[0] + ".conformance"
+        path = beside if os.path.exists(beside) else None
+    made = declaration.read(path, everything) if path else declaration.Declaration()
+    return declaration.Declaration(made.differs, made.traits, made.unsupported + declaration.of_features(found.features))
+
+
+def in_vm(wanted, words):
+    """Runs ourselves on another kernel, which sees this machine's files under the same names."""
+    machine = os.path.join(HERE, "vm", "run") if not wanted.builddir else os.path.join(HERE, "..", "vm", "run")
+    inner, results = [], set()
+    skip = False
+    for word in words:
+        if skip:
+            skip = False
+        elif word in ("--kernel", "--vm-cache"):
+            skip = True
+        elif word != "--vm" and not word.startswith(("--kernel=", "--vm-cache=")):
+            inner.append(word)
+    for path in (wanted.json, wanted.junit, wanted.keep_logs and os.path.join(wanted.keep_logs, "x")):
+        if path:
+            results.add(os.path.dirname(os.path.abspath(path)))
+    environment = {"SLUICE_VM_CACHE": os.path.expanduser("~/.cache/sluice-conformance"), **os.environ}
+    if wanted.vm_cache:
+        environment["SLUICE_VM_CACHE"] = os.path.abspath(wanted.vm_cache)
+    command = [sys.executable, machine, *(["--kernel", wanted.kernel] if wanted.kernel else []),
+               *(["--builddir", wanted.builddir] if wanted.builddir else []),
+               *(word for folder in sorted(results) for word in ("--results", folder)), "--limit", "14400",
+               "--", sys.executable, os.path.join(HERE, "kit.py"), *inner]
+    status = subprocess.run(command, env=environment, check=False).returncode
+    return NOTHING if status == 125 else status
+
+
+def main(words):
+    wanted = options(words)
+    if wanted.vm:
+        return in_vm(wanted, words)
+    try:
+        where = programs.ForPlugin(*folders(wanted))
+        where.plugin = plugin.load(wanted.plugin, where.load)
+        everything = load_cases()
+        kit = Kit(wanted, where, where.plugin, declaration_of(wanted, where.plugin, everything), everything)
+    except (shell.CommandFailed, declaration.Wrong, OSError) as error:
+        print(f"sluice-conformance: {error}", file=sys.stderr)
+        return USAGE
+    except plugin.Refused as error:
+        print(f"not ok 1 - file: the plugin can be loaded\n#   {error}\n1..1")
+        return FAILED
+    if not kit.picked and FILE not in wanted.only:
+        print(f"sluice-conformance: nothing matches {', '.join(wanted.only)}", file=sys.stderr)
+        return USAGE
+    if wanted.list:
+        for one in kit.picked:
+            print(f"{one.name}  [{one.test}]")
+        return 0
+    if kit.picked and os.geteuid() != 0:
+        print("sluice-conformance: network namespaces need root", file=sys.stderr)
+        return NOTHING
+    return kit.run()
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except KeyboardInterrupt:
+        sys.exit("interrupted; the test network is removed")

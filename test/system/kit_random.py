@@ -1,0 +1,76 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Random changes, and packets that say whether the node is where a model says it should be."""
+
+import random
+import time
+
+from lib import addresses as a
+from lib import outcomes, probe
+from lib.cases import EXT, NODE, POD, own_daemon
+from lib.extent import CHOSEN
+from lib.model import World
+from lib.random_services import RandomServices
+
+SENDERS = (POD, EXT, NODE)
+ASKED = 4  # times: how often a front is asked by each
+OTHERS = 12  # fronts that are looked at besides those that changed
+REMEMBERED = 10  # changes that a failure tells
+RESTARTS = {"SIGTERM and a start": 0.03, "kill -9 and a start": 0.04}
+
+
+@own_daemon(None, "random changes, restarts and kill -9: after each, packets go where a model says", families=a.FAMILIES,
+            sources=("manifests",), slow=True)
+def where_the_model_says(t):
+    seed = CHOSEN.seed if CHOSEN.seed is not None else int(time.time())
+    t.remark(f"--seed {seed}, {CHOSEN.steps} steps")
+    world = World(t.bench.source, t.bench.profile)
+    services = RandomServices(t, world, seed)
+    t.defer(services.close)
+    chance = random.Random(seed)
+    history, vacated, asked = [], [], 0
+    for step in range(1, CHOSEN.steps + 1):
+        before = world.fronts(t.family)
+        history.append(f"{step}: {change(t, services, chance)}")
+        t.settle()
+        now = world.fronts(t.family)
+        vacated = [front for front in dict.fromkeys(vacated + before) if front not in now][-OTHERS:]
+        fronts = now if len(now) <= OTHERS else chance.sample(now, OTHERS)
+        wrong, count = look(t, world, fronts + vacated)
+        asked += count
+        if wrong:
+            # Until it is said of a second look, it may be a question that was lost.
+            wrong, _ = look(t, world, fronts + vacated)
+        if wrong:
+            story = "\n".join(history[-REMEMBERED:])
+            t.problems.append(f"step {step} of --seed {seed}: {'; '.join(wrong[:4])}"
+                              f"{f' and {len(wrong) - 4} more' if len(wrong) > 4 else ''}; the last changes:\n{story}")
+            return
+    t.remark(f"{asked} questions were answered as the model says")
+
+
+def change(t, services, chance):
+    for what, probability in RESTARTS.items():
+        if chance.random() < probability:
+            words = services.step()  # arrives at the end, or after it
+            (t.bench.daemon.kill if "kill" in what else t.bench.daemon.stop)()
+            words += f"; {what}; {services.step()}"
+            t.bench.start_daemon()
+            return words
+    return services.step()
+
+
+def look(t, world, fronts):
+    """(what differs from the model, how many questions were asked)."""
+    wrong, count = [], 0
+    for sender in SENDERS:
+        wanted = [(front, world.expected(sender, front, t.family)) for front in fronts]
+        wanted = [(front, expected) for front, expected in wanted if expected is not None]
+        times = [(front, expected) for front, expected in wanted for _ in range(ASKED if expected.kind == "served" else 1)]
+        lines = probe.ask_all(t.topology, sender, [(front, probe.patience_of(expected)) for front, expected in times], t.family)
+        count += len(lines)
+        for (front, expected), line in zip(times, lines):
+            misfit = outcomes.misfit(expected, [line], probe.source_ip(sender, front.ip, t.family), t.family)
+            if misfit:
+                wrong.append(f"{sender.name} → {front.protocol} {front.ip} port {front.port}: {misfit}")
+    return list(dict.fromkeys(wrong)), count

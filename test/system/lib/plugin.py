@@ -1,0 +1,60 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""A plugin file that is to be judged: what it says of itself, and what can be seen of it without running it."""
+
+import dataclasses
+import hashlib
+import json
+import os
+import subprocess
+
+from . import addresses as a
+from . import shell
+
+SYMBOL = "sluice_plugin_entry"
+FAMILIES = {"IPv4": a.V4, "IPv6": a.V6}
+
+
+@dataclasses.dataclass(frozen=True)
+class Plugin:
+    path: str
+    id: str
+    version: str
+    build: str
+    abi: str
+    features: tuple
+
+    @property
+    def families(self):
+        return tuple(family for name, family in FAMILIES.items() if name in self.features)
+
+    def sha256(self):
+        with open(self.path, "rb") as file:
+            return hashlib.sha256(file.read()).hexdigest()
+
+
+class Refused(Exception):
+    """It cannot be loaded; the text says why."""
+
+
+def load(path, conformance_load):
+    """The plugin in that file, by its descriptor."""
+    if not os.path.isfile(path):
+        raise Refused(f"there is no file {path}")
+    done = subprocess.run([conformance_load, "describe", os.path.abspath(path)], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise Refused(done.stderr.strip().removeprefix("conformance-load: ") or f"loading it ends with status {done.returncode}")
+    told = json.loads(done.stdout)
+    return Plugin(os.path.abspath(path), told["id"], told["version"], told["build"], told["abi"], tuple(told["features"]))
+
+
+def problems_of_file(plugin):
+    """What is wrong with the file itself: (promise, problem), the problem empty where there is none."""
+    name = os.path.basename(plugin.path)
+    yield "the file is named after the id", "" if name == f"{plugin.id}.so" else f"backend {plugin.id} is {plugin.id}.so, not {name}"
+    exported = shell.run(["nm", "-D", "--defined-only", plugin.path]).stdout.split()[2::3]
+    others = sorted({one.partition("@")[0] for one in exported} - {SYMBOL})
+    yield f"{SYMBOL} is all that it exports", f"also {', '.join(others[:5])}: link with plugin.map" if others else ""
+    needed = shell.run(["ldd", plugin.path], check=False)
+    missing = [line.strip() for line in needed.stdout.splitlines() if "not found" in line]
+    yield "the libraries that it needs are there", "; ".join(missing)
