@@ -72,11 +72,10 @@ void Retirement::run() {
     for (Entry& entry : list()) {
       const bool done = ask(entry);
       const std::lock_guard lock(mutex_);
-      const auto same = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.run == entry.run; });
       if (done) {
-        entries_.erase(same);
         gone.push_back(std::move(entry.run));
       } else {
+        const auto same = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.run == entry.run; });
         same->error = entry.error;
         same->ending = entry.ending;
       }
@@ -137,6 +136,11 @@ bool Retirement::ask(Entry& entry) {
 void Retirement::release(const Entry& entry, bool clean) {
   if (const auto fault = fault_point(Step::release); !fault.ok()) base::log_warning("swap", fault.message());
   entry.run->stop();
+  {
+    // Who hears that it is gone does not find it in the list.
+    const std::lock_guard lock(mutex_);
+    std::erase_if(entries_, [&](const Entry& e) { return e.run == entry.run; });
+  }
   if (callbacks_.gone) callbacks_.gone(entry, clean);
 }
 

@@ -41,7 +41,7 @@ class Retirement {
   struct Callbacks {
     // Its connections end in a moment: what can go on elsewhere may be moved.
     std::function<void(const Entry&)> ending{};
-    // It is gone, and stopped; `clean` is false when it was given up with something left.
+    // It is gone, stopped and not in list(); `clean` is false when it was given up with something left.
     std::function<void(const Entry&, bool clean)> gone{};
   };
 

@@ -153,8 +153,15 @@ def notices(t):
         counts = running.stop()
         return {name: traffic.faults(flow, counts, True) for name, flow in by_name.items()}, counts
 
-    said, _ = disturbed()
+    said, counts = disturbed()
     t.require(not any(said.values()), f"undisturbed: {said}")
+    # When IPVS goes, one datagram of each client is forgiven, and none of a twin.
+    flow = by_name["UDP to the cluster IP"]
+    for name, lost, forgotten, good in ((flow.name, 1, 0, False), (flow.name, flow.count, 1, True), (flow.name, flow.count + 1, 1, False),
+                                        (flow.twins[0], 1, 1, False)):
+        less = {**counts, name: {**counts[name], "lost": lost, "ok": counts[name]["sent"] - lost}}
+        found = traffic.faults(flow, less, True, forgotten)
+        t.require(good == (not found), f"{lost} lost of {name}, IPVS having gone {forgotten} times: {found}")
     # Who is on the node knows that a packet did not leave it, and does not count it as sent again.
     for action, counters in (("drop", {"tcp-new": "repeated", "tcp-held": "late", "udp-fixed": "lost"}),
                              ("reject with tcp reset", {"tcp-new": "ECONNREFUSED", "tcp-held": "reset"}),

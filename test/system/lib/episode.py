@@ -32,12 +32,13 @@ class Episode:
     def _settled_rules(self):
         """What is answered is in its table already, and another table of the same change may be written after it."""
         rules = foreign.ruleset(self._trial.topology)
-        while True:
+        for _ in range(50):
             time.sleep(pace.stretched(0.2))
             now = foreign.ruleset(self._trial.topology)
             if now == rules:
-                return rules
+                break
             rules = now
+        return rules
 
     # What happened so far.
 

@@ -198,11 +198,13 @@ def require_unharmed(t, flows, counts, occasion, ended=True, forgotten=0):
 
 
 def summary(flows, counts):
-    """One line: how much there was, and the slowest."""
+    """One line: how much there was, how late, and what was lost, be it forgiven or not."""
     sent = sum(counts[flow.name]["sent"] for flow in flows)
     late = sum(counts[flow.name]["late"] for flow in flows)
     straight = sum(counts[twin]["late"] for flow in flows for twin in flow.twins)
-    return f"{sent} requests and connections through Services, {late} late ({straight} of the twins)"
+    lost = sum(counts[flow.name]["lost"] for flow in flows)
+    return (f"{sent} requests and connections through Services, {late} late ({straight} of the twins)"
+            + (f", {lost} datagrams lost" if lost else ""))
 
 
 def _moments(moments):

@@ -190,7 +190,10 @@ class SwapperTest : public CppUnit::TestFixture {
     retirement_.emplace(Retirement::Options{.between = 5ms, .call = 2s, .last_moments = 1s, .patience = 300ms},
                         Retirement::Callbacks{[this](const Retirement::Entry&) { note("ending"); },
                                               [this](const Retirement::Entry& entry, bool clean) {
-                          note(entry.run->plugin().id() + (entry.undo ? " undone" : " gone") + (clean ? "" : " unclean"));
+                          bool listed = false;
+                          for (const auto& other : retirement_->list()) listed = listed || other.run == entry.run;
+                          note(entry.run->plugin().id() + (entry.undo ? " undone" : " gone") + (clean ? "" : " unclean") +
+                               (listed ? " but listed" : ""));
                         }},
                         clock_);
     retirement_->set_successor({{{"nft/ip/old"}, {}}});
