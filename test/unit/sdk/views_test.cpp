@@ -85,9 +85,10 @@ class ViewsTest : public CppUnit::TestFixture {
     struct {
       abi::ApplyResult known;
       std::uint64_t added;
-    } newer{{sizeof(newer), 3, 4, 5}, 6};
+    } newer{{sizeof(newer), 3, 4, 5, 6}, 7};
     const abi::ApplyResult copy = read(&newer.known);
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{5}, copy.objects_owned);
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{6}, copy.kernel_nanoseconds);
     CPPUNIT_ASSERT_EQUAL(std::uint32_t{sizeof(copy)}, copy.struct_size);
   }
 };
