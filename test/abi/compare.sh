@@ -23,7 +23,8 @@ describe() {
   include=$1
   file=$2
   shift 2
-  [ $# -gt 0 ] || set -- "$CXX" -femit-class-debug-always
+  # shellcheck disable=SC2086
+  [ $# -gt 0 ] || set -- $CXX -femit-class-debug-always
   "$@" -std=c++17 -g -O0 -fPIC -shared -I"$include" "$SLUICE_SRCDIR/test/abi/probe.cpp" -o "$file"
 }
 
