@@ -50,6 +50,19 @@ check $? "a declaration without a reason is wrong usage"
 "$kit" --plugin "$build/test/plugins/.libs/no_symbol.so" --only file >"$prefix/said" 2>&1
 [ $? -eq 1 ] && grep -q '^not ok 1 - file: the plugin can be loaded' "$prefix/said"
 check $? "a file that is no plugin fails"
+# refused WHAT FILE SENTENCE: one sentence that names the file and says what to do.
+refused() {
+  "$kit" --plugin "$2" --only file >"$prefix/said" 2>&1
+  [ $? -eq 1 ] && grep '^not ok 1 - file: the plugin can be loaded' -A 3 "$prefix/said" | grep -q "$2.*$3"
+  check $? "$1 is refused with a sentence"
+}
+refused "a plugin of a newer major" "$build/test/plugins/.libs/newer_major.so" 'built for ABI major .*install a newer sluiced'
+head -c 20000 "$plugin" >"$prefix/cut.so"
+refused "a file that is cut" "$prefix/cut.so" 'install the file again'
+echo "no plugin" >"$prefix/text.so"
+refused "a file of text" "$prefix/text.so" 'not an ELF file'
+mkdir "$prefix/folder.so"
+refused "a folder" "$prefix/folder.so" 'is not a file: name the plugin itself'
 "$kit" --plugin "$plugin" --only file --json "$prefix/report" >"$prefix/said" 2>&1 && grep -q '"unsupported": 0' "$prefix/report"
 check $? "the file of a plugin is judged by anybody, with a report"
 "$kit" --plugin "$plugin" --only no-such-thing >"$prefix/said" 2>&1

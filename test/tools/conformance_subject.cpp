@@ -12,6 +12,8 @@
 #include <thread>
 #include <utility>
 
+#include "core/plugin/file_checks.hpp"
+
 namespace conformance {
 
 void FakeHost::log(abi::Severity severity, abi::StringView text) noexcept {
@@ -37,15 +39,12 @@ std::vector<std::string> FakeHost::take_left_out() {
 }
 
 Plugin::Plugin(std::string file) : file_(std::filesystem::canonical(file)) {
+  if (const auto status = sluice::plugin::check_content(file_); !status.ok()) throw std::runtime_error(status.message());
   // As the daemon does it: everything is resolved at once, and nothing of it is seen by others.
   library_ = dlopen(file_.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library_ == nullptr) throw std::runtime_error(dlerror());
   entry_ = static_cast<const abi::PluginEntry*>(dlsym(library_, SLUICE_ABI_SYMBOL));
   if (entry_ == nullptr) throw std::runtime_error(dlerror());
-  if (entry_->magic != abi::kMagic || entry_->major != abi::kMajor) {
-    throw std::runtime_error(file_ + ": made for ABI " + std::to_string(entry_->major) + ", this kit is for ABI " +
-                             std::to_string(abi::kMajor));
-  }
 }
 
 Plugin::~Plugin() { unload(); }

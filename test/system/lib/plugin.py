@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import json
 import os
+import signal
 import subprocess
 
 from . import addresses as a
@@ -40,10 +41,13 @@ class Refused(Exception):
 def load(path, conformance_load):
     """The plugin in that file, by its descriptor."""
     if not os.path.isfile(path):
-        raise Refused(f"there is no file {path}")
+        raise Refused(f"{path} is not a file: name the plugin itself" if os.path.exists(path) else f"there is no file {path}")
     done = subprocess.run([conformance_load, "describe", os.path.abspath(path)], capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise Refused(done.stderr.strip().removeprefix("conformance-load: ") or f"loading it ends with status {done.returncode}")
+        said = done.stderr.strip().removeprefix("conformance-load: ")
+        if done.returncode < 0:
+            said = f"{path}: loading it ends with signal {-done.returncode} ({signal.strsignal(-done.returncode)})"
+        raise Refused(said or f"{path}: loading it ends with status {done.returncode}")
     told = json.loads(done.stdout)
     return Plugin(os.path.abspath(path), told["id"], told["version"], told["build"], told["abi"], tuple(told["features"]))
 
