@@ -42,9 +42,14 @@ Plugin::Plugin(std::string file) : file_(std::filesystem::canonical(file)) {
   if (library_ == nullptr) throw std::runtime_error(dlerror());
   entry_ = static_cast<const abi::PluginEntry*>(dlsym(library_, SLUICE_ABI_SYMBOL));
   if (entry_ == nullptr) throw std::runtime_error(dlerror());
-  if (entry_->magic != abi::kMagic || entry_->major != abi::kMajor) {
-    throw std::runtime_error(file_ + ": made for ABI " + std::to_string(entry_->major) + ", this kit is for ABI " +
-                             std::to_string(abi::kMajor));
+  if (entry_->magic != abi::kMagic) {
+    throw std::runtime_error(file_ + ": " SLUICE_ABI_SYMBOL " is no descriptor of a backend");
+  }
+  if (entry_->major != abi::kMajor) {
+    throw std::runtime_error(file_ + ": made for ABI major " + std::to_string(entry_->major) + ", this kit is for " +
+                             std::to_string(abi::kMajor) + "; " +
+                             (entry_->major > abi::kMajor ? "use the kit of a newer sluiced"
+                                                          : "build it with the SDK of today"));
   }
 }
 
