@@ -32,6 +32,8 @@ ln -s "$build/core/sluiced" "$build/core/sluicectl" "$prefix/sbin/"
 plugin=$build/sdk/examples/print/.libs/print.so
 kit=$prefix/bin/sluice-conformance
 
+[ -e "$prefix/share/man/man1/sluice-conformance.1" ]
+check $? "its page of the manual is installed with it"
 "$kit" --plugin "$plugin" --list >"$prefix/said" 2>&1
 check $? "it lists what it would run, from what is installed alone"
 cases=$(wc -l <"$prefix/said")
