@@ -148,4 +148,31 @@ limits_agree() {
   [ "$(wc -l <header)" -ge 6 ] && head -6 header | diff - page
 }
 check "sluice-backend(3) has the limits of the header" limits_agree
+# limits_of_headers, limits_of_daemon: "call seconds", a line each.
+limits_of_headers() {
+  awk '
+    match($0, /Limit: [0-9]+ s\./) { seconds = substr($0, RSTART + 7, RLENGTH - 10) }
+    seconds && (match($0, /[a-z_]+\(/) && /virtual/ || match($0, /\(\*[a-z_]+\)/)) {
+      call = substr($0, RSTART, RLENGTH); gsub(/[^a-z_]/, "", call)
+      print call, seconds; seconds = ""
+    }' "$1"/include/sluice/abi/*.hpp | LC_ALL=C sort
+}
+limits_of_daemon() {
+  sed -n 's/.*Call::[a-z_]*{"\([a-z_]*\)", std::chrono::seconds(\([0-9]*\))};/\1 \2/p' \
+    "$SLUICE_SRCDIR/core/plugin/backend_handle.cpp" | LC_ALL=C sort
+}
+daemon_agrees() {
+  limits_of_headers "$1" >header
+  limits_of_daemon >daemon
+  [ "$(wc -l <header)" -ge 11 ] && diff header daemon
+}
+check "the daemon waits as long as the headers say" daemon_agrees "$sdk"
+other_limit() {
+  mkdir -p limits/include/sluice
+  cp -r "$sdk/include/sluice/abi" limits/include/sluice/
+  chmod -R u+w limits
+  sed -i 's/Limit: 60 s\./Limit: 61 s./' limits/include/sluice/abi/backend.hpp
+  ! daemon_agrees limits
+}
+check "another limit is seen" other_limit
 finish
