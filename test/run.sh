@@ -142,7 +142,7 @@ finish() {
 }
 
 part_lint() {
-  for script in includes.py headers.py; do tap "$script" 60 python3 "$src/test/lint/$script"; done
+  for script in includes.py headers.py links.py versions.py; do tap "$script" 60 python3 "$src/test/lint/$script"; done
   for script in shell.sh tap_count.sh; do tap "$script" 60 "$src/test/lint/$script"; done
 }
 

@@ -53,10 +53,12 @@ chmod 700 "$out/root" "$out/run/sluice"
 if [ -n "$debs" ]; then
   tree=$scratch/tree
   for package in "$debs"/sluice_*.deb "$debs"/sluice-*.deb; do
-    case $package in *-dev_* | *-doc_* | *-dbgsym_* | *'*'*) continue ;; esac
+    case $package in *-conformance_* | *-dev_* | *-doc_* | *-dbgsym_* | *'*'*) continue ;; esac
+    name=$(dpkg-deb -f "$package" Package)
     dpkg-deb -x "$package" "$tree"
     mkdir -p "$out/var/lib/dpkg/status.d"
-    dpkg-deb -f "$package" >"$out/var/lib/dpkg/status.d/$(dpkg-deb -f "$package" Package)"
+    dpkg-deb -f "$package" >"$out/var/lib/dpkg/status.d/$name"
+    install -D -m 644 "$tree/usr/share/doc/$name/copyright" "$out/usr/share/doc/$name/copyright"
   done
   [ -d "$tree" ] || fail "no packages in $debs; packaging/debian/build.sh $debs makes them"
 fi

@@ -4,7 +4,8 @@
 #
 # The gate guards itself: each forbidden change of an interface, made to a copy of the headers, must be seen by those
 # judges that are said to see it, and by no other, so that what one of them is blind for is known. What is new must be
-# missed in the tests. The copy is without the asserts of the headers, which would be red first.
+# missed in the tests. The copy is without the asserts of the headers, which would be red first. released.sh, which sees
+# every change, has changes of its own at the end.
 : "${SLUICE_SRCDIR:=$(cd "$(dirname "$0")/../.." && pwd)}"
 : "${CXX:=g++}"
 . "$SLUICE_SRCDIR/test/abi/tap.sh"
@@ -133,5 +134,45 @@ check_long "a new struct without a test" seen_by complete relay.hpp \
   '/^class HostRelay {/i // Growing.\nstruct RelayedPort {\n  std::uint16_t number;\n};'
 check_long "a struct that does not say whether it grows" seen_by complete transaction.hpp \
   's|^// Growing. What one|// What one|'
+# What was released. Here the headers are whole: released.sh compares all of their code.
+mkdir "$away/whole"
+cp -r "$SLUICE_SRCDIR/sdk/include/sluice" "$away/whole/sluice"
+cp -r "$SLUICE_SRCDIR/test/abi/released" "$SLUICE_SRCDIR/CHANGELOG.md" "$away/"
+chmod -R u+w "$away"
+newest=$away/released/$(cd "$away/released" && find . -mindepth 1 -maxdepth 1 -type d | sort -V | tail -n 1)
+released() {
+  SLUICE_ABI_HEADERS=$away/whole SLUICE_ABI_RELEASED=$away/released SLUICE_CHANGELOG=$away/CHANGELOG.md \
+    sh "$SLUICE_SRCDIR/test/abi/released.sh" >"$away/released.log" 2>&1
+}
+# refused WORDS FILE SED-SCRIPT: with the changed file released.sh is red, and says so.
+refused() {
+  cp "$2" "$away/kept"
+  sed -i "$3" "$2"
+  result=0
+  if cmp -s "$away/kept" "$2"; then
+    echo "the change did not apply: adapt it to the file"
+    result=1
+  elif released || ! grep -q -e "$1" "$away/released.log"; then
+    echo "it does not say: $1"
+    cat "$away/released.log"
+    result=1
+  fi
+  cp "$away/kept" "$2"
+  return $result
+}
+whole=$away/whole/sluice/abi
+check "what is released is kept: released" released
+check "an addition without a new minor" refused 'an addition takes another kMinor' "$whole/service.hpp" \
+  's/^  kNodePort = 4,.*/&\n  kNextKind = 200,/'
+check "a new minor that the change log does not have" refused 'says nothing of Version' "$whole/types.hpp" \
+  '/ kMinor = /s/= [0-9]*;/= 99;/'
+check_long "a minor that is left out" refused 'not ok .* the next minor is that after' "$whole/types.hpp" \
+  '/ kMinor = /s/= [0-9]*;/= 99;/'
+# shellcheck disable=SC2016
+check_long "a released header that is another one" refused 'not ok .* is kept as it was' \
+  "$newest/include/sluice/abi/node.hpp" '$a // more'
+check_long "a file that is not listed" refused 'not ok .* is kept as it was' "$newest/SHA256SUMS" '1d'
+check_long "a field that changed its place" refused 'not ok .* the headers of today pass its layout test' "$whole/service.hpp" \
+  '/^struct Endpoint {/,/^}/{/uint16_t port;/d; s/std::uint16_t flags;.*/std::uint16_t flags; std::uint16_t port;/}'
 [ "$left_out" = 0 ] || skip "$left_out further changes" "long form only"
 finish

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Every installed header compiles alone, without warnings, as C++17 and C++20, with g++
-# and clang++; the ABI also without exceptions and RTTI.
+# and clang++; the ABI also without exceptions and RTTI. Where it cannot be it says so.
 : "${SLUICE_SRCDIR:=$(cd "$(dirname "$0")/../.." && pwd)}"
 . "$SLUICE_SRCDIR/test/abi/tap.sh"
 include=$SLUICE_SRCDIR/sdk/include
@@ -21,6 +21,20 @@ compiles() {
     -Woverloaded-virtual -Werror -I"$include" -x c++ -
 }
 
+# says WORDS COMMAND…: the ABI does not compile, because of this and not of a missing system header.
+says() {
+  words=$1
+  shift
+  if echo '#include "sluice/abi/abi.hpp"' | "$@" -fsyntax-only -I"$include" -x c++ - >"$said" 2>&1; then
+    echo "it compiles"
+    return 1
+  fi
+  grep -q "error.*$words" "$said" || { cat "$said"; return 1; }
+}
+away=$(mktemp -d "${TMPDIR:-/tmp}/sluice-headers-XXXXXX") || exit 99
+trap 'rm -rf "$away"' EXIT
+said=$away/said
+
 all=$(cd "$include" && find sluice -name '*.hpp' | LC_ALL=C sort)
 for compiler in g++ clang++ "clang++ -stdlib=libc++"; do
   if ! echo '#include <string>' | $compiler -fsyntax-only -x c++ - 2>/dev/null; then
@@ -34,5 +48,20 @@ for compiler in g++ clang++ "clang++ -stdlib=libc++"; do
   done
   check "ABI without exceptions and RTTI, $compiler" compiles "$compiler" -std=c++17 -fno-exceptions -fno-rtti \
     sluice/abi/abi.hpp
+  # shellcheck disable=SC2086
+  check "C++14 is refused in a sentence, $compiler" says 'The ABI of Sluice takes C++17 or later' $compiler -std=c++14
 done
+# GCC's compiler for another machine is another program. Of the library there, which is not here, little is needed.
+if clang++ --version >/dev/null 2>&1; then
+  mkdir "$away/library"
+  echo '#include <stddef.h>
+namespace std { using ::size_t; }' >"$away/library/cstddef"
+  echo '#include <stdint.h>
+namespace std { using ::uint8_t; using ::uint16_t; using ::int32_t; using ::uint32_t; using ::uint64_t; }' >"$away/library/cstdint"
+  : >"$away/library/type_traits"
+  check "32 bits are refused in a sentence" says 'is for 64-bit machines' clang++ -std=c++17 --target=i686-linux-gnu \
+    -ffreestanding -nostdinc++ -isystem "$away/library" -ferror-limit=0
+else
+  skip "32 bits are refused in a sentence" "clang++ is not installed"
+fi
 finish

@@ -3,10 +3,12 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # What was released stays: headers and tests of each release are kept as they were, and those tests pass with the
-# headers of today, in which structs may have grown. Without a new minor nothing of the headers but comments changes.
+# headers of today, in which structs may have grown. Without a new minor nothing of the headers but comments changes, and
+# every minor is in the change log.
 : "${SLUICE_SRCDIR:=$(cd "$(dirname "$0")/../.." && pwd)}"
 : "${SLUICE_ABI_HEADERS:=$SLUICE_SRCDIR/sdk/include}"
 : "${SLUICE_ABI_RELEASED:=$SLUICE_SRCDIR/test/abi/released}"
+: "${SLUICE_CHANGELOG:=$SLUICE_SRCDIR/CHANGELOG.md}"
 : "${CXX:=g++}"
 . "$SLUICE_SRCDIR/test/abi/tap.sh"
 . "$SLUICE_SRCDIR/test/abi/compare.sh"
@@ -64,6 +66,18 @@ if [ "$newest" = "$major.$minor" ]; then
 else
   check "the next minor is that after $newest" [ "$minor" = $((${newest#*.} + 1)) ]
 fi
+# in_the_change_log MINOR: below a heading "ABI", as "Version 1.0".
+in_the_change_log() {
+  awk -v wanted="Version $major.$1" '
+    /^#/ { abi = /^### ABI/ }
+    abi && match($0, wanted "([^0-9.]|$)") { found = 1 }
+    END { exit !found }' "$SLUICE_CHANGELOG" && return
+  echo "$SLUICE_CHANGELOG says nothing of Version $major.$1 below \"### ABI\""
+  return 1
+}
+for number in $(seq 0 "$minor"); do
+  check "$major.$number is in the change log, where changes of the ABI are" in_the_change_log "$number"
+done
 for release in $releases; do
   if [ -e "$SLUICE_SRCDIR/.git" ] && [ "$(git -C "$SLUICE_SRCDIR" rev-parse --is-shallow-repository)" = false ]; then
     check "$release is as it was added to git" as_it_was_added "$release"

@@ -26,6 +26,7 @@ from tap import Tap  # noqa: E402
 FOLDER = SRC / "packaging/kubernetes"
 PAGES = SRC / "docs/kubernetes"
 KUBE_PROXY = "kube-proxy"  # the ConfigMap that kubeadm makes
+HEALTH_PORT = 10256  # unless the configuration says otherwise
 
 # What a server refuses, or what it would leave out in silence, done to a DaemonSet that is right.
 BROKEN = {
@@ -100,6 +101,12 @@ def unfitting(objects):
 
 def unfitting_container(container, files):
     mounts = {one["mountPath"]: one for one in container["volumeMounts"]}
+    ports = {one["name"]: one["containerPort"] for one in container.get("ports", [])}
+    for probe in ("livenessProbe", "readinessProbe", "startupProbe"):
+        get = container.get(probe, {}).get("httpGet")
+        # /healthz is 503 as well on a node that is about to be removed: a rollout would wait, the daemon be killed.
+        if get and (ports.get(get["port"], get["port"]), get["path"]) != (HEALTH_PORT, "/livez"):
+            yield f"{container['name']}: {probe} asks port {get['port']} for {get['path']}"
     for one in mounts.values():
         if "subPath" in one or "subPathExpr" in one:
             yield f"{container['name']}: {one['mountPath']} is a subPath, whose content never changes"
@@ -153,6 +160,8 @@ UNFITTING = {
     "a subPath": lambda by, pod: pod["containers"][0]["volumeMounts"][0].update(subPath="config.yaml"),
     "another folder": lambda by, pod: pod["containers"][0]["volumeMounts"][0].update(mountPath="/etc/other"),
     "a file that is not there": lambda by, pod: by["ConfigMap"]["data"].pop("kubeconfig"),
+    "the health of the node": lambda by, pod: pod["containers"][0]["readinessProbe"]["httpGet"].update(path="/healthz"),
+    "the port of metrics": lambda by, pod: pod["containers"][0]["livenessProbe"]["httpGet"].update(port=10249),
 }
 UNSAFE = {
     "privileged": lambda by, pod: pod["containers"][0]["securityContext"].update(privileged=True),

@@ -62,17 +62,17 @@ has_no_warning() {
   LC_ALL=C.UTF-8 MANROFFSEQ='' man --warnings -E UTF-8 -l -Tutf8 -Z "$1" 2>&1 >/dev/null | tee "$away/said"
   [ ! -s "$away/said" ]
 }
-ours="sluice-plugin-new.1 sluice-sdk.3 sluice-backend.3 sluice-host.3"
+pages_of() { (cd "$man" && ls); }
 if command -v man >/dev/null; then
   printf '.TH A 3\n.SH NAME\na \\- \\(zz\n' >broken.3
   finds_a_warning() { ! has_no_warning "$away/broken.3"; }
   check "a broken page has a warning" finds_a_warning
-  for page in $ours; do check "$page has no warning" has_no_warning "$man/$page"; done
+  for page in $(pages_of); do check "$page has no warning" has_no_warning "$man/$page"; done
 else
   skip "manual pages have no warning" "man is not installed"
 fi
 version=$(sed -n 's/^PACKAGE_VERSION = //p' "$SLUICE_BUILDDIR/Makefile")
-for page in $ours; do check "$page is of this version" grep -q "^\.TH .*\"Sluice $version\"" "$man/$page"; done
+for page in $(pages_of); do check "$page is of this version" grep -q "^\.TH .*\"Sluice $version\"" "$man/$page"; done
 
 # text PAGE: its words, without the marks of bold and hyphens.
 text() { sed 's/\\-/-/g; s/\\f[A-Z]//g; s/"//g' "$man/$1"; }
@@ -86,8 +86,33 @@ names() {  # names PAGE WORD…: each stands in the page as a word.
   done
   return $result
 }
+# marked WORD…: each stands in one of the pages of section 3 as the name of something, in bold.
+marked() {
+  [ $# -gt 10 ] || { echo "nothing was found to look for"; return 1; }
+  for page in "$man"/*.3; do text "$(basename "$page")"; done | grep -E '^\.(B|BI|BR|RB) ' >"$away/marked"
+  result=0
+  for word; do
+    grep -qw -e "$word" "$away/marked" || { echo "no page of section 3 has $word"; result=1; }
+  done
+  return $result
+}
+# What a plugin may name: types and methods of the ABI, types and functions of the SDK but for its details. The calls of
+# a backend have other names in the SDK, see below.
+abi_names() {
+  for header in "$sdk"/include/sluice/abi/*.hpp; do
+    sed 's,//.*,,' "$header" | sed -nE 's/^(struct|class|enum|enum class) ([A-Z][A-Za-z]*).*[:{].*/\2/p'
+    [ "${header##*/}" = backend.hpp ] || sed -nE 's/.*virtual .* \**([a-z_]+)\(.*/\1/p' "$header"
+  done | sort -u
+}
+sdk_names() {
+  sed '/^namespace detail/,/^}  *\/\/ namespace detail/d; s,//.*,,' "$sdk"/include/sluice/sdk/*.hpp |
+    sed -nE 's/^class ([A-Z][A-Za-z]*).*/\1/p; s/^(inline )?[A-Za-z][A-Za-z0-9_:<>]* ([a-z_]+)\(.*/\2/p' |
+    grep -vxE 'operator.*' | sort -u
+}
 # shellcheck disable=SC2046
 {
+  check "pages of section 3 name every type and method of the ABI" marked $(abi_names)
+  check "they name every type and function of the SDK" marked $(sdk_names)
   check "sluice-sdk(3) names every header" names sluice-sdk.3 \
     $(cd "$sdk/include/sluice" && find . -name '*.hpp' | sed 's,^\./,,' | LC_ALL=C sort)
   check "sluice-backend(3) names every call" names sluice-backend.3 \
@@ -110,6 +135,10 @@ names() {  # names PAGE WORD…: each stands in the page as a word.
 }
 misses() { ! names sluice-sdk.3 abi/types.hpp abi/nothing.hpp; }
 check "a header that no page names is missed" misses
+# The last is a word of the pages, and no name there.
+# shellcheck disable=SC2046
+lacks() { ! marked $(abi_names) packets; }
+check "a name that no page has is missed" lacks
 
 # Limits are in the header and in the page.
 limits_agree() {
@@ -119,4 +148,31 @@ limits_agree() {
   [ "$(wc -l <header)" -ge 6 ] && head -6 header | diff - page
 }
 check "sluice-backend(3) has the limits of the header" limits_agree
+# limits_of_headers, limits_of_daemon: "call seconds", a line each.
+limits_of_headers() {
+  awk '
+    match($0, /Limit: [0-9]+ s\./) { seconds = substr($0, RSTART + 7, RLENGTH - 10) }
+    seconds && (match($0, /[a-z_]+\(/) && /virtual/ || match($0, /\(\*[a-z_]+\)/)) {
+      call = substr($0, RSTART, RLENGTH); gsub(/[^a-z_]/, "", call)
+      print call, seconds; seconds = ""
+    }' "$1"/include/sluice/abi/*.hpp | LC_ALL=C sort
+}
+limits_of_daemon() {
+  sed -n 's/.*Call::[a-z_]*{"\([a-z_]*\)", std::chrono::seconds(\([0-9]*\))};/\1 \2/p' \
+    "$SLUICE_SRCDIR/core/plugin/backend_handle.cpp" | LC_ALL=C sort
+}
+daemon_agrees() {
+  limits_of_headers "$1" >header
+  limits_of_daemon >daemon
+  [ "$(wc -l <header)" -ge 11 ] && diff header daemon
+}
+check "the daemon waits as long as the headers say" daemon_agrees "$sdk"
+other_limit() {
+  mkdir -p limits/include/sluice
+  cp -r "$sdk/include/sluice/abi" limits/include/sluice/
+  chmod -R u+w limits
+  sed -i 's/Limit: 60 s\./Limit: 61 s./' limits/include/sluice/abi/backend.hpp
+  ! daemon_agrees limits
+}
+check "another limit is seen" other_limit
 finish

@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 
 import kit
 from lib import addresses as a
-from lib import cases, declaration, differences, model, outcomes, profile, report, snapshot, tap
+from lib import cases, catalogue, declaration, differences, model, outcomes, profile, report, snapshot, tap
 
 DESCRIBED = kit.plugin.Plugin("/nowhere/mine.so", "mine", "1.0", "g++", "1.0", ("IPv4", "IPv6", "delta", "affinity"))
 # What the model does not read: addresses with leading zeros, and the node with the address of a balancer.
@@ -187,12 +187,39 @@ def declarations(report_, everything):
     report_.check(not stray, "cases need what can be declared", str(stray))
 
 
+# Chapters of the behaviour reference's cases that are not about what packets meet.
+NOT_OF_DATA_PLANES = {"Sync engine", "Health", "ipvs", "nftables", "userspace", "Process"}
+
+
+def not_judged(report_, everything):
+    """A plugin of somebody else is judged by every case about data planes, but for those of which is said why not."""
+    numbers = {number for title, chapter in catalogue.SECTIONS.items() if title not in NOT_OF_DATA_PLANES for number in chapter}
+    of_relays = kit.NOT_JUDGED | kit.NOT_JUDGED_OF_RELAYS
+    for title, kind, reasons in (
+            ("a plugin", profile.Profile("mine"), kit.NOT_JUDGED),
+            ("one that declares every difference", profile.Profile("mine", frozenset(differences.ALL)), kit.NOT_JUDGED),
+            ("one that relays", profile.Profile("mine", relays=True), of_relays)):
+        left_out = numbers - {number for one in everything if kit.concerns(one, kind) for number in one.numbers}
+        # Of these two one is about it.
+        either = {64 if kind.meets(differences.NEVER_LOOPBACK) else 70}
+        report_.check(left_out == set(reasons) | either, f"{title} is judged by {len(numbers - left_out)} of {len(numbers)} cases about data "
+                      "planes, and of the others is said why not", str(sorted(left_out ^ (set(reasons) | either))))
+    for kind in profile.BUILT_IN.values():
+        left_out = numbers - {number for one in everything if kit.concerns(one, kind) for number in one.numbers}
+        known = kit.NOT_JUDGED | catalogue.NOT_APPLICABLE.get(kind.backend, {}) | (kit.NOT_JUDGED_OF_RELAYS if kind.relays else {})
+        known = {number for number in known if number in numbers}
+        known |= set() if kind.meets(differences.NEVER_LOOPBACK) else {70}
+        report_.check(left_out <= known, f"mode {kind.backend} is judged by all the others", str(sorted(left_out - known)))
+
+
 def selection(report_, everything):
     for kind in profile.BUILT_IN.values():
         numbered = [one for one in everything if kit.concerns(one, kind) and one.numbers]
         report_.check(len(numbered) > 80, f"mode {kind.backend} is judged by {len(numbered)} numbered cases")
+    not_judged(report_, everything)
     mine = profile.Profile("mine")
-    strange = [one.test for one in everything if kit.concerns(one, mine) and not set(cases.IN_KERNEL) <= set(one.backends)]
+    strange = [one.test for one in everything if kit.concerns(one, mine) and one.test not in kit.EITHER_WAY and
+               not set(cases.IN_KERNEL) <= set(one.backends)]
     report_.check(not strange, "a plugin is not judged by what is one backend's own", str(strange))
     declared = dataclasses.replace(declaration.Declaration(), differs=("no-local",), traits=("relays",))
     made = kit.profile_of(DESCRIBED, declared, False)
@@ -298,11 +325,15 @@ def snapshots(report_):
                   "a claim covers what it names")
 
 
+def manual_page():
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "man", "sluice-conformance.1")
+    with open(path, encoding="utf-8") as file:
+        return file.read().replace("\\-", "-")
+
+
 def manual(report_):
     """The manual page names every option, ability, trait and group that there is, and no other option."""
-    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "man", "sluice-conformance.1"),
-              encoding="utf-8") as file:
-        page = file.read().replace("\\-", "-")
+    page = manual_page()
     known = {word for action in kit.parser_of_options()._actions if action.help != argparse.SUPPRESS
              for word in action.option_strings if word.startswith("--")} - {"--help", "--builddir"}
     named = set(re.findall(r"--[a-z][a-z-]+", page)) - {"--cleanup"}
@@ -310,6 +341,15 @@ def manual(report_):
     missing = [word for word in (*declaration.ABILITIES, *declaration.TRAITS, *kit.GROUPS, kit.FILE, kit.CASES)
                if not re.search(rf"\b{word}\b", page)]
     report_.check(not missing, "it names every group, trait and ability", str(missing))
+
+
+def not_judged_in_manual(report_):
+    """What is left out, and is no declaration of the plugin's, is in the manual page."""
+    page = manual_page()
+    for title, numbers in (("a plugin", kit.NOT_JUDGED), ("one that relays", kit.NOT_JUDGED_OF_RELAYS)):
+        *first, last = map(str, numbers)
+        said = f"{', '.join(first)} and {last}"
+        report_.check(said in page, f"the manual page says by what {title} is not judged", said)
 
 
 def unsupported_trials(report_, everything):
@@ -341,6 +381,7 @@ def main():
     unsupported_trials(result, everything)
     snapshots(result)
     manual(result)
+    not_judged_in_manual(result)
     model_and_cases(result, everything)
     wrong_models(result, everything)
     print(f"1..{result.count}")
