@@ -68,11 +68,11 @@ class IpvsBackendTest : public CppUnit::TestFixture {
                          bench.servers_text());
     CPPUNIT_ASSERT_EQUAL(std::string("kube-ipvs0 dummy 172.30.0.41\n"), bench.links_text());
     const std::string sets = bench.sets.text();
-    CPPUNIT_ASSERT_EQUAL(std::size_t{17}, bench.lines(sets));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{18}, bench.lines(sets));
     for (const std::string line :
          {"KUBE-CLUSTER-IP 172.30.0.41,tcp:80\n", "KUBE-LOOP-BACK 10.180.0.1,tcp:80,10.180.0.1\n",
           "KUBE-NODE-PORT-TCP 30001\n", "KUBE-NODE-PORT-LOCAL-TCP 30001\n", "KUBE-IPVS-IPS 172.30.0.41\n",
-          "KUBE-LOAD-BALANCER\n"}) {
+          "KUBE-NODE-PORT-IPS 192.168.0.2\n", "KUBE-LOAD-BALANCER\n"}) {
       CPPUNIT_ASSERT_MESSAGE(sets, has(sets, line));
     }
     CPPUNIT_ASSERT(has(bench.rules.text(), "--match-set KUBE-CLUSTER-IP"));
@@ -179,7 +179,7 @@ class IpvsBackendTest : public CppUnit::TestFixture {
     ok(bench, bench.delta({}, {two}));
     CPPUNIT_ASSERT_EQUAL(std::string("kube-ipvs0 dummy\n"), bench.links_text());
     CPPUNIT_ASSERT_EQUAL(std::string(), bench.servers_text());
-    CPPUNIT_ASSERT_EQUAL(std::size_t{17}, bench.lines(bench.sets.text()));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{18}, bench.lines(bench.sets.text()));
     CPPUNIT_ASSERT(!has(bench.sets.text(), ","));
   }
 
@@ -500,7 +500,7 @@ class IpvsBackendTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(2.0, told.at("sluice_ipvs_virtual_servers{ip_family=\"IPv4\"}"));
     CPPUNIT_ASSERT_EQUAL(3.0, told.at("sluice_ipvs_real_servers{ip_family=\"IPv4\"}"));
     CPPUNIT_ASSERT_EQUAL(0.0, told.at("sluice_ipvs_draining_real_servers{ip_family=\"IPv4\"}"));
-    CPPUNIT_ASSERT_EQUAL(5.0, told.at("sluice_ipvs_set_entries{ip_family=\"IPv4\"}"));
+    CPPUNIT_ASSERT_EQUAL(6.0, told.at("sluice_ipvs_set_entries{ip_family=\"IPv4\"}"));
     CPPUNIT_ASSERT_EQUAL(1.0, told.at("sluice_ipvs_addresses{ip_family=\"IPv4\"}"));
     double sum = 0;
     for (const std::string part : {"servers", "sets", "links"}) {
