@@ -327,13 +327,15 @@ Changes IpvsBackend::put(const std::vector<WantedServer>& wanted, Problems& prob
   return wanted_.take_changes();
 }
 
-// Entries and addresses the kernel has no place for; they are tried again by full transactions.
-void IpvsBackend::note_refused(const abi::Transaction& transaction, Problems& problems) const {
-  if (sets_.refused().empty() && links_.refused().empty()) return;
+// Entries and addresses the kernel has no place for; they are tried again by full transactions. Who is not served at all
+// lacks more than local endpoints, and is not counted with those that lack them.
+void IpvsBackend::note_refused(const abi::Transaction& transaction, Problems& problems) {
   for (const abi::ServicePort& port : sdk::range<abi::ServicePort>(transaction.service_ports)) {
     const PortId id = port_id(port.key);
     const ServicePlan* const plan = wanted_.find(id);
     if (plan == nullptr) continue;
+    if (!wanted_.is_served(id)) no_local_.remove(id);
+    if (sets_.refused().empty() && links_.refused().empty()) continue;
     for (const SetItem& item : plan->items) {
       const auto found = sets_.refused().find(item);
       if (found != sets_.refused().end()) add_problem(problems, id.first, found->second);

@@ -78,7 +78,7 @@ class IpvsBackend final : public sdk::BackendBase {
   Changes all_changes();
   bool wants(const SetItem& item) const;
   void write(Changes changes, bool full, Problems& problems);
-  void note_refused(const abi::Transaction& transaction, Problems& problems) const;
+  void note_refused(const abi::Transaction& transaction, Problems& problems);
   void leave_alone(const std::string& name, ServicePlan& plan, Problems& problems) const;
   void add(const std::vector<SetItem>& items);
   // Returns what else changes by what the kernel has said.
