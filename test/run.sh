@@ -211,6 +211,7 @@ part_system() {
   short=--short
   [ "$long" = 0 ] || short=
   tap fd-holder 120 python3 "$src/test/system/fd_holder_test.py"
+  tap asking 120 python3 "$src/test/system/asking_test.py" "$build/test/tools/netecho"
   # shellcheck disable=SC2086
   tap cases 900 python3 $system --builddir "$build" --lanes 4 $short \
     --results "$logs/system-nft.json" --keep-logs "$logs/system"

@@ -327,7 +327,7 @@ base::Status SyncLoop::apply(const snapshot::Transaction& transaction, SyncRepor
   if (outcome.ok()) {
     freshness_.updated(at);
     if (callbacks_.on_applied) callbacks_.on_applied(transaction);
-    if (!applied_once_) report_claims();
+    report_claims();
     applied_once_ = true;
     next = RunOutcome::done;
     return status;
@@ -342,7 +342,10 @@ base::Status SyncLoop::apply(const snapshot::Transaction& transaction, SyncRepor
 void SyncLoop::verify() {
   next_verify_ = clock_.now() + verify_every_;
   const plugin::Outcome outcome = backend_->verify();
-  if (outcome.ok()) return;
+  if (outcome.ok()) {
+    if (applied_once_) report_claims();
+    return;
+  }
   const std::string sentence = outcome.status(backend_->name(), "verify").message();
   if (outcome.code != abi::Code::kNeedFull) {
     base::log_warning("sync", sentence);
@@ -372,13 +375,18 @@ void SyncLoop::report_left_out(const plugin::ApplyOutcome& outcome) {
   }
 }
 
+// Once; where the backend cannot say it now, behind what succeeds next: the ledger and the clean-up of a start need it.
 void SyncLoop::report_claims() {
+  if (claims_told_) return;
   const plugin::ClaimsOutcome outcome = backend_->claims();
-  if (outcome.ok()) {
+  claims_told_ = outcome.ok();
+  if (claims_told_) {
     callbacks_.on_claims(outcome.claims);
-  } else {
-    base::log_warning("sync", outcome.status(backend_->name(), "claims").message());
+    return;
   }
+  std::string why = outcome.status(backend_->name(), "claims").message() + "; it is asked again";
+  if (why != claims_trouble_) base::log_warning("sync", why);
+  claims_trouble_ = std::move(why);
 }
 
 }  // namespace sluice::sync

@@ -207,6 +207,8 @@ class SyncLoop {
   bool need_full_ = true;
   bool delta_supported_ = false;
   bool applied_once_ = false;
+  bool claims_told_ = false;
+  std::string claims_trouble_;  // why not yet
   base::Clock::Time next_verify_ = base::Clock::Time::max();
   std::vector<std::chrono::system_clock::time_point> trigger_times_;  // until the kernel has them
   std::deque<Inspect> questions_;

@@ -248,18 +248,30 @@ Changes IpvsBackend::all_changes() {
   wanted_.take_changes();
   wanted_.take_gained();
   Changes changes = wanted_.everything();
+  for (const abi::Address& address : facts_.node_port_addresses) {
+    SetEntry entry;
+    entry.address = address;
+    changes.add.push_back({SetId::kNodePortAddresses, entry});
+  }
   for (const ServerKey& key : servers_.held()) {
     if (!wanted_.wants(key) && ownership_.is_ours(key, shown())) changes.drop.push_back(key);
   }
   for (const SetId set : all_sets()) {
     for (const SetEntry& entry : sets_.held(set)) {
-      if (!wanted_.wants(SetItem{set, entry})) changes.remove.push_back({set, entry});
+      if (!wants({set, entry})) changes.remove.push_back({set, entry});
     }
   }
   for (const abi::Address& address : links_.held()) {
     if (!wanted_.wants(address) && ownership_.is_ours(address, shown())) changes.unbind.push_back(address);
   }
   return changes;
+}
+
+// Addresses of node ports are those of the node, whichever Service wants one.
+bool IpvsBackend::wants(const SetItem& item) const {
+  if (item.set != SetId::kNodePortAddresses) return wanted_.wants(item);
+  const std::vector<abi::Address>& all = facts_.node_port_addresses;
+  return std::binary_search(all.begin(), all.end(), item.entry.address);
 }
 
 void IpvsBackend::leave_alone(const std::string& name, ServicePlan& plan, Problems& problems) const {
@@ -315,13 +327,15 @@ Changes IpvsBackend::put(const std::vector<WantedServer>& wanted, Problems& prob
   return wanted_.take_changes();
 }
 
-// Entries and addresses the kernel has no place for; they are tried again by full transactions.
-void IpvsBackend::note_refused(const abi::Transaction& transaction, Problems& problems) const {
-  if (sets_.refused().empty() && links_.refused().empty()) return;
+// Entries and addresses the kernel has no place for; they are tried again by full transactions. Who is not served at all
+// lacks more than local endpoints, and is not counted with those that lack them.
+void IpvsBackend::note_refused(const abi::Transaction& transaction, Problems& problems) {
   for (const abi::ServicePort& port : sdk::range<abi::ServicePort>(transaction.service_ports)) {
     const PortId id = port_id(port.key);
     const ServicePlan* const plan = wanted_.find(id);
     if (plan == nullptr) continue;
+    if (!wanted_.is_served(id)) no_local_.remove(id);
+    if (sets_.refused().empty() && links_.refused().empty()) continue;
     for (const SetItem& item : plan->items) {
       const auto found = sets_.refused().find(item);
       if (found != sets_.refused().end()) add_problem(problems, id.first, found->second);

@@ -76,8 +76,9 @@ class IpvsBackend final : public sdk::BackendBase {
   void plan(const abi::Transaction& transaction, Problems& problems);
   void note_conflicts(const std::set<PortId>& losers, Problems& problems);
   Changes all_changes();
+  bool wants(const SetItem& item) const;
   void write(Changes changes, bool full, Problems& problems);
-  void note_refused(const abi::Transaction& transaction, Problems& problems) const;
+  void note_refused(const abi::Transaction& transaction, Problems& problems);
   void leave_alone(const std::string& name, ServicePlan& plan, Problems& problems) const;
   void add(const std::vector<SetItem>& items);
   // Returns what else changes by what the kernel has said.

@@ -22,6 +22,12 @@ SetEntry front(const ServerKey& key) {
   return entry;
 }
 
+SetEntry alone(const abi::Address& address) {
+  SetEntry entry;
+  entry.address = address;
+  return entry;
+}
+
 bool is_service_address(const ServerKey& key, const SetWriter& sets) {
   return std::any_of(kServiceAddresses.begin(), kServiceAddresses.end(),
                      [&](SetId id) { return sets.held(id).contains(front(key)); });
@@ -41,21 +47,24 @@ bool is_node_port(const ServerKey& key, const SetWriter& sets) {
   return false;
 }
 
+// The node may have lost the address, but not the set.
+bool is_for_node_ports(const abi::Address& address, const Ownership::Shown& shown) {
+  return shown.local.contains(address) || shown.sets.held(SetId::kNodePortAddresses).contains(alone(address));
+}
+
 }  // namespace
 
 bool Ownership::is_ours(const ServerKey& key, const Shown& shown) const {
   if (left_alone_.contains(key)) return false;
   if (servers_.contains(key) || is_service_address(key, shown.sets)) return true;
-  if (shown.local.contains(key.address) && is_node_port(key, shown.sets)) return true;
+  if (is_for_node_ports(key.address, shown) && is_node_port(key, shown.sets)) return true;
   return !is_excluded(key) && shown.bound.contains(key.address) && is_ours(key.address, shown);
 }
 
 bool Ownership::is_ours(const abi::Address& address, const Shown& shown) const {
   if (addresses_.contains(address)) return true;
   if (shown.sets_unread) return shown.bound.contains(address);
-  SetEntry entry;
-  entry.address = address;
-  if (shown.sets.held(SetId::kIpvsAddresses).contains(entry)) return true;
+  if (shown.sets.held(SetId::kIpvsAddresses).contains(alone(address))) return true;
   // Before 1.27 kube-proxy had no set of them.
   if (!shown.sets.held(SetId::kIpvsAddresses).empty()) return false;
   return std::any_of(kServiceAddresses.begin(), kServiceAddresses.end(), [&](SetId id) {

@@ -292,6 +292,12 @@ const ServicePlan* Wanted::find(const PortId& id) const {
   const auto place = state_->plans.find(id);
   return place == state_->plans.end() ? nullptr : &place->second;
 }
+bool Wanted::is_served(const PortId& id) const {
+  const ServicePlan* const plan = find(id);
+  return plan != nullptr && std::any_of(plan->servers.begin(), plan->servers.end(), [this](const WantedServer& one) {
+           return !state_->missing.contains(one.server.key);
+         });
+}
 std::size_t Wanted::size() const noexcept { return state_->plans.size(); }
 
 std::vector<PortId> Wanted::ids() const {

@@ -63,6 +63,8 @@ class Wanted {
   bool wants(const SetItem& item) const;
   bool wants(const abi::Address& address) const;
   bool wants(const ServerKey& key) const;
+  // Some virtual server that it wants is not known to be missing.
+  bool is_served(const PortId& id) const;
   // What it wants; null for none.
   const ServicePlan* find(const PortId& id) const;
   std::set<ServerKey> closed() const;  // all that KUBE-IPVS-OUT-FILTER drops

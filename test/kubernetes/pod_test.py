@@ -43,7 +43,7 @@ SLOW = "ms, its limit is"  # where its kernel runs on a processor that is only i
 # What is seen without a capability.
 LACKED = {
     "NET_ADMIN": r"you must be root|CAP_NET_ADMIN|Operation not permitted",
-    "NET_RAW": r"using iptables .*\(nf_tables\)",
+    "NET_RAW": r"the legacy tables, which this node has, cannot be read: .*CAP_NET_RAW",
     "NET_BIND_SERVICE": r"cannot be held: Permission denied",
 }
 KUBEADM = {

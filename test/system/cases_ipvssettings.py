@@ -18,6 +18,7 @@ from cases_ipvsdrift import company, make_company
 BOTH = [ready(E1), ready(E2)]
 ONLY = {"protocols": ["tcp"], "backends": ["ipvs"], "sources": ["manifests"]}
 NO_LOCAL = "kubeproxy_sync_proxy_rules_no_local_endpoints_total"
+PAST = {V4: "192.168.7.82", V6: "fd00:192:7::82"}  # an address that the node has for a while
 # What Debian's kernels have; those of the kernel under test are tried.
 SCHEDULERS = ("rr", "wrr", "lc", "wlc", "fo", "ovf", "lblc", "lblcr", "dh", "sh", "mh", "sed", "nq", "twos")
 
@@ -216,13 +217,31 @@ def of_every_kind(t):
             t.service(BOTH, type="LoadBalancer", vip=True, source_ranges=[CLIENTS[t.family]], external_policy="Local")]
 
 
+def lose_address(t, service):
+    """The daemon ends, and then the node has an address no more at which node ports were served."""
+    where = [f"{PAST[t.family]}/{32 if t.family == V4 else 128}", "dev", "eth1"]
+    t.topology.run("node", "ip", "addr", "add", *where, *(["nodad"] if t.family == V6 else []))
+    t.defer(lambda: t.topology.run("node", "ip", "addr", "del", *where, check=False))
+    t.wait_until(lambda: ipvs.key(service.at(PAST[t.family])) in ipvs.servers(t), "the address serves")
+    t.bench.daemon.stop()
+    t.topology.run("node", "ip", "addr", "del", *where)
+    t.require(ipvs.key(service.at(PAST[t.family])) in ipvs.servers(t), "nothing is left at the address of before")
+
+
 @own_daemon(None, "--cleanup takes back everything of mode ipvs, both families, and nothing of anybody else; again it finds nothing",
             families=[V4, V6], **ONLY)
 def cleaned_up(t):
-    theirs, virtual = make_company(t), make_foreign(t)
+    theirs = make_company(t)
+    make_foreign(t)
     services = of_every_kind(t)
     t.settle()
-    t.bench.daemon.stop()
+    # One of somebody else's with the number of a node port, at an address that is not the node's either.
+    strange = ipvs.where({V4: "203.0.113.77", V6: "2001:db8:99::5"}[t.family], services[0].node_port)
+    ipvs.adm(t, "-A", "-t", strange, "-s", "rr")
+    t.defer(lambda: ipvs.adm(t, "-D", "-t", strange, check=False))
+    virtual = foreign_servers(t)
+    t.require(any(strange in line for line in virtual), f"{strange} is not there")
+    lose_address(t, services[0])
     for attempt in (1, 2):
         done = t.bench.cleanup()
         t.require(done.returncode == 0, f"attempt {attempt}: exit {done.returncode}: {done.stderr[-300:]}")

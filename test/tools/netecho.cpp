@@ -21,10 +21,12 @@ namespace {
 constexpr const char* kUsage =
     "usage: netecho serve --name NAME --port P... [--tcp] [--udp] [--sctp] [--address IP...] [--ready-file FILE]\n"
     "       netecho ask PROTO ADDR PORT [--count N] [--timeout MS] [--source IP[:PORT]] [--bind-dev DEV] [--summary]\n"
+    "                   [--first-syn-only]\n"
     "       netecho hammer PROTO ADDR PORT --seconds S [--interval MS] [--timeout MS] [--source IP]\n"
     "       netecho hold PROTO ADDR PORT [--seconds S] [--interval MS] [--timeout MS]\n"
     "       netecho plan [--at-once N] <QUESTIONS; each is PROTO ADDR PORT SOURCE[:PORT] TIMEOUT-MS\n"
     "PROTO is tcp, udp or sctp (hold: tcp or udp). With a source port, ask uses PORT, PORT+1, ... in turn.\n"
+    "With --first-syn-only a TCP connection that a repeated SYN made is a timeout.\n"
     "serve answers `NAME peer-ip peer-port local-ip local-port`.\n";
 
 void on_stop(int) { stop_requested = 1; }

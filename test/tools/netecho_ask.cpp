@@ -12,13 +12,14 @@
 namespace netecho {
 
 int ask(const std::vector<std::string>& words) {
-  const Options options(words, {{"--count", "--timeout", "--source", "--bind-dev"}, {"--summary"}, 3});
+  const Options options(words, {{"--count", "--timeout", "--source", "--bind-dev"}, {"--summary", "--first-syn-only"}, 3});
   Target target;
   target.protocol = parse_protocol(options.positional(0));
   target.address = make_address(options.positional(1), parse_port(options.positional(2)));
   if (options.has("--source")) target.source = parse_source(options.text("--source", ""));
   target.device = options.text("--bind-dev", "");
   target.timeout = options.milliseconds("--timeout", 1000);
+  target.first_syn_only = options.has("--first-syn-only");
 
   std::map<std::string, unsigned> counts;
   const unsigned count = options.number("--count", 1);

@@ -61,12 +61,13 @@ bool is_base32(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return (c >= 'A' && c <= 'Z') || (c >= '2' && c <= '7'); });
 }
 
-// What follows "KUBE-", or "KUBE-6-" for IPv6. The last two are of releases before 1.12.
-constexpr std::array<std::string_view, 19> kSets = {
+// What follows "KUBE-", or "KUBE-6-" for IPv6. NODE-PORT-IPS is ours alone; the last two are of releases before 1.12.
+constexpr std::array<std::string_view, 20> kSets = {
     "LOOP-BACK", "CLUSTER-IP", "EXTERNAL-IP", "EXTERNAL-IP-LOCAL", "LOAD-BALANCER", "LOAD-BALANCER-FW",
     "LOAD-BALANCER-LOCAL", "LOAD-BALANCER-SOURCE-IP", "LOAD-BALANCER-SOURCE-CIDR", "NODE-PORT-TCP",
     "NODE-PORT-LOCAL-TCP", "NODE-PORT-UDP", "NODE-PORT-LOCAL-UDP", "NODE-PORT-SCTP-HASH",
-    "NODE-PORT-LOCAL-SCTP-HASH", "HEALTH-CHECK-NODE-PORT", "IPVS-IPS", "NODE-PORT-SCTP", "NODE-PORT-LOCAL-SCTP"};
+    "NODE-PORT-LOCAL-SCTP-HASH", "HEALTH-CHECK-NODE-PORT", "IPVS-IPS", "NODE-PORT-IPS",
+    "NODE-PORT-SCTP", "NODE-PORT-LOCAL-SCTP"};
 constexpr std::size_t kSetNameLimit = 31;  // of ipset; longer names are cut
 // Of ours, what a set is called that is to take the place of one: a daemon that is killed may leave it.
 constexpr std::string_view kSpare = "-N";

@@ -98,6 +98,8 @@ void IpvsOwnership::listed(std::string_view set, const SetEntry& entry) {
   } else if (ports && !entry.has_address && protocol_of(set) != 0) {
     const base::Family family = set.starts_with("KUBE-6-") ? base::Family::ipv6 : base::Family::ipv4;
     node_ports_.insert({family, protocol_of(set), entry.port});
+  } else if (set.ends_with("-NODE-PORT-IPS") && entry.has_address) {
+    local(entry.address);
   }
 }
 

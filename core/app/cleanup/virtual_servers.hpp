@@ -36,13 +36,13 @@ class IpvsOwnership {
  public:
   // An address of the link kube-ipvs0.
   void bound(const base::IpAddress& address) { bound_.insert(address); }
-  // An address of another link.
+  // An address of another link, or of the past.
   void local(const base::IpAddress& address) { local_.insert(address); }
   // An entry of one of kube-proxy's sets.
   void listed(std::string_view set, const SetEntry& entry);
 
   // Made by kube-proxy: its address is bound on kube-ipvs0, or it stands in a set of
-  // Services, or it is a listed node port of an address of this node.
+  // Services, or it is a listed node port of an address that this node has, or had when it was made.
   bool is_ours(const VirtualServer& server) const;
   // Nothing of that mode is here: no virtual server can be its.
   bool knows_nothing() const { return bound_.empty() && fronts_.empty() && node_ports_.empty(); }

@@ -65,13 +65,17 @@ class Content {
     command.limit = kLimit;
     command.on_output = [this](std::string_view piece) { feed(piece); };
     try {
-      busy_ = node.run(command).timed_out;
+      const process::Outcome outcome = node.run(command);
+      busy_ = outcome.timed_out;
+      if (!busy_ && !outcome.ok()) note_refusal(outcome.complaint);
     } catch (const std::system_error&) {
       return;  // cannot be asked: as good as empty
     }
     line();
   }
 
+  // What it says when we may not read it, which makes it as good as empty; empty otherwise.
+  const std::string& refusal() const noexcept { return refusal_; }
   // There is so much of it, or it changes so often, that it cannot be read in time.
   bool is_busy() const noexcept { return busy_; }
   std::size_t rules() const noexcept { return rules_; }
@@ -97,7 +101,15 @@ class Content {
     line_.clear();
   }
 
+  // A table that is not there is a failure too, and as it should be.
+  void note_refusal(const std::string& complaint) {
+    for (const char* words : {"Permission denied", "Operation not permitted", "you must be root"}) {
+      if (complaint.find(words) != std::string::npos) refusal_ = complaint.substr(0, complaint.find('\n'));
+    }
+  }
+
   std::string line_;
+  std::string refusal_;
   bool busy_ = false;
   std::size_t rules_ = 0;
   bool hint_ = false;
@@ -165,9 +177,15 @@ class Choice {
       const Content nft(nft_->save, nullptr, node_);
       if (nft.is_busy()) return because(*nft_, "there are too many rules in nf_tables to count them");
       const std::size_t in_nft = nft.rules();
-      const std::size_t in_legacy = legacy_is_live() ? Content(legacy_->save, nullptr, node_).rules() : 0;
-      const std::string counts = std::to_string(in_nft) + " rules in nf_tables, " + std::to_string(in_legacy) +
-                                 " in the legacy tables";
+      std::size_t in_legacy = 0;
+      std::string of_legacy = ", 0 in the legacy tables";
+      if (legacy_is_live()) {
+        const Content legacy(legacy_->save, nullptr, node_);
+        in_legacy = legacy.rules();
+        of_legacy = legacy.refusal().empty() ? ", " + std::to_string(in_legacy) + " in the legacy tables"
+                                             : ", and the legacy tables cannot be read";
+      }
+      const std::string counts = std::to_string(in_nft) + " rules in nf_tables" + of_legacy;
       if (in_nft > in_legacy) return because(*nft_, counts);
       if (in_legacy > in_nft) return because(*legacy_, counts);
     }
@@ -191,8 +209,19 @@ class Choice {
     const bool nft = tools.variant == Variant::kNft;
     const std::optional<Tools>& other = nft ? legacy_ : nft_;
     if (!other || (nft && !legacy_is_live())) return;
-    const bool services = nft ? Content(other->save, "nat", node_).has_services()
-                              : has_chain(*other, "nat", "KUBE-SERVICES", node_);
+    bool services = false;
+    if (nft) {
+      const Content legacy(other->save, "nat", node_);
+      services = legacy.has_services();
+      if (!legacy.refusal().empty()) {
+        tools.warning = "the legacy tables, which this node has, cannot be read: " + legacy.refusal() +
+                        "; rules are written to nf_tables, and packets pass both; the old iptables needs the "
+                        "capability CAP_NET_RAW beside CAP_NET_ADMIN";
+        return;
+      }
+    } else {
+      services = has_chain(*other, "nat", "KUBE-SERVICES", node_);
+    }
     if (!services) return;
     const std::string chosen = nft ? "nf_tables" : "the legacy tables";
     const std::string rest = nft ? "the legacy tables" : "nf_tables";

@@ -43,6 +43,7 @@ constexpr SetSpec kSpecs[] = {
      "Kubernetes nodeport SCTP port with externalTrafficPolicy=local with type 'hash ip:port'"},
     {SetId::kHealthCheckNodePort, "KUBE-HEALTH-CHECK-NODE-PORT", SetType::kPorts, "Kubernetes health check node port"},
     {SetId::kIpvsAddresses, "KUBE-IPVS-IPS", SetType::kIp, "Addresses on the ipvs interface"},
+    {SetId::kNodePortAddresses, "KUBE-NODE-PORT-IPS", SetType::kIp, ""},
 };
 static_assert(sizeof(kSpecs) / sizeof(kSpecs[0]) == kSets);
 

@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The sets of BEH 6.7: what they are called, what is in them. Pure.
+// The sets of BEH 6.7, and one of our own: what they are called, what is in them. Pure.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace sluice::ipvs {
 
-// In the order of BEH 6.7.
+// In the order of BEH 6.7; the last one is not kube-proxy's.
 enum class SetId : std::uint8_t {
   kLoopBack,
   kClusterIp,
@@ -34,8 +34,9 @@ enum class SetId : std::uint8_t {
   kNodePortLocalSctp,
   kHealthCheckNodePort,
   kIpvsAddresses,
+  kNodePortAddresses,  // where node ports are, to find them again when the node has lost the address; in no rule
 };
-inline constexpr std::size_t kSets = 17;
+inline constexpr std::size_t kSets = 18;
 
 enum class SetType : std::uint8_t { kIpPortIp, kIpPort, kIpPortNet, kPorts, kIp };
 

@@ -193,7 +193,8 @@ class Trial:
         """At all these fronts together the sender meets one and the same of the expected servers; returns its name."""
         seen = set()
         for front in fronts if isinstance(fronts, (list, tuple)) else [fronts]:
-            lines = probe.ask(self.topology, sender, front.protocol, front.ip, front.port, self.family, questions)
+            lines = probe.ask(self.topology, sender, front.protocol, front.ip, front.port, self.family, questions,
+                              probe.patience_of(expected), first_syn_only=True)
             wrong = outcomes.misfit(self.here(expected, front.protocol), lines,
                                     probe.source_ip(sender, front.ip, self.family), self.family)
             self.require(wrong is None, f"{sender.name} → {front.protocol} {front.ip} port {front.port}: {wrong}")

@@ -20,6 +20,7 @@ SETS = {
     "LOAD-BALANCER-SOURCE-CIDR": "hash:ip,port,net", "NODE-PORT-TCP": "bitmap:port", "NODE-PORT-LOCAL-TCP": "bitmap:port",
     "NODE-PORT-UDP": "bitmap:port", "NODE-PORT-LOCAL-UDP": "bitmap:port", "NODE-PORT-SCTP-HASH": "hash:ip,port",
     "NODE-PORT-LOCAL-SCTP-HASH": "hash:ip,port", "HEALTH-CHECK-NODE-PORT": "bitmap:port", "IPVS-IPS": "hash:ip",
+    "NODE-PORT-IPS": "hash:ip",  # not kube-proxy's
 }
 
 

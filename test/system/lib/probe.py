@@ -19,13 +19,14 @@ _udp_ports = {}
 _udp_ports_lock = threading.Lock()
 
 
-def ask(topology, sender, protocol, ip, port, family, count=1, timeout_ms=pace.stretched(1000)):
-    """The answer lines of `count` fresh connections from that sender's own address."""
+def ask(topology, sender, protocol, ip, port, family, count=1, timeout_ms=pace.stretched(1000), first_syn_only=False):
+    """The answer lines of `count` fresh connections from that sender's own address. With first_syn_only a lost SYN is a time-out,
+    also where there is the time to repeat it."""
     source = source_ip(sender, ip, family)
     if protocol == "udp":
         source = (f"{source}:{{}}" if family == a.V4 else f"[{source}]:{{}}").format(_udp_source_ports(sender, count))
     words = [topology.netecho, "ask", protocol, ip, str(port), "--count", str(count), "--timeout", f"{timeout_ms:.0f}",
-             "--source", source]
+             "--source", source, *(["--first-syn-only"] if first_syn_only else [])]
     return topology.run(sender.place, *words, timeout=count * timeout_ms / 1000 + 30).stdout.splitlines()
 
 

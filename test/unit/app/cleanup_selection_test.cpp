@@ -53,7 +53,8 @@ class CleanupSelectionTest : public CppUnit::TestFixture {
     }
     CPPUNIT_ASSERT(gone(all, "mangle", "KUBE-PROXY-CANARY"));
     for (const char* set : {"KUBE-CLUSTER-IP", "KUBE-6-CLUSTER-IP", "KUBE-6-LOAD-BALANCER-SOURCE-CID",
-                            "KUBE-6-NODE-PORT-LOCAL-SCTP-HAS", "KUBE-NODE-PORT-LOCAL-SCTP-HASH", "KUBE-IPVS-IPS"}) {
+                            "KUBE-6-NODE-PORT-LOCAL-SCTP-HAS", "KUBE-NODE-PORT-LOCAL-SCTP-HASH", "KUBE-IPVS-IPS",
+                            "KUBE-NODE-PORT-IPS", "KUBE-6-NODE-PORT-IPS"}) {
       CPPUNIT_ASSERT_MESSAGE(set, all.set(set));
     }
     CPPUNIT_ASSERT(all.table("ip", "kube-proxy") && all.table("ip6", "kube-proxy"));

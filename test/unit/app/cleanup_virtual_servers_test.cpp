@@ -30,6 +30,7 @@ class CleanupVirtualServersTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(those_on_the_link_are_ours);
   CPPUNIT_TEST(those_in_the_sets_are_ours);
   CPPUNIT_TEST(node_ports_are_ours_on_addresses_of_this_node);
+  CPPUNIT_TEST(node_ports_are_ours_on_addresses_of_the_past);
   CPPUNIT_TEST(health_check_ports_say_nothing);
   CPPUNIT_TEST(the_kernels_answer_is_read);
   CPPUNIT_TEST_SUITE_END();
@@ -72,6 +73,20 @@ class CleanupVirtualServersTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!ownership.is_ours({ip("fd00::2"), IPPROTO_TCP, 30001}));
     ownership.listed("KUBE-6-NODE-PORT-LOCAL-TCP", node_port(30001));
     CPPUNIT_ASSERT(ownership.is_ours({ip("fd00::2"), IPPROTO_TCP, 30001}));
+  }
+
+  void node_ports_are_ours_on_addresses_of_the_past() {
+    IpvsOwnership ownership;
+    ownership.listed("KUBE-NODE-PORT-IPS", {true, ip("192.168.0.9"), 0, 0});
+    ownership.listed("KUBE-6-NODE-PORT-IPS", {true, ip("fd00::9"), 0, 0});
+    CPPUNIT_ASSERT(ownership.knows_nothing());
+    ownership.listed("KUBE-NODE-PORT-UDP", node_port(30001));
+    ownership.listed("KUBE-6-NODE-PORT-TCP", node_port(30001));
+    CPPUNIT_ASSERT(ownership.is_ours({ip("192.168.0.9"), IPPROTO_UDP, 30001}));
+    CPPUNIT_ASSERT(ownership.is_ours({ip("fd00::9"), IPPROTO_TCP, 30001}));
+    CPPUNIT_ASSERT(!ownership.is_ours({ip("192.168.0.9"), IPPROTO_TCP, 30001}));
+    CPPUNIT_ASSERT(!ownership.is_ours({ip("192.168.0.9"), IPPROTO_UDP, 6443}));
+    CPPUNIT_ASSERT(!ownership.is_ours({ip("192.168.0.8"), IPPROTO_UDP, 30001}));
   }
 
   void health_check_ports_say_nothing() {

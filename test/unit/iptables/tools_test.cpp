@@ -23,7 +23,9 @@ class FakeNode {
   std::map<std::string, std::string> programs;
   std::string legacy_tables;
   mutable std::vector<std::string> asked;
-  std::string slow;  // this one does not end in time
+  std::string slow;     // this one does not end in time
+  std::string failing;  // this one does, and says that
+  std::string complaint = "iptables-save v1.8.9 (legacy): Cannot initialize: Permission denied (you must be root)\n";
 
   void install(const std::string& name, const std::string& version) {
     programs[name] = version;
@@ -41,6 +43,11 @@ class FakeNode {
               if (name == slow) {
                 outcome.timed_out = true;
                 outcome.exit_code = -1;
+                return outcome;
+              }
+              if (name == failing) {
+                outcome.exit_code = 1;
+                outcome.complaint = complaint;
                 return outcome;
               }
               if (command.arguments.size() > 4 && command.arguments[3] == "-S") {
@@ -72,6 +79,7 @@ class ToolsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_hint_costs_the_same_with_any_number_of_rules);
   CPPUNIT_TEST(rules_that_cannot_be_counted_are_many);
   CPPUNIT_TEST(warns_of_a_proxy_in_the_other_variant);
+  CPPUNIT_TEST(says_that_legacy_tables_cannot_be_read);
   CPPUNIT_TEST(plain_names_are_enough);
   CPPUNIT_TEST(each_family_has_its_own);
   CPPUNIT_TEST(says_what_to_install);
@@ -185,6 +193,31 @@ class ToolsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(node.find().variant == Variant::kLegacy);
     CPPUNIT_ASSERT(node.find().warning.starts_with("chains of a service proxy are in nf_tables too, while rules are "
                                                    "written to the legacy tables: "));
+  }
+
+  // A socket of the old iptables takes a capability that the new one does without.
+  void says_that_legacy_tables_cannot_be_read() {
+    constexpr char kSentence[] =
+        "the legacy tables, which this node has, cannot be read: iptables-save v1.8.9 (legacy): Cannot initialize: "
+        "Permission denied (you must be root); rules are written to nf_tables, and packets pass both; the old iptables "
+        "needs the capability CAP_NET_RAW beside CAP_NET_ADMIN";
+    FakeNode node;
+    for (const char* name : {"iptables", "iptables-nft"}) node.install(name, kNftVersion);
+    node.install("iptables-legacy", kLegacyVersion);
+    node.failing = "iptables-legacy-save";
+    CPPUNIT_ASSERT_EQUAL(std::string(), node.find().warning);  // there are none, so nobody asks
+    node.legacy_tables = "nat\n";
+    CPPUNIT_ASSERT(node.find().variant == Variant::kNft);
+    CPPUNIT_ASSERT_EQUAL(std::string(kSentence), node.find().warning);
+    node.programs["iptables-nft-save"] = "*nat\n-A PREROUTING -j X\nCOMMIT\n";
+    CPPUNIT_ASSERT_EQUAL(std::string("1 rules in nf_tables, and the legacy tables cannot be read"), node.find().why);
+    CPPUNIT_ASSERT_EQUAL(std::string(kSentence), node.find().warning);
+    // Whatever the reason for the choice.
+    node.programs["iptables-nft-save"] = "*mangle\n:KUBE-IPTABLES-HINT - [0:0]\nCOMMIT\n";
+    CPPUNIT_ASSERT_EQUAL(std::string("kubelet's hint is there"), node.find().why);
+    CPPUNIT_ASSERT_EQUAL(std::string(kSentence), node.find().warning);
+    node.complaint = "iptables-save v1.8.9 (legacy): Cannot initialize: Table does not exist (do you need to insmod?)\n";
+    CPPUNIT_ASSERT_EQUAL(std::string(), node.find().warning);
   }
 
   void plain_names_are_enough() {

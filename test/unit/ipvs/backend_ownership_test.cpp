@@ -16,6 +16,8 @@ class IpvsOwnershipTest : public IpvsFixture {
   CPPUNIT_TEST_SUITE(IpvsOwnershipTest);
   CPPUNIT_TEST(what_others_made_stays);
   CPPUNIT_TEST(what_an_earlier_process_made_goes);
+  CPPUNIT_TEST(node_ports_at_an_address_that_is_gone_go);
+  CPPUNIT_TEST(node_ports_that_could_not_be_removed_are_found_later);
   CPPUNIT_TEST(what_kube_proxy_made_is_taken_over);
   CPPUNIT_TEST(excluded_ranges_are_not_touched);
   CPPUNIT_TEST(excluded_ranges_stay_untouched);
@@ -57,6 +59,52 @@ class IpvsOwnershipTest : public IpvsFixture {
     IpvsBench fresh;
     ok(fresh, fresh.full({all[1]}));
     CPPUNIT_ASSERT_EQUAL(fresh.kernel_text(), bench.kernel_text());
+  }
+
+  static constexpr const char* kPastAddress = "10.244.0.1";
+  static constexpr const char* kOthers = "192.0.2.9:30001/TCP rr 10.77.0.1:8080*1\n";
+
+  // A node port at an address that the node loses while no daemon runs; at another strange address one of somebody else.
+  static void lose_an_address(IpvsBench& bench) {
+    bench.node.local_addresses.push_back(kPastAddress);
+    put_server(bench, bench.key("192.0.2.9", 30001));
+    ok(bench, bench.full(services()));
+    CPPUNIT_ASSERT(has(bench.servers_text(), "10.244.0.1:30001/TCP"));
+    bench.node.local_addresses.pop_back();
+    bench.restart();
+  }
+
+  void node_ports_at_an_address_that_is_gone_go() {
+    for (const char* how : {"cleanup", "retire", "drain", "full"}) {
+      IpvsBench bench;
+      lose_an_address(bench);
+      if (how == std::string("cleanup")) ok(bench, bench.cleanup());
+      if (how == std::string("retire")) ok(bench, bench.retire({}));
+      if (how == std::string("drain")) ok(bench, bench.retire({}, 30));
+      if (how == std::string("full")) {
+        ok(bench, bench.full(services()));
+        CPPUNIT_ASSERT(has(bench.servers_text(), "192.168.0.2:30001/TCP") && has(bench.servers_text(), kOthers));
+        CPPUNIT_ASSERT_MESSAGE(bench.servers_text(), !has(bench.servers_text(), kPastAddress));
+        CPPUNIT_ASSERT_MESSAGE(bench.sets.text(), !has(bench.sets.text(), kPastAddress));
+        continue;
+      }
+      CPPUNIT_ASSERT_EQUAL_MESSAGE(how, std::string(kOthers), bench.servers_text());
+      CPPUNIT_ASSERT_EQUAL_MESSAGE(how, std::string(), bench.sets.text());
+    }
+  }
+
+  void node_ports_that_could_not_be_removed_are_found_later() {
+    IpvsBench bench;
+    lose_an_address(bench);
+    bench.servers.meddle = [](const ipvs::ServerCommand& command) {
+      if (command.kind == ipvs::ServerCommandKind::kDeleteServer) throw sdk::Failure(abi::Code::kRetry, "", "broken", 105);
+    };
+    CPPUNIT_ASSERT(bench.full(services()) == abi::Code::kRetry);
+    CPPUNIT_ASSERT(has(bench.servers_text(), "10.244.0.1:30001/TCP"));
+    bench.servers.meddle = nullptr;
+    bench.restart();
+    ok(bench, bench.cleanup());
+    CPPUNIT_ASSERT_EQUAL(std::string(kOthers), bench.servers_text());
   }
 
   void what_kube_proxy_made_is_taken_over() {

@@ -42,6 +42,7 @@ class IpvsBackendTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(prepares_the_node_without_a_sync);
   CPPUNIT_TEST(metrics);
   CPPUNIT_TEST(services_without_local_endpoints_are_counted);
+  CPPUNIT_TEST(who_is_refused_counts_nowhere);
   CPPUNIT_TEST(options_are_read);
   CPPUNIT_TEST(ipv6);
   CPPUNIT_TEST_SUITE_END();
@@ -68,11 +69,11 @@ class IpvsBackendTest : public CppUnit::TestFixture {
                          bench.servers_text());
     CPPUNIT_ASSERT_EQUAL(std::string("kube-ipvs0 dummy 172.30.0.41\n"), bench.links_text());
     const std::string sets = bench.sets.text();
-    CPPUNIT_ASSERT_EQUAL(std::size_t{17}, bench.lines(sets));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{18}, bench.lines(sets));
     for (const std::string line :
          {"KUBE-CLUSTER-IP 172.30.0.41,tcp:80\n", "KUBE-LOOP-BACK 10.180.0.1,tcp:80,10.180.0.1\n",
           "KUBE-NODE-PORT-TCP 30001\n", "KUBE-NODE-PORT-LOCAL-TCP 30001\n", "KUBE-IPVS-IPS 172.30.0.41\n",
-          "KUBE-LOAD-BALANCER\n"}) {
+          "KUBE-NODE-PORT-IPS 192.168.0.2\n", "KUBE-LOAD-BALANCER\n"}) {
       CPPUNIT_ASSERT_MESSAGE(sets, has(sets, line));
     }
     CPPUNIT_ASSERT(has(bench.rules.text(), "--match-set KUBE-CLUSTER-IP"));
@@ -179,7 +180,7 @@ class IpvsBackendTest : public CppUnit::TestFixture {
     ok(bench, bench.delta({}, {two}));
     CPPUNIT_ASSERT_EQUAL(std::string("kube-ipvs0 dummy\n"), bench.links_text());
     CPPUNIT_ASSERT_EQUAL(std::string(), bench.servers_text());
-    CPPUNIT_ASSERT_EQUAL(std::size_t{17}, bench.lines(bench.sets.text()));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{18}, bench.lines(bench.sets.text()));
     CPPUNIT_ASSERT(!has(bench.sets.text(), ","));
   }
 
@@ -500,7 +501,7 @@ class IpvsBackendTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(2.0, told.at("sluice_ipvs_virtual_servers{ip_family=\"IPv4\"}"));
     CPPUNIT_ASSERT_EQUAL(3.0, told.at("sluice_ipvs_real_servers{ip_family=\"IPv4\"}"));
     CPPUNIT_ASSERT_EQUAL(0.0, told.at("sluice_ipvs_draining_real_servers{ip_family=\"IPv4\"}"));
-    CPPUNIT_ASSERT_EQUAL(5.0, told.at("sluice_ipvs_set_entries{ip_family=\"IPv4\"}"));
+    CPPUNIT_ASSERT_EQUAL(6.0, told.at("sluice_ipvs_set_entries{ip_family=\"IPv4\"}"));
     CPPUNIT_ASSERT_EQUAL(1.0, told.at("sluice_ipvs_addresses{ip_family=\"IPv4\"}"));
     double sum = 0;
     for (const std::string part : {"servers", "sets", "links"}) {
@@ -551,6 +552,39 @@ class IpvsBackendTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(0.0, count("internal"));
     ok(bench, bench.delta({}, {services[0]}));
     CPPUNIT_ASSERT_EQUAL(0.0, count("external"));
+  }
+
+  void who_is_refused_counts_nowhere() {
+    IpvsBench bench;
+    ServiceSpec one = example();
+    one.internal_local = true;
+    one.endpoints = {{"10.180.2.1", 80, false}};
+    const auto counts = [&] {
+      std::string text;
+      for (const std::string policy : {"external", "internal"}) {
+        text += std::to_string(bench.host.metrics.at("kubeproxy_sync_proxy_rules_no_local_endpoints_total{traffic_policy=\"" +
+                                                     policy + "\",ip_family=\"IPv4\"}"));
+      }
+      return text;
+    };
+    std::string refused = "172.30.0.41 and 192.168.0.2";
+    bench.servers.refuse = [&](const ipvs::ServerCommand& command) {
+      if (command.kind != ipvs::ServerCommandKind::kAddServer) return 0;
+      return has(refused, sdk::to_string(command.server.key.address, abi::Family::kIpv4)) ? EINVAL : 0;
+    };
+    ok(bench, bench.full({one}));
+    CPPUNIT_ASSERT_EQUAL(std::string("0.0000000.000000"), counts());
+    refused = "172.30.0.41";  // the node port is served
+    ok(bench, bench.full({one}));
+    CPPUNIT_ASSERT_EQUAL(std::string("1.0000001.000000"), counts());
+    refused = "172.30.0.42 and 192.168.0.2";
+    one.cluster_ip = "172.30.0.42";
+    one.node_port = 30002;
+    ok(bench, bench.delta({one}));
+    CPPUNIT_ASSERT_EQUAL(std::string("0.0000000.000000"), counts());
+    refused = "";
+    ok(bench, bench.delta({one}));
+    CPPUNIT_ASSERT_EQUAL(std::string("1.0000001.000000"), counts());
   }
 
   void options_are_read() {

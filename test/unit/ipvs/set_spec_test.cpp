@@ -48,6 +48,7 @@ class SetSpecTest : public CppUnit::TestFixture {
         {"KUBE-NODE-PORT-LOCAL-SCTP-HASH", "hash:ip,port", "KUBE-6-NODE-PORT-LOCAL-SCTP-HAS"},
         {"KUBE-HEALTH-CHECK-NODE-PORT", "bitmap:port", "KUBE-6-HEALTH-CHECK-NODE-PORT"},
         {"KUBE-IPVS-IPS", "hash:ip", "KUBE-6-IPVS-IPS"},
+        {"KUBE-NODE-PORT-IPS", "hash:ip", "KUBE-6-NODE-PORT-IPS"},  // ours
     };
     std::size_t i = 0;
     for (const SetId id : all_sets()) {
@@ -58,7 +59,7 @@ class SetSpecTest : public CppUnit::TestFixture {
       CPPUNIT_ASSERT_EQUAL(std::string(kTable[i].type), std::string(type_name(spec(id).type)));
       ++i;
     }
-    CPPUNIT_ASSERT_EQUAL(std::size_t{17}, i);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{18}, i);
   }
 
   void comments_are_those_of_the_behaviour() {
@@ -81,7 +82,7 @@ class SetSpecTest : public CppUnit::TestFixture {
                     "Kubernetes nodeport SCTP port for masquerade purpose with type 'hash ip:port'\n"
                     "Kubernetes nodeport SCTP port with externalTrafficPolicy=local with type 'hash ip:port'\n"
                     "Kubernetes health check node port\n"
-                    "Addresses on the ipvs interface\n"),
+                    "Addresses on the ipvs interface\n\n"),
         all);
   }
 

@@ -370,7 +370,7 @@ class SetWriterTest : public CppUnit::TestFixture {
     kernel_.sets.erase("KUBE-IPVS-IPS");
     CPPUNIT_ASSERT_EQUAL("set " + kName + " is gone, and 1 more set is damaged", damage());
     kernel_.sets.clear();
-    CPPUNIT_ASSERT_EQUAL(std::string("set KUBE-LOOP-BACK is gone, and 16 more sets are damaged"), damage());
+    CPPUNIT_ASSERT_EQUAL(std::string("set KUBE-LOOP-BACK is gone, and 17 more sets are damaged"), damage());
     writer_.refresh();
     writer_.add(items(0, 5));
     CPPUNIT_ASSERT_EQUAL(std::string(), damage());

@@ -30,6 +30,8 @@ class SyncLoopTest : public SyncRig {
   CPPUNIT_TEST(backend_without_deltas_gets_full_ones);
   CPPUNIT_TEST(failing_probe_fails_the_start);
   CPPUNIT_TEST(claims_are_reported_after_the_first_success);
+  CPPUNIT_TEST(claims_that_fail_are_asked_again_by_the_next_apply);
+  CPPUNIT_TEST(claims_that_fail_are_asked_again_where_nothing_changes);
   CPPUNIT_TEST(only_what_was_applied_is_passed_on);
   CPPUNIT_TEST(pending_from_the_request_to_the_next_success);
   CPPUNIT_TEST(nothing_to_apply_is_up_to_date);
@@ -238,6 +240,34 @@ class SyncLoopTest : public SyncRig {
     loop_->stop();
     CPPUNIT_ASSERT_EQUAL(std::size_t(1), claims_.size());
     CPPUNIT_ASSERT_EQUAL(std::string("test/thing"), claims_[0]);
+  }
+
+  // Without them the ledger does not say what the backend has on this node.
+  void claims_that_fail_are_asked_again_by_the_next_apply() {
+    script_.claims_answers = {abi::Code::kRetry, abi::Code::kRetry};
+    const test::CapturedLog log;
+    CPPUNIT_ASSERT(start().ok());
+    for (const char* call : {"full 1", "delta 1-2", "delta 2-3", "delta 3-4"}) {
+      loop_->request();
+      expect(call);
+    }
+    loop_->stop();
+    CPPUNIT_ASSERT_EQUAL(3u, script_.claims_asked);  // and no more once they are known
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), claims_.size());
+    const std::string said = log.text();
+    const std::size_t at = said.find("claims: no list; it is asked again");
+    CPPUNIT_ASSERT_MESSAGE(said, at != std::string::npos && said.find("no list", at + 20) == std::string::npos);
+  }
+
+  void claims_that_fail_are_asked_again_where_nothing_changes() {
+    options_.verify_every = 1ms;
+    script_.claims_answers = {abi::Code::kRetry};
+    CPPUNIT_ASSERT(start().ok());
+    loop_->request();
+    for (const char* call : {"full 1", "verify", "verify"}) expect(call);
+    loop_->stop();
+    CPPUNIT_ASSERT_EQUAL(2u, script_.claims_asked);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), claims_.size());
   }
 
   void only_what_was_applied_is_passed_on() {

@@ -34,6 +34,8 @@ struct Script {
   std::deque<abi::Code> apply_answers;   // kOk when empty
   std::deque<abi::Code> verify_answers;  // kOk when empty
   std::deque<abi::Code> services_answers;  // kOk when empty
+  std::deque<abi::Code> claims_answers;  // kOk when empty; of the apply thread
+  unsigned claims_asked = 0;
   abi::Code probe_answer = abi::Code::kOk;
   abi::Host* host = nullptr;
   bool inspectable = true;
@@ -94,9 +96,14 @@ class ScriptedBackend final : public abi::Backend, public abi::Inspection {
     std::snprintf(error->message, sizeof error->message, "a chain is missing");
     return g_script->answer(g_script->verify_answers, "verify");
   }
-  abi::Code claims(abi::StringSink* sink, abi::Error*) noexcept override {
+  abi::Code claims(abi::StringSink* sink, abi::Error* error) noexcept override {
     sink->add({"test/thing", 10});
-    return abi::Code::kOk;
+    ++g_script->claims_asked;
+    std::snprintf(error->message, sizeof error->message, "no list");
+    if (g_script->claims_answers.empty()) return abi::Code::kOk;
+    const abi::Code code = g_script->claims_answers.front();
+    g_script->claims_answers.pop_front();
+    return code;
   }
   abi::Code retire(const abi::Handover*, abi::Error*) noexcept override { return abi::Code::kOk; }
   abi::Code cleanup(abi::Error*) noexcept override { return abi::Code::kOk; }
