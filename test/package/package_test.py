@@ -22,7 +22,7 @@ import time
 from pathlib import Path
 
 from container import CannotRun, Container, make_root
-from contents import Contents
+from contents import NAMES, Contents
 from outcome import Tests, call, require, stretched, succeed, wait_for
 from sandbox import require_explained, require_quoted
 
@@ -32,7 +32,6 @@ SOURCE = "/etc/apt/sources.list.d/local.list"
 MANIFEST = "/etc/sluice/manifests/web.yaml"
 SERVICE_IP, POD_IP, NODE_IP = "10.96.0.80", "10.1.0.11", "10.1.0.1"
 BACKENDS = ("iptables", "ipvs", "nftables", "userspace")
-NAMES = ("sluice", *(f"sluice-backend-{backend}" for backend in BACKENDS), "sluice-dev", "sluice-conformance", "sluice-doc")
 # The one that had everything in it, see old_package().
 OLD_VERSION = "0.1.0-1"
 # What only its configuration has.
@@ -542,7 +541,9 @@ def old_package(packages, work):
     """A package as it was before backends had their own, made of today's files."""
     shutil.rmtree(work, ignore_errors=True)
     depends = ["iptables"]
-    for name in NAMES[:-2] + NAMES[-1:]:
+    for name in NAMES:
+        if name == "sluice-conformance":
+            continue  # later than the split
         call("dpkg-deb", "-x", str(packages.file(name)), str(work))
         depends += call("dpkg-deb", "--field", str(packages.file(name)), "Depends").strip().split(", ")
     for name in ("etc/sluice/config.yaml", "usr/share/sluice/config.yaml"):
