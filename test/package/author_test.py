@@ -2,7 +2,8 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
 """The machine of who writes a backend: a clean Debian with a compiler and the package sluice-dev, nothing else of ours.
-A skeleton is made, built and tested there; then the daemon is installed, and runs it. Prints TAP. Needs root.
+A skeleton is made, built and tested there; then the conformance kit is installed with the daemon, judges it, and the daemon
+runs it. Prints TAP. Needs root.
 
   author_test.py --builddir DIR --debs DIR [--keep]
 """
@@ -15,7 +16,7 @@ import sys
 from pathlib import Path
 
 from container import CannotRun, System, make_root
-from outcome import Skip, Tests, require, stretched, succeed
+from outcome import Tests, require, stretched, succeed
 from package_test import SOURCE, Packages, ended, fetch, foreign, make_archive
 
 SRC = Path(__file__).resolve().parents[2]
@@ -28,6 +29,7 @@ AUTHOR = ("setpriv", "--reuid=1000", "--regid=1000", "--clear-groups", "env", "H
 ENTER = """
 root=$1
 shift
+mount --bind "$root" "$root"
 mount -t proc proc "$root/proc"
 mount --bind /dev "$root/dev"
 mount -t tmpfs tmpfs "$root/run"
@@ -68,8 +70,9 @@ class Author:
         require(shown[-1:] == ["sluice_plugin_entry"] and len(shown) == 3, f"{file} exports {shown}")
 
     def test_install(self):
-        """apt installs sluice-dev, and nothing else of ours with it"""
+        """apt installs sluice-dev, and nothing else of ours has to come with it; the conformance kit does unless it is declined"""
         self.apt("update", "-o", f"Dir::Etc::SourceList={SOURCE}", "-o", "Dir::Etc::SourceParts=-")
+        require("Inst sluice-conformance " in self.apt("install", "--simulate", "sluice-dev"))
         self.apt("install", "--no-install-recommends", "sluice-dev")
         require(self.ours() == {"sluice-dev"}, self.ours())
         self.run("install", "-d", "-o", "1000", "-g", "1000", "/srv/author")
@@ -90,14 +93,20 @@ class Author:
         self.require_plugin(f"/srv/author/other/.libs/{BACKEND}.so")
 
     def test_conformance(self):
-        """what was built goes through the tests every backend has to pass, as far as it declares no less"""
-        if self.machine.run("sh", "-c", "command -v sluice-conformance").returncode:
-            raise Skip("the package has no sluice-conformance")
-        self.run("sluice-conformance", "--plugin", f"/srv/author/{BACKEND}/build/{BACKEND}.so")
+        """the conformance kit passes what was built as its README says, and misses the packets that it brings nowhere"""
+        self.apt("install", "--no-install-recommends", "sluice-conformance")
+        lines = self.run("cat", f"/srv/author/{BACKEND}/README.md").splitlines()
+        begin = next(number for number, line in enumerate(lines) if line.startswith("    sudo sluice-conformance "))
+        command = "\n".join(lines[begin:begin + 2]).replace("sudo ", "")
+        said = self.run("sh", "-ec", f"cd /srv/author/{BACKEND}\n{command} --strict")
+        require("# 5 passed, 0 failed, 0 skipped" in said, said)
+        done = self.machine.run("sh", "-ec", f"cd /srv/author/{BACKEND}\nsluice-conformance --plugin build/{BACKEND}.so "
+                                "--only cases_clusterip.pod_to_cluster_ip --family v4 --protocol tcp", timeout=600)
+        require(done.returncode == 1 and "pod does not reach" in done.stdout, done.stdout + done.stderr)
 
     def test_daemon(self):
         """installed, the daemon runs it where its build has put it, and it has read the Service of the example"""
-        self.apt("install", "--no-install-recommends", "sluice", "sluice-backend-nftables")
+        self.apt("install", "--no-install-recommends", "sluice")
         self.run("cmake", "--install", f"/srv/author/{BACKEND}/build")
         said = self.run("sh", "-ec", f"""cd /srv/author/{BACKEND}
             timeout --preserve-status {stretched(5):g} sluiced --proxy-mode {BACKEND} --manifests example.yaml \\

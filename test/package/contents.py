@@ -12,8 +12,8 @@ import shutil
 from outcome import Skip, call, require
 
 OURS = "The Sluice Authors"
-PARTS = ("sluice", "sluice-backend-iptables", "sluice-backend-ipvs", "sluice-backend-nftables",
-         "sluice-backend-userspace", "sluice-dev", "sluice-doc")
+NAMES = ("sluice", "sluice-backend-iptables", "sluice-backend-ipvs", "sluice-backend-nftables",
+         "sluice-backend-userspace", "sluice-dev", "sluice-conformance", "sluice-doc")
 # Of what may be linked with a program under version 2 of the GPL and no later one.
 WITH_GPL_2 = ("GPL-2.0-only", "LGPL-2.1-only", "LGPL-2.1-or-later", "GPL-3.0-or-later WITH GCC-exception-3.1")
 NOTICE = re.compile(r"(?:Copyright|\(c\)|©)[^\n]*?\b(?:19|20)\d\d\b[^\n]*", re.IGNORECASE)
@@ -34,7 +34,7 @@ class Contents:
         if self.unpacked is None:
             shutil.rmtree(self.work, ignore_errors=True)
             self.work.mkdir(parents=True)
-            for part in PARTS:
+            for part in NAMES:
                 call("dpkg-deb", "-x", str(self.packages.file(part)), str(self.work / part))
             self.unpacked = True
         return self.work / name
@@ -44,7 +44,7 @@ class Contents:
         return {"/" + str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir()}
 
     def programs(self):
-        for part in PARTS:
+        for part in NAMES:
             for name in sorted(self.files(part)):
                 path = self.folder(part) / name.lstrip("/")
                 if not path.is_symlink() and path.read_bytes()[:4] == b"\x7fELF":
@@ -53,15 +53,18 @@ class Contents:
     def test_apart(self):
         """no file is in two packages, and a backend's has the backend and its papers only"""
         owner = {}
-        for part in PARTS:
+        for part in NAMES:
             for name in self.files(part):
                 require(name not in owner, f"{name} is in {owner.get(name)} and in {part}")
                 owner[name] = part
-        for part in PARTS:
+        for part in NAMES:
             if "-backend-" in part:
                 papers = (f"/usr/share/doc/{part}/", f"/usr/share/lintian/overrides/{part}")
                 others = [name for name in self.files(part) if not name.startswith(papers)]
                 require(len(others) == 1 and others[0].endswith(f"/sluice/plugins/{part.rsplit('-', 1)[1]}.so"), others)
+        # dh_missing sees to it that no file that is installed is in none.
+        kit = {name for name in owner if "conformance" in name and not name.startswith(("/usr/share/doc/", "/usr/share/lintian/"))}
+        require(len(kit) > 50 and {owner[name] for name in kit} == {"sluice-conformance"}, {name: owner[name] for name in kit})
 
     def test_licences(self):
         """the copyright file tells the licence of every file of the tarball"""
@@ -80,7 +83,7 @@ class Contents:
             # Who is named in the first lines; recorded data has no such lines, the licence itself names a form.
             head = path.read_bytes()[:6000].decode("utf-8", "replace")
             holders = [notice for notice in NOTICE.findall(head) if OURS not in notice and name != "LICENSE"]
-            if name.startswith(("packaging/debian/copyright", "packaging/sbom/", "test/package/")):
+            if name.startswith(("packaging/debian/copyright", "packaging/sbom/", "test/package/", "test/sdk/new.sh")):
                 continue
             if holders and not own:
                 wrong.append(f"{name}: {holders[0]}")
@@ -106,7 +109,7 @@ class Contents:
             sums = {one["algorithm"]: one["checksumValue"] for one in listed[name]["checksums"]}
             require(sums["SHA256"] == hashlib.sha256(path.read_bytes()).hexdigest(), f"{name}: another digest")
         # Found another way by who made the packages: from the symbols that are used.
-        for part in PARTS:
+        for part in NAMES:
             mine = {listed[name]["SPDXID"] for owner, name, _ in self.programs() if owner == part}
             linked = {names[other]["name"] for one, other in links if one in mine}
             depends = call("dpkg-deb", "--field", str(self.packages.file(part)), "Depends")
@@ -142,7 +145,7 @@ class Contents:
     def test_build_path(self):
         """no file tells where it was built"""
         where = str(self.packages.folder.resolve()).encode()
-        told = [name for part in PARTS for name in sorted(self.files(part))
+        told = [name for part in NAMES for name in sorted(self.files(part))
                 if where in (self.folder(part) / name.lstrip("/")).read_bytes()]
         require(not told, f"{where.decode()} is in {told}")
 

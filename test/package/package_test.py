@@ -22,7 +22,7 @@ import time
 from pathlib import Path
 
 from container import CannotRun, Container, make_root
-from contents import Contents
+from contents import NAMES, Contents
 from outcome import Tests, call, require, stretched, succeed, wait_for
 from sandbox import require_explained, require_quoted
 
@@ -32,7 +32,6 @@ SOURCE = "/etc/apt/sources.list.d/local.list"
 MANIFEST = "/etc/sluice/manifests/web.yaml"
 SERVICE_IP, POD_IP, NODE_IP = "10.96.0.80", "10.1.0.11", "10.1.0.1"
 BACKENDS = ("iptables", "ipvs", "nftables", "userspace")
-NAMES = ("sluice", *(f"sluice-backend-{backend}" for backend in BACKENDS), "sluice-dev", "sluice-conformance", "sluice-doc")
 # The one that had everything in it, see old_package().
 OLD_VERSION = "0.1.0-1"
 # What only its configuration has.
@@ -188,6 +187,8 @@ class Installed:
             require(("iptables" in found) == (backend != "nftables"), found)
         found = ours(self.would_install("sluice"))
         require(found == {"sluice", *(f"sluice-backend-{one}" for one in BACKENDS)}, found)
+        # Who writes a backend is to have what judges it without knowing of it.
+        require("sluice-conformance" in self.would_install("sluice-dev"))
 
     def test_apt_install(self):
         """apt installs the packages with what they depend on, and starts and enables the service"""
@@ -220,6 +221,14 @@ class Installed:
         self.run("sluiced", "--check", "--config", "/etc/sluice/config.yaml")
         status = self.container.run("sluiced", "--check", "--config", "/usr/share/doc/sluice/examples/config.yaml")
         require("configuration is" in status.stdout, status.stdout + status.stderr)
+
+    def test_conformance(self):
+        """the conformance kit judges a backend with nothing but what its package depends on"""
+        self.run("man", "-w", "sluice-conformance")
+        plugin, = (name for name in self.run("dpkg", "-L", "sluice-backend-nftables").splitlines() if name.endswith(".so"))
+        said = self.run("sluice-conformance", "--plugin", plugin, "--short", "--strict", "--only", "file", "--only", "contract",
+                        "--only", "cases_clusterip.pod_to_cluster_ip")
+        require(" 0 failed, 0 skipped" in said and ": a pod reaches every endpoint" in said, said)
 
     def test_unit_verify(self):
         """systemd-analyze finds nothing wrong with the unit"""
@@ -542,7 +551,9 @@ def old_package(packages, work):
     """A package as it was before backends had their own, made of today's files."""
     shutil.rmtree(work, ignore_errors=True)
     depends = ["iptables"]
-    for name in NAMES[:-2] + NAMES[-1:]:
+    for name in NAMES:
+        if name in ("sluice-dev", "sluice-conformance"):
+            continue  # no part of it then
         call("dpkg-deb", "-x", str(packages.file(name)), str(work))
         depends += call("dpkg-deb", "--field", str(packages.file(name)), "Depends").strip().split(", ")
     for name in ("etc/sluice/config.yaml", "usr/share/sluice/config.yaml"):

@@ -20,7 +20,11 @@ from outcome import Tests, call, require
 
 SRC = Path(__file__).resolve().parents[2]
 BACKENDS = ("iptables", "ipvs", "nftables", "userspace")
-NAMES = ("sluice", *(f"sluice-backend-{backend}" for backend in BACKENDS), "sluice-devel", "sluice-doc")
+NAMES = ("sluice", *(f"sluice-backend-{backend}" for backend in BACKENDS), "sluice-devel",
+         "sluice-conformance", "sluice-doc")
+# What only the conformance kit is made of.
+KIT = re.compile(r"/usr/(bin/sluice-conformance|libexec/sluice/conformance|share/sluice/conformance"
+                 r"|share/man/man1/sluice-conformance\.1)\b")
 
 
 class Rpms:
@@ -59,7 +63,8 @@ class Rpms:
         """what packages ask for is brought by another of them, or a library that is here"""
         provided = {line.split()[0] for name in NAMES for line in self.of(name, "--provides")}
         libraries = set(re.findall(r"^\s*(\S+) \(", call("/sbin/ldconfig", "-p"), re.MULTILINE))
-        tools = {"iptables", "procps-ng", "systemd", "/bin/sh", "/usr/bin/pkg-config", "rtld(GNU_HASH)"}
+        tools = {"binutils", "iproute", "iptables", "nftables", "procps-ng", "python3", "systemd", "/bin/sh", "/usr/bin/pkg-config",
+                 "/usr/bin/python3", "rtld(GNU_HASH)"}
         for name in NAMES:
             for need in {line.split()[0] for line in self.of(name, "--requires")}:
                 library = need.split("(")[0]
@@ -69,6 +74,7 @@ class Rpms:
         for backend in BACKENDS:
             needs = {line.split()[0] for line in self.of(f"sluice-backend-{backend}", "--requires")}
             require(("iptables" in needs) == (backend != "nftables"), needs)
+        require("sluice-conformance" in {line.split()[0] for line in self.of("sluice-devel", "--recommends")})
 
     def test_licences(self):
         """the licence of a package is that of what it is linked with"""
@@ -92,6 +98,29 @@ class Rpms:
                      "/usr/lib/systemd/system/sluiced.service", "/usr/libexec/sluice/configured"):
             require(name in listed["sluice"], f"not in sluice: {name}")
         require(any(line.endswith("/abi/abi.hpp") for line in listed["sluice-devel"]), listed["sluice-devel"])
+
+    def test_apart(self):
+        """no file is in two packages, and those of the conformance kit are in its own, which has nothing else"""
+        owner = {}
+        for name in NAMES:
+            for line in self.rpm("-ql", name).splitlines():
+                if (self.root / line.lstrip("/")).is_dir():
+                    continue
+                require(line not in owner, f"{line} is in {owner.get(line)} and in {name}")
+                owner[line] = name
+                kit = name == "sluice-conformance" and not line.startswith(("/usr/share/licenses/", "/usr/lib/.build-id/"))
+                require(bool(KIT.match(line)) == kit, f"{line} is in {name}")
+        for program in ("conformance-load", "netecho", "swaptraffic"):
+            require(owner.get(f"/usr/libexec/sluice/conformance/{program}") == "sluice-conformance", f"no {program} in the kit")
+
+    def test_kit(self):
+        """the conformance kit is complete: from its package alone it lists what it would run"""
+        root = self.root
+        plugin = next(line for line in self.rpm("-ql", "sluice-backend-nftables").splitlines() if line.endswith(".so"))
+        said = call(sys.executable, "-B", str(root / "usr/share/sluice/conformance/kit.py"), "--sbindir", str(root / "usr/sbin"),
+                    "--libexecdir", str(root / "usr/libexec/sluice/conformance"), "--plugindir",
+                    str(root / plugin.lstrip("/").rsplit("/", 1)[0]), "--plugin", str(root / plugin.lstrip("/")), "--list")
+        require(len(said.splitlines()) > 100, said)
 
     def test_runs(self):
         """the daemon looks for backends where the packages put them, and takes the configuration as installed"""

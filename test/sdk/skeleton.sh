@@ -13,6 +13,8 @@ mkdir "$away/bin" "$away/blocks" "$away/work"
 printf '#!/bin/sh\nexec "$@"\n' >"$away/bin/sudo"
 printf '#!/bin/sh\nexec "%s" --plugin-dir "%s" "$@"\n' "$SLUICE_BUILDDIR/core/sluiced" "$prefix/lib/sluice/plugins" \
   >"$away/bin/sluiced"
+printf '#!/bin/sh\nexec python3 -B "%s/test/system/kit.py" --builddir "%s" "$@"\n' "$SLUICE_SRCDIR" "$SLUICE_BUILDDIR" \
+  >"$away/bin/sluice-conformance"
 # Instead of 3 seconds: until both families are synced, however slow this machine is.
 cat >"$away/bin/timeout" <<'END'
 #!/bin/sh
@@ -32,7 +34,7 @@ cat "$log"
 rm "$log"
 exit "$status"
 END
-chmod 755 "$away/bin/sudo" "$away/bin/sluiced" "$away/bin/timeout"
+chmod 755 "$away/bin/sudo" "$away/bin/sluiced" "$away/bin/sluice-conformance" "$away/bin/timeout"
 PATH=$away/bin:$PATH
 
 # Block N of the guide is in blocks/N.
@@ -62,7 +64,7 @@ exports_entry_only() {
 as_the_daemon() { "$SLUICE_BUILDDIR/test/abi/load_plugin" "$1" com.example.dpu run; }
 looks_like() { grep -q -e "$2" "$1" || { cat "$1"; return 1; }; }
 
-check "the guide has the blocks that are walked here" sh -c "[ \"\$(ls '$away/blocks' | wc -l)\" = 4 ]"
+check "the guide has the blocks that are walked here" sh -c "[ \"\$(ls '$away/blocks' | wc -l)\" = 5 ]"
 made=$away/work/com.example.dpu
 if have cmake; then
   check "block 1 makes a backend" begins 1 sluice-plugin-new
@@ -83,6 +85,9 @@ if have cmake; then
     check "which lacks it" looks_like "$away/blocks/2.out" '^10.96.0.80:80 to 10.1.0.11:8080$'
     check "the daemon has it clean up" walk 3
     check "nothing is left of it" sh -c "cd '$away/try/backends/com.example.dpu' && [ -z \"\$(ls -A)\" ]"
+    check "block 4 has the kit judge it" begins 4 'sudo sluice-conformance'
+    check "it passes" walk 4
+    check "in each of the three groups" looks_like "$away/blocks/4.out" '^# 5 passed, 0 failed, 0 skipped$'
   else
     skip "the daemon runs it" "needs root and a network namespace"
   fi
@@ -93,9 +98,9 @@ fi
 # Whatever became of the first one.
 mkdir -p "$made"
 echo "$made" >"$away/cwd"
-check "block 4 makes one for the Autotools" begins 4 'sluice-plugin-new --build autotools'
+check "block 5 makes one for the Autotools" begins 5 'sluice-plugin-new --build autotools'
 made=$away/work/dpu-autotools
-check "it builds with the Autotools and passes its tests" walk 4
+check "it builds with the Autotools and passes its tests" walk 5
 check "they are the same tests" looks_like "$made/test_plugin.log" '^ok 23 - '
 check "the one of the Autotools exports its entry only" exports_entry_only "$made/.libs/com.example.dpu.so"
 check "the daemon's loader takes the one of the Autotools, too" as_the_daemon "$made/.libs/com.example.dpu.so"
