@@ -23,6 +23,7 @@ ALERTS = os.path.join(HERE, "..", "..", "packaging", "monitoring", "alerts.yaml"
 IPTABLES = ["iptables"]
 CHANGES = "kubeproxy_sync_proxy_rules_{}_changes_{}"
 PROGRAMMING = "kubeproxy_network_programming_duration_seconds_count"
+SYNCS = "kubeproxy_sync_proxy_rules_duration_seconds_count"
 NO_LOCAL = "kubeproxy_sync_proxy_rules_no_local_endpoints_total"
 
 
@@ -38,6 +39,9 @@ def figures_move(t):
     t.settle()
     service.set_endpoints([ready(E1), ready(E2)])
     t.settle()
+    # Packets may find the way before the daemon has counted it.
+    counted = before.count(SYNCS, ip_family=family) + 2
+    t.wait_until(lambda: scrape(t).count(SYNCS, ip_family=family) >= counted, "both syncs are counted")
     after, ended = scrape(t), time.time()
 
     def rise(name, **labels):
@@ -48,7 +52,7 @@ def figures_move(t):
     t.require(rise(CHANGES.format("endpoint", "total")) >= 2, "the changes of endpoints were not counted")
     t.wait_until(lambda: all(scrape(t).get(CHANGES.format(kind, "pending")) == 0 for kind in ("service", "endpoint")),
                  "nothing is pending once everything is in the kernel")
-    syncs = rise("kubeproxy_sync_proxy_rules_duration_seconds_count", ip_family=family)
+    syncs = rise(SYNCS, ip_family=family)
     parts = {kind: rise(f"kubeproxy_sync_{kind}_proxy_rules_duration_seconds_count", ip_family=family)
              for kind in ("full", "partial")}
     t.require(syncs >= 2 and parts == {"full": 0, "partial": syncs}, f"{syncs} syncs: {parts}")
@@ -75,16 +79,22 @@ def trigger_samples(t):
     service = t.service([ready(E1)])
     t.settle()
 
-    def samples_after(trigger, endpoints, name="slice1"):
+    def samples_after(trigger, endpoints, wanted, name="slice1"):
         before = scrape(t)
         made = endpoint_slice(service.namespace, f"{service.name}-{name}", service.name, t.family,
                               [port("p80", POD_PORT, t.protocol)], endpoints)
         made["metadata"]["annotations"] = {"endpoints.kubernetes.io/last-change-trigger-time": trigger}
         service.put_slice(made, name)
         t.settle()
-        after = scrape(t)
-        return [after.count(PROGRAMMING, ip_family=family) - before.count(PROGRAMMING, ip_family=family)
-                for family in ("IPv4", "IPv6")]
+
+        def samples():
+            after = scrape(t)
+            return [after.count(PROGRAMMING, ip_family=family) - before.count(PROGRAMMING, ip_family=family)
+                    for family in ("IPv4", "IPv6")]
+
+        # Packets may find the way before the daemon has counted it.
+        t.wait_until(lambda: samples()[0] >= wanted, "the sample is there")
+        return samples()
 
     def now():
         return datetime.datetime.now(datetime.timezone.utc).isoformat()
@@ -92,7 +102,7 @@ def trigger_samples(t):
     both = [ready(E1), ready(E2)]
     for trigger, endpoints, wanted in (("2020-01-01T00:00:00Z", both, 0), ("yesterday", [ready(E1)], 0),
                                        (now(), both, 1), (now(), [ready(E2)], 1)):
-        found = samples_after(trigger, endpoints)
+        found = samples_after(trigger, endpoints, wanted)
         t.require(found == [wanted, 0], f"the trigger time {trigger} gave {found} samples, not {[wanted, 0]}")
     before = scrape(t).count(PROGRAMMING)
     service.delete_slice()
