@@ -80,6 +80,7 @@ TESTS = {
     "test/plugins/": set(),
     # Takes the place of a file of the daemon.
     "test/tools/fault_point": {"base", "swap"},
+    "test/tools/conformance_subject": {"plugin"},
     "test/tools/": set(),
     "test/": set(),
 }
