@@ -507,7 +507,7 @@ part_asan() {
 
 part_fuzz() {
   clang_build || return
-  if [ "$long" != 0 ]; then fuzz_seconds=600; else fuzz_seconds=10; fi
+  if [ "$long" != 0 ]; then fuzz_seconds=600; else fuzz_seconds=5; fi
   tap targets 36000 "$src/test/fuzz/fuzz.sh" --builddir "$instrumented" --seconds "$fuzz_seconds" --jobs "$SLUICE_JOBS"
 }
 
@@ -539,12 +539,13 @@ part_tsan() {
   end_reports
 }
 
-# The Debian packages, in a clean Debian with a systemd of its own, and built again; the RPM packages in a folder. In the
-# long form the machine of an author of backends as well, and upgrades in each mode on another kernel.
+# The Debian packages, in a clean Debian with a systemd of its own, and built again; the machine of an author of backends;
+# the RPM packages in a folder. In the long form upgrades in each mode on another kernel as well.
 part_package() {
   wait_for_build packages
   build_packages one "the Debian packages are built" 2400 || return
   tap install 900 python3 "$src/test/package/package_test.py" --builddir "$build" --debs "$build/packages"
+  tap author 900 python3 "$src/test/package/author_test.py" --builddir "$build" --debs "$build/packages"
   # The long form compiles everything once more for each of these.
   if [ "$long" = 0 ]; then
     one "packages built again are the same" 600 "$src/test/package/again.sh" "$build/packages" "$build"
@@ -552,7 +553,6 @@ part_package() {
   else
     one "packages built again are the same" 7200 "$src/test/package/again.sh" "$build/packages" "$build" all
     tap rpm 7200 python3 "$src/test/package/rpm_test.py" --builddir "$build"
-    tap author 3600 python3 "$src/test/package/author_test.py" --builddir "$build" --debs "$build/packages"
     tap upgrade 16000 python3 "$src/test/package/upgrade_test.py" --builddir "$build" --debs "$build/packages"
   fi
 }
