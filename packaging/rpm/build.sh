@@ -30,6 +30,7 @@ include Makefile
 print: ; @echo $(libdir)
 END
 )
+  case $libdir in /*) ;; *) echo "build.sh: $built is to be configured again, and says: $libdir" >&2; exit 1 ;; esac
   set -- --define "sluice_tree $built" --define "_libdir $libdir"
 else
   set --

@@ -21,10 +21,10 @@ if [ "${3:-}" = all ]; then
   "$src/packaging/debian/build.sh" "$other" "$build"
 else
   tree=$(find "$first" -mindepth 1 -maxdepth 1 -type d -name 'sluice-*')
-  # Links: nothing that was compiled is written to, only removed or replaced.
+  # Links: nothing that was compiled is written to, only removed or replaced; but for what configure writes.
   cp -al "$tree" "$other/"
   cd "$other/${tree##*/}"
-  rm -rf debian
+  rm -rf debian config.status config.log
   cp -r "$tree/packaging/debian" debian
   rm core/app/sluiced-build_info.o core/ctl/sluicectl-main.o plugins/*/*_la-entry.lo plugins/*/.libs/*_la-entry.o \
     test/tools/conformance_load-conformance_load.o
