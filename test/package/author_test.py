@@ -23,7 +23,7 @@ from package_test import SOURCE, Packages, ended, fetch, foreign, make_archive
 SRC = Path(__file__).resolve().parents[2]
 TOOLS = ("autoconf", "automake", "cmake", "g++", "libtool", "make", "pkg-config", "sudo")
 BACKEND = "com.example.dpu"
-HOME = "/home/author"
+HOME = "/srv/author"
 
 
 ENTER = """
@@ -87,7 +87,7 @@ class Author:
         require("Inst sluice-conformance " in self.apt("install", "--simulate", "sluice-dev"))
         self.apt("install", "--no-install-recommends", "sluice-dev")
         require(self.ours() == {"sluice-dev"}, self.ours())
-        self.run("useradd", "--create-home", "--shell", "/bin/sh", "author")
+        self.run("useradd", "--create-home", "--home-dir", HOME, "--shell", "/bin/sh", "author")
         self.run("sh", "-c", "echo 'author ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/author")
 
     def test_cmake(self):
