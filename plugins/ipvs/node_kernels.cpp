@@ -4,6 +4,7 @@
 #include "plugins/ipvs/node_kernels.hpp"
 
 #include <ifaddrs.h>
+#include <linux/netlink.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -123,6 +124,7 @@ NodeKernels node_kernels(abi::Family family) {
   kernels.sockets.holder = [family](abi::Protocol protocol, const sockets::Listener& listener) {
     return sockets::find_port_holder(family, protocol, listener.address, listener.port);
   };
+  kernels.tracking = [] { return netlink::open_kernel(NETLINK_NETFILTER); };
   return kernels;
 }
 

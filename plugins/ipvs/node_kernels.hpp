@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "plugins/common/netfilter/kernel.hpp"
+#include "plugins/common/netlink/wire.hpp"
 #include "plugins/ipvs/links/link_kernel.hpp"
 #include "plugins/ipvs/port_clashes.hpp"
 #include "plugins/ipvs/servers/connection_table.hpp"
@@ -40,6 +41,7 @@ struct NodeKernels {
   // Where packets of this node to addresses elsewhere come from; nothing where there is no way there. IPv4.
   std::function<std::optional<abi::Address>()> usual_source;
   PortClashes::Look sockets;
+  netlink::OpenWire tracking;  // to connection tracking; empty: there is none
 };
 
 // Those of the node itself. Asks nothing yet.

@@ -4,6 +4,7 @@
 #include "plugins/ipvs/retirement.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <utility>
 
@@ -12,6 +13,12 @@
 #include "sluice/sdk/error.hpp"
 
 namespace sluice::ipvs {
+namespace {
+
+// Connections of a virtual server that is gone end a moment after it.
+constexpr std::chrono::milliseconds kAfterwards{500};
+
+}  // namespace
 
 bool Retirement::has_tools() {
   try {
@@ -34,7 +41,7 @@ std::vector<ServerKey> Retirement::our_servers(bool sets_unread) const {
 
 void Retirement::remove_all(const SuccessorClaims& keep) {
   if (const std::string what = waiting(); !what.empty()) log_.info(what + " end now: their time is up");
-  forget();
+  wait_for_nobody();
   Parts parts{has_tools() ? &writers_.rules : nullptr, nullptr, nullptr, &writers_.links};
   if (kernels_.has_sets()) parts.sets = &writers_.sets;
   if (kernels_.has_ipvs()) parts.servers = &writers_.servers;
@@ -50,6 +57,7 @@ void Retirement::remove_all(const SuccessorClaims& keep) {
   }
   remove_unclaimed(parts, family_, ours, keep, log_, attempt);
   attempt.finish();
+  if (flows_.running()) flows_.stop(kAfterwards);
 }
 
 bool Retirement::step(const SuccessorClaims& keep) {
@@ -59,7 +67,6 @@ bool Retirement::step(const SuccessorClaims& keep) {
   std::set_difference(waiting_->begin(), waiting_->end(), idle.begin(), idle.end(), std::back_inserter(busy));
   const std::vector<abi::Address> free = keep.covers(kLinkClaim) ? std::vector<abi::Address>() : find_free(busy);
   if (busy.empty() && sources_ == 0) {
-    forget();
     remove_all(keep);
     return true;
   }
@@ -105,6 +112,7 @@ std::vector<abi::Address> Retirement::find_free(const std::vector<ServerKey>& bu
 }
 
 void Retirement::begin(const SuccessorClaims& keep) {
+  if (kernels_.has_ipvs()) flows_.listen();
   if (has_tools()) {
     writers_.rules.remove_leads([&](netfilter::Table table, const std::string& chain) {
       return keep.covers(netfilter::claim_of(family_, table, chain));
@@ -117,6 +125,7 @@ void Retirement::begin(const SuccessorClaims& keep) {
     writers_.servers.refresh();
     local_ = kernels_.local_addresses();
     ours = our_servers(false);
+    flows_.start(ours);
     writers_.servers.quiesce(ours);
     if (family_ == abi::Family::kIpv4 && !keep.covers(kLinkClaim)) send_from_elsewhere();
   }

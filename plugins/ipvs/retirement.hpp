@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "plugins/ipvs/claims.hpp"
+#include "plugins/ipvs/flows/flow_keeper.hpp"
 #include "plugins/ipvs/links/address_writer.hpp"
 #include "plugins/ipvs/node_kernels.hpp"
 #include "plugins/ipvs/ownership.hpp"
@@ -31,7 +32,12 @@ class Retirement {
     AddressWriter& links;
   };
   Retirement(NodeKernels& kernels, Writers writers, Ownership& ownership, abi::Family family, sdk::Logger log)
-      : kernels_(kernels), writers_(writers), ownership_(ownership), family_(family), log_(log) {}
+      : kernels_(kernels),
+        writers_(writers),
+        ownership_(ownership),
+        family_(family),
+        log_(log),
+        flows_(kernels.tracking, family, log) {}
 
   // Removes everything but what `keep` covers; goes on after failures and throws the first of them at the end.
   void remove_all(const SuccessorClaims& keep);
@@ -46,11 +52,15 @@ class Retirement {
   std::string waiting() const;
   // It goes on serving, or is served by another process: the next step is a first one.
   void forget() {
-    waiting_.reset();
-    sources_ = 0;
+    wait_for_nobody();
+    flows_.stop();
   }
 
  private:
+  void wait_for_nobody() {
+    waiting_.reset();
+    sources_ = 0;
+  }
   bool has_tools();
   std::vector<ServerKey> our_servers(bool sets_unread) const;
   void begin(const SuccessorClaims& keep);
@@ -69,6 +79,7 @@ class Retirement {
   std::set<abi::Address> local_;                    // of other links than kube-ipvs0
   std::optional<std::vector<ServerKey>> waiting_;  // virtual servers, sorted; nothing: no step has been taken
   std::size_t sources_ = 0;                         // addresses that connections of this node have
+  FlowKeeper flows_;                                // from the first step to the end
 };
 
 }  // namespace sluice::ipvs

@@ -8,9 +8,10 @@ import os
 import random
 import time
 
-from lib import artifacts, churn, pace, swapping, traffic
+from lib import addresses as a
+from lib import artifacts, churn, pace, ports_again, swapping, traffic
 from lib.addresses import FAMILIES, V4
-from lib.cases import own_daemon
+from lib.cases import POD, own_daemon
 
 LONG = os.environ.get("SLUICE_LONG", "0") != "0"
 HELD = 300 if LONG else 3  # seconds that connections live on after a swap
@@ -20,6 +21,7 @@ DRAIN = round(HELD + pace.stretched(3))
 NATIVE = ("iptables", "nftables", "userspace")
 MANY = int(os.environ.get("SLUICE_TEST_SWAPS") or (1000 if LONG else 20))
 RATE_MS = 5
+AGAIN, ELDERS = range(40000, 40024), range(41000, 41004)  # source ports
 OTHER = "acme.nft"  # as long as nftables
 
 ONLY = {"sources": ["manifests"], "backends": ["iptables", "ipvs"], "protocols": ("tcp",)}
@@ -117,6 +119,39 @@ def many(t):
     for what, more in (("KiB", 4096 + 16 * MANY), ("descriptors", 60), ("shared objects", 12)):
         t.require(now[what] <= held[what] + more, f"{what}: {held[what]} after ten swaps, {now[what]} after {MANY}")
     t.remark(f"{traffic.summary(steady.flows, counts)}; {changes['changes']} changes; {held} after ten swaps, {now} at the end")
+
+
+@own_daemon(None, "from mode ipvs: a client that uses its ports again loses no connection when IPVS forgets the ones before",
+            families=FAMILIES, slow=True, sources=["manifests"], backends=["ipvs"])
+def same_ports(t):
+    everywhere, _ = swapping.services(t)
+    daemon = swapping.Swappable(t, "ipvs", drain=round(pace.stretched(60)))
+    t.settle()
+    ways = [(POD, everywhere.cluster()), (a.NODE2, everywhere.node())]  # the second one is masqueraded
+    for mode in [mode for mode in modes(t) if LONG or mode == "nftables"]:
+        elders, clients = ([ports_again.Client(t, *way) for way in ways] for _ in range(2))
+        for elder, client in zip(elders, clients):
+            elder.keep(ELDERS)
+            client.keep(AGAIN)
+            client.end()
+        time.sleep(ports_again.TW_REUSE_AFTER)
+        daemon.swap(mode)
+        for client in clients:
+            t.require(not (wrong := client.keep(AGAIN)), f"{mode}: from ports used before: {wrong}")
+        t.require(daemon.retiring(), f"{mode}: mode ipvs has nothing left: nothing is tested")
+        if LONG:
+            time.sleep(125)  # until they are forgotten one by one
+            for client in clients:
+                t.require(not (wrong := client.faults()), f"{mode}: one by one: {wrong}")
+        for elder in elders:
+            t.require(not (wrong := elder.faults()), f"{mode}: through IPVS: {wrong}")
+            elder.end()
+        daemon.wait_retired(mode, 60)
+        t.require("made the kernel forget were put back" in daemon.daemon.log(), f"{mode}: none were forgotten: nothing is tested")
+        for client in clients:
+            t.require(not (wrong := client.faults()), f"{mode}: with their virtual server: {len(wrong)} of {len(AGAIN)}: {wrong}")
+            client.end()
+        daemon.swap("ipvs")
 
 
 @own_daemon(None, "back to mode userspace while an earlier one still drains: it serves everything from its first moment, node ports too",

@@ -75,7 +75,8 @@ bool is_alive(const ServerConnection& connection, const IpvsTimeouts& timeouts) 
   switch (connection.server.protocol) {
     case abi::Protocol::kTcp:
       if (connection.state == "TIME_WAIT") return connection.expires + kSettled > kTimeWait;
-      return connection.state != "CLOSE";
+      // A SYN of the endpoint to a connection that has ended: the client has used its port again, and somebody else leads it there.
+      return connection.state != "CLOSE" && connection.state != "SYN_SENT";
     case abi::Protocol::kUdp:
       return timeouts.udp == 0 || connection.expires + kQuiet > timeouts.udp;
     case abi::Protocol::kSctp:

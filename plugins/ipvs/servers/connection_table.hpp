@@ -28,7 +28,8 @@ struct ServerConnection {
 std::optional<ServerConnection> parse_connection(std::string_view line, abi::Family family);
 
 // Whether anybody would miss its virtual server: not those that both sides have ended, or one has broken off. Half-closed
-// ones IPVS counts as inactive, and data may still flow. Of UDP nobody says when it ends: it has when it was quiet.
+// ones IPVS counts as inactive, and data may still flow. In SYN_SENT is only what answers of another connection pass by: of its own IPVS
+// sees the client's SYN first, which is SYN_RECV (tcp_states in net/netfilter/ipvs/ip_vs_proto_tcp.c). Of UDP nobody says when it ends: it has when it was quiet.
 bool is_alive(const ServerConnection& connection, const IpvsTimeouts& timeouts);
 
 // False from the visitor ends it, and so does false from `more`, which is asked at every line: whether there is time to go

@@ -215,6 +215,7 @@ class IpvsBench {
   bool connections_readable = true;
   std::set<abi::Address> connected;  // addresses that processes of the node send from
   std::optional<abi::Address> usual_source;
+  netlink::OpenWire tracking;  // of a backend that is made after
   bool predecessor_serves = false;   // told to the next backend object
 
  private:
@@ -340,6 +341,7 @@ class IpvsBench {
     };
     made.connected_addresses = [this] { return connected; };
     made.usual_source = [this] { return usual_source; };
+    made.tracking = tracking;
     made.sockets.listeners = [this](abi::Protocol protocol) {
       std::vector<sockets::Listener> found;
       for (const auto& [key, program] : listening) {

@@ -6,6 +6,7 @@
 #include <cppunit/extensions/HelperMacros.h>
 
 #include "test/unit/ipvs/backend_fixture.hpp"
+#include "test/unit/ipvs/fake_tracking.hpp"
 
 namespace sluice::test {
 namespace {
@@ -25,6 +26,7 @@ class IpvsRetireTest : public IpvsFixture {
   CPPUNIT_TEST(an_address_this_node_sends_from_stays);
   CPPUNIT_TEST(this_node_sends_from_elsewhere);
   CPPUNIT_TEST(it_does_so_no_more_when_it_serves_again);
+  CPPUNIT_TEST(flows_of_the_successor_are_kept_meanwhile);
   CPPUNIT_TEST(at_the_end_of_its_time_all_goes);
   CPPUNIT_TEST(a_process_that_has_applied_nothing_drains);
   CPPUNIT_TEST(a_failed_step_is_repeated);
@@ -254,6 +256,38 @@ class IpvsRetireTest : public IpvsFixture {
       ok(bench, bench.full(services()));
       CPPUNIT_ASSERT_EQUAL(1, bench.links.calls["restore_source"]);
     }
+  }
+
+  void flows_of_the_successor_are_kept_meanwhile() {
+    const auto tracking = std::make_shared<Tracking>();
+    IpvsBench bench;
+    put_server(bench, bench.key("203.0.113.9", 80));
+    bench.tracking = [tracking] { return std::make_unique<TrackingWire>(tracking); };
+    bench.restart();
+    ok(bench, bench.full(services()));
+    CPPUNIT_ASSERT_EQUAL(0, tracking->listening);
+    bool before = false;
+    bench.servers.meddle = [&](const ipvs::ServerCommand&) { before = tracking->listening == 1; };
+    connect(bench, "172.30.0.1", "ESTABLISHED", 800);
+    CPPUNIT_ASSERT(retrying(bench));
+    CPPUNIT_ASSERT(before);
+    CPPUNIT_ASSERT(retrying(bench));
+    CPPUNIT_ASSERT_EQUAL(1, tracking->listening);
+    // It serves again, and then goes for good.
+    ok(bench, bench.full(services()));
+    CPPUNIT_ASSERT_EQUAL(0, tracking->listening);
+    CPPUNIT_ASSERT(retrying(bench));
+    CPPUNIT_ASSERT_EQUAL(1, tracking->listening);
+    bench.connections.clear();
+    first_real(bench, "172.30.0.1").connections = 0;
+    CPPUNIT_ASSERT(!retrying(bench));
+    CPPUNIT_ASSERT_EQUAL(0, tracking->listening);
+    is_all_gone(bench);
+    // Clean-up has no successor.
+    bench.restart();
+    ok(bench, bench.full(services()));
+    ok(bench, bench.cleanup());
+    CPPUNIT_ASSERT_EQUAL(0, tracking->listening);
   }
 
   void at_the_end_of_its_time_all_goes() {

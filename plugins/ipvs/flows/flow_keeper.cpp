@@ -1,0 +1,136 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/ipvs/flows/flow_keeper.hpp"
+
+#include <linux/netfilter/nfnetlink.h>
+#include <netlink/msg.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <exception>
+#include <span>
+#include <system_error>
+#include <utility>
+
+#include "plugins/common/netlink/error.hpp"
+#include "plugins/ipvs/flows/forgotten_flow.hpp"
+#include "sluice/sdk/error.hpp"
+
+namespace sluice::ipvs {
+namespace {
+
+constexpr std::size_t kBuffer = 64 * 1024;
+
+}  // namespace
+
+FlowKeeper::FlowKeeper(netlink::OpenWire open, abi::Family family, sdk::Logger log)
+    : open_(std::move(open)), family_(family), log_(log) {}
+
+FlowKeeper::~FlowKeeper() { stop(); }
+
+void FlowKeeper::listen() {
+  if (!open_ || events_) return;
+  try {
+    events_ = open_();
+    if (const int refused = events_->listen(NFNLGRP_CONNTRACK_DESTROY, true); refused != 0) give_up(netlink::error_text(refused));
+  } catch (const sdk::Failure& failure) {
+    give_up(failure.what());
+  }
+}
+
+void FlowKeeper::start(const std::vector<ServerKey>& servers) {
+  if (!events_ || running()) return;
+  if (servers.empty()) return stop();
+  wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (wake_ < 0) return give_up("no eventfd: " + netlink::error_text(errno));
+  requests_ = std::make_unique<netlink::Socket>(open_, "connection tracking");
+  servers_ = {servers.begin(), servers.end()};
+  buffer_.resize(kBuffer);
+  kept_ = late_ = 0;
+  failure_.clear();
+  ending_ = false;
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    thread_ = std::thread([this] { run(); });
+  } catch (const std::system_error& caught) {
+    give_up("no thread: " + netlink::error_text(caught.code().value()));
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void FlowKeeper::give_up(const std::string& why) {
+  stop();
+  if (std::exchange(said_, true)) return;
+  log_.warning("a client that uses a port again may lose its connection while mode ipvs goes, as connection tracking does not tell "
+               "what it forgets: " + why);
+}
+
+void FlowKeeper::stop(std::chrono::milliseconds linger) {
+  if (thread_.joinable()) {
+    std::this_thread::sleep_for(linger);
+    ending_ = true;
+    const std::uint64_t one = 1;
+    while (::write(wake_, &one, sizeof(one)) < 0 && errno == EINTR) {
+    }
+    thread_.join();
+    if (kept_ != 0) log_.info(std::to_string(kept_) + " connections that IPVS made the kernel forget were put back");
+    if (late_ != 0) log_.warning(std::to_string(late_) + " connections that IPVS made the kernel forget were not put back in time");
+    if (!failure_.empty()) log_.warning("connections may have been reset when mode ipvs went: " + failure_);
+  }
+  if (wake_ >= 0) ::close(std::exchange(wake_, -1));
+  events_.reset();
+  requests_.reset();
+}
+
+void FlowKeeper::run() {
+  for (bool last = false; !last;) {
+    pollfd wait[] = {{wake_, POLLIN, 0}, {events_->descriptor(), POLLIN, 0}};
+    ::poll(wait, 2, -1);
+    last = ending_;
+    try {
+      if (!read_all()) return;
+    } catch (const std::exception& caught) {
+      if (failure_.empty()) failure_ = caught.what();
+    }
+  }
+}
+
+// False: nothing will be told any more.
+bool FlowKeeper::read_all() {
+  for (;;) {
+    const long size = events_->receive(std::span<char>(buffer_), std::chrono::milliseconds(0));
+    if (size == -EAGAIN) return true;
+    if (size == -EINTR) continue;
+    if (size < 0) {
+      if (failure_.empty()) failure_ = "not all of them were told: " + netlink::error_text(static_cast<int>(-size));
+      if (size != -ENOBUFS) return false;
+      continue;
+    }
+    int left = static_cast<int>(std::min(size, static_cast<long>(buffer_.size())));
+    auto* message = reinterpret_cast<nlmsghdr*>(buffer_.data());
+    for (; nlmsg_ok(message, left); message = nlmsg_next(message, &left)) keep(message);
+  }
+}
+
+void FlowKeeper::keep(nlmsghdr* message) {
+  const auto flow = read_forgotten(message, family_);
+  if (!flow || !servers_.contains(flow->service)) return;
+  const int refused = requests_->request(put_back(*flow, family_));
+  if (refused == 0) {
+    ++kept_;
+  } else if (refused == EEXIST) {
+    ++late_;
+  } else if (failure_.empty()) {
+    failure_ = "one cannot be put back: " + netlink::error_text(refused);
+  }
+}
+
+}  // namespace sluice::ipvs
