@@ -3,20 +3,18 @@
 
 #include "plugins/nftables/early_listing.hpp"
 
-#include <csignal>
 #include <new>
 #include <system_error>
 #include <utility>
 
+#include "plugins/common/process/signals_blocked.hpp"
 #include "sluice/sdk/error.hpp"
 
 namespace sluice::nftables {
 
 void EarlyListing::start() {
   forget();
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const process::SignalsBlocked blocked;
   try {
     thread_ = std::thread([this] {
       // Whoever lists next meets the same failure, and tells it.
@@ -28,7 +26,6 @@ void EarlyListing::start() {
     });
   } catch (const std::system_error&) {
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 std::optional<Listing> EarlyListing::take() {

@@ -3,9 +3,6 @@
 
 #include "plugins/userspace/metrics_reporter.hpp"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <algorithm>
 #include <array>
 #include <map>
@@ -13,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "plugins/common/process/signals_blocked.hpp"
 #include "plugins/userspace/relay/event_loop.hpp"
 #include "plugins/userspace/relay/statistics.hpp"
 #include "sluice/sdk/views.hpp"
@@ -95,12 +93,8 @@ MetricsReporter::MetricsReporter(abi::Host& host, abi::Family family, std::share
     crew().members.push_back(this);
     crew().engines.insert(engine_);
   }
-  // The thread inherits it: signals are for the daemon.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const process::SignalsBlocked blocked;
   thread_ = std::thread([this] { run(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 MetricsReporter::~MetricsReporter() {

@@ -6,19 +6,18 @@
 #include <linux/netfilter/nfnetlink.h>
 #include <netlink/msg.h>
 #include <poll.h>
-#include <pthread.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <exception>
 #include <span>
 #include <system_error>
 #include <utility>
 
 #include "plugins/common/netlink/error.hpp"
+#include "plugins/common/process/signals_blocked.hpp"
 #include "plugins/ipvs/flows/forgotten_flow.hpp"
 #include "sluice/sdk/error.hpp"
 
@@ -55,15 +54,12 @@ void FlowKeeper::start(const std::vector<ServerKey>& servers) {
   kept_ = late_ = 0;
   failure_.clear();
   ending_ = false;
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const process::SignalsBlocked blocked;
   try {
     thread_ = std::thread([this] { run(); });
   } catch (const std::system_error& caught) {
     give_up("no thread: " + netlink::error_text(caught.code().value()));
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void FlowKeeper::give_up(const std::string& why) {

@@ -4,19 +4,18 @@
 #include "plugins/nftables/kernel/table_watch.hpp"
 
 #include <poll.h>
-#include <pthread.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <span>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 #include "plugins/common/netlink/error.hpp"
+#include "plugins/common/process/signals_blocked.hpp"
 
 namespace sluice::nftables {
 namespace {
@@ -61,16 +60,12 @@ void NetlinkWatch::start(Changed changed) {
     wire_ = std::move(wire);
   }
   changed_ = std::move(changed);
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const process::SignalsBlocked blocked;
   try {
     thread_ = std::thread([this] { run(); });
   } catch (const std::system_error& caught) {
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
     netlink::fail(caught.code().value(), "nf_tables", "cannot start a thread that listens to changes of nf_tables");
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void NetlinkWatch::run() {

@@ -5,7 +5,6 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -17,6 +16,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "plugins/common/process/signals_blocked.hpp"
 #include "plugins/userspace/relay/event_loop.hpp"
 #include "plugins/userspace/relay/tcp_relay.hpp"
 #include "plugins/userspace/relay/udp_relay.hpp"
@@ -34,22 +34,6 @@ unsigned processors() noexcept {
   if (sched_getaffinity(0, sizeof(set), &set) == 0) return static_cast<unsigned>(std::max(CPU_COUNT(&set), 1));
   return std::max(std::thread::hardware_concurrency(), 1U);
 }
-
-// Threads begun while it lives take no signals.
-class SignalsBlocked {
- public:
-  SignalsBlocked() noexcept {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_;
-};
 
 struct Worker {
   Worker(TcpShared& shared, std::size_t udp_clients, ThreadStatistics& statistics, unsigned number)
@@ -115,7 +99,7 @@ Engine::Engine(const RelaySettings& settings) : state_(std::make_unique<State>(s
 Engine::~Engine() { state_->stop_threads(); }
 
 void Engine::State::start() {
-  const SignalsBlocked blocked;
+  const process::SignalsBlocked blocked;
   try {
     for (std::size_t i = 0; i < workers.size(); ++i) {
       Worker& worker = *workers[i];

@@ -20,7 +20,10 @@ class Client:
         self.kept = {}  # port: connection
         # Or the client's own TIME_WAIT would hold each port for a minute.
         before = t.topology.run(sender.place, "cat", TW_REUSE).stdout.strip()
-        set_reuse = lambda value: t.topology.run(sender.place, "sh", "-c", f"echo {value} >{TW_REUSE}")
+
+        def set_reuse(value):
+            t.topology.run(sender.place, "sh", "-c", f"echo {value} >{TW_REUSE}")
+
         set_reuse(1)
         t.defer(lambda: (self.close(), set_reuse(before)))
 
