@@ -107,18 +107,34 @@ class KernelWire final : public Wire {
       }
       program[size++] = BPF_STMT(BPF_RET | BPF_K, UINT_MAX);
       program[size++] = BPF_STMT(BPF_RET | BPF_K, 0);
-      const sock_fprog filter{static_cast<unsigned short>(size), program.data()};
-      if (setsockopt(descriptor(), SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)) == 0) return 0;
-      error = errno;
+      error = attach(std::span(program).first(size));
+      if (error == 0) return 0;
     }
     const int none = 0;
     if (setsockopt(descriptor(), SOL_SOCKET, SO_DETACH_FILTER, &none, sizeof(none)) == 0 || errno == ENOENT) return error;
     return error != 0 ? error : errno;
   }
 
+  int only_with(std::uint16_t attribute, std::size_t header) noexcept override {
+    std::array<sock_filter, 6> program{{
+        BPF_STMT(BPF_LD | BPF_IMM, static_cast<std::uint32_t>(NLMSG_HDRLEN + NLMSG_ALIGN(header))),
+        BPF_STMT(BPF_LDX | BPF_IMM, attribute),
+        // Where it stands, looked for from there; 0: nowhere.
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<std::uint32_t>(SKF_AD_OFF + SKF_AD_NLATTR)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0),
+        BPF_STMT(BPF_RET | BPF_K, UINT_MAX),
+        BPF_STMT(BPF_RET | BPF_K, 0),
+    }};
+    return attach(program);
+  }
+
   int descriptor() const noexcept override { return nl_socket_get_fd(socket_.get()); }
 
  private:
+  int attach(std::span<sock_filter> program) noexcept {
+    const sock_fprog filter{static_cast<unsigned short>(program.size()), program.data()};
+    return setsockopt(descriptor(), SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)) == 0 ? 0 : errno;
+  }
   static bool set(int descriptor, int level, int option, int value) noexcept {
     return setsockopt(descriptor, level, option, &value, sizeof(value)) == 0;
   }
@@ -133,6 +149,7 @@ class KernelWire final : public Wire {
 
 int Wire::make_room(std::size_t) noexcept { return 0; }
 int Wire::listen(std::uint32_t, bool) noexcept { return EOPNOTSUPP; }
+int Wire::only_with(std::uint16_t, std::size_t) noexcept { return EOPNOTSUPP; }
 int Wire::leave_out(std::span<const std::uint32_t>) noexcept { return EOPNOTSUPP; }
 
 std::unique_ptr<Wire> open_kernel(int protocol) { return std::make_unique<KernelWire>(protocol); }

@@ -34,6 +34,8 @@ class Wire {
   // Notifications of what the sockets of these ports do, and of none else, do not come in from now on, in the kernel already.
   // After an error all come in. Any thread.
   virtual int leave_out(std::span<const std::uint32_t> ports) noexcept;
+  // Only messages that have this attribute, after a header of that many bytes behind nlmsghdr, come in from now on.
+  virtual int only_with(std::uint16_t attribute, std::size_t header) noexcept;
   // To poll for input; -1: there is none.
   virtual int descriptor() const noexcept { return -1; }
 };

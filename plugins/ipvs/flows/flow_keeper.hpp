@@ -6,8 +6,8 @@
 // When IPVS forgets a connection (two minutes after its end, or with its virtual server), the kernel also removes the tracked flow of
 // the same client, port and service (ip_vs_conn_drop_conntrack()), whoever leads it by then: a client that uses a port again has a
 // connection of the successor there. Without the flow its next packet is taken for the first of a new one and led to any endpoint, which
-// resets it. The kernel tells of each flow it removes; here it is put back as it was. A packet in between, some
-// hundred microseconds, is still led astray.
+// resets it. The kernel tells of each flow it removes; here it is put back as it was. A packet that comes in between is still
+// led astray.
 #pragma once
 
 #include <atomic>
@@ -34,8 +34,8 @@ class FlowKeeper {
   FlowKeeper(const FlowKeeper&) = delete;
   FlowKeeper& operator=(const FlowKeeper&) = delete;
 
-  // From now on the kernel notes what it is to tell: since Linux 6.0 of flows that begin while somebody listens. Where it cannot, that
-  // is said once, and nothing is kept.
+  // From now on the kernel notes what it is to tell: where nf_conntrack_events is 2, of flows that begin while somebody listens. Where
+  // nobody can listen, that is said once, and nothing is kept.
   void listen();
   // Keeps flows to these virtual servers, those of which was told since listen() included.
   void start(const std::vector<ServerKey>& servers);

@@ -10,6 +10,9 @@
 
 #include <cerrno>
 #include <cstring>
+#include <memory>
+#include <span>
+#include <vector>
 
 #include "plugins/common/netlink/error.hpp"
 #include "plugins/ipvs/servers/ipvs_codec.hpp"
@@ -59,6 +62,7 @@ class NetlinkSocketTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(makes_room_for_a_large_answer);
   CPPUNIT_TEST(keeps_the_reason_in_words);
   CPPUNIT_TEST(talks_to_the_kernel_of_this_machine);
+  CPPUNIT_TEST(takes_only_messages_that_have_an_attribute);
   CPPUNIT_TEST_SUITE_END();
 
  public:
@@ -279,6 +283,23 @@ class NetlinkSocketTest : public CppUnit::TestFixture {
       return netlink::make_message(RTM_GETLINK, 0, link);
     });
     for (std::size_t i = 0; i < results.size(); ++i) CPPUNIT_ASSERT_EQUAL(i % 8 == 0 ? 0 : ENODEV, results[i]);
+  }
+
+  // The end of a dump has none, and is left out.
+  void takes_only_messages_that_have_an_attribute() {
+    const auto answers = [](std::uint16_t attribute) {
+      const std::unique_ptr<netlink::Wire> wire = netlink::open_kernel(NETLINK_ROUTE);
+      CPPUNIT_ASSERT_EQUAL(0, wire->only_with(attribute, sizeof(ifinfomsg)));
+      const ifinfomsg header{};
+      const netlink::Message request = netlink::make_message(RTM_GETLINK, NLM_F_DUMP, header);
+      CPPUNIT_ASSERT_EQUAL(0, wire->send(netlink::bytes(request)));
+      std::vector<char> buffer(1 << 16);
+      std::size_t count = 0;
+      while (wire->receive(std::span<char>(buffer), std::chrono::milliseconds(20)) > 0) ++count;
+      return count;
+    };
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, answers(0x3000));
+    CPPUNIT_ASSERT(answers(IFLA_IFNAME) >= 1);
   }
 
  private:
