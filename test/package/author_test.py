@@ -96,6 +96,11 @@ class Author:
         require("100% tests passed" in said and "No tests were found" not in said, said)
         self.require_plugin(f"{HOME}/{BACKEND}/build/{BACKEND}.so")
 
+    def test_autopkgtest(self):
+        """the test that comes with sluice-dev passes"""
+        shutil.copy(SRC / "packaging/debian/tests/author", self.machine.root / "srv/author-of-debian")
+        self.as_author("export AUTOPKGTEST_TMP=$(mktemp -d)\n/srv/author-of-debian")
+
     def test_daemon(self):
         """installed, the daemon runs it where its build has put it, has read the Service of the example, and cleans up"""
         self.apt("install", "--no-install-recommends", "sluice", "sluice-conformance")
