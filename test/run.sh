@@ -406,7 +406,7 @@ build_clang() {
 }
 build_thread() {
   "$@" "$src/test/sanitizers/build.sh" "$build/thread" g++ \
-    "test/unit/unit_tests test/unit/userspace_tests test/unit/nftables_tests" --enable-sanitizers=thread
+    "test/unit/unit_tests test/unit/userspace_tests test/unit/nftables_tests test/unit/ipvs_tests" --enable-sanitizers=thread
 }
 build_packages() {
   "$@" sh -c '[ -e "$2/done" ] || { "$1" "$2" "$3" && : >"$2/done"; }' \
@@ -526,6 +526,10 @@ part_tsan() {
   for threaded in TableWatch OwnSenders NetlinkTable NftablesBackend; do
     watched "nftables-$threaded" 300 env SLUICE_TEST_DATA="$src/test" SLUICE_SRCDIR="$src" \
       SLUICE_BUILDDIR="$instrumented" "$instrumented/test/unit/nftables_tests" "$threaded"
+  done
+  for threaded in FlowKeeper IpvsRetire; do
+    watched "ipvs-$threaded" 300 env SLUICE_TEST_DATA="$src/test" SLUICE_SRCDIR="$src" \
+      SLUICE_BUILDDIR="$instrumented" "$instrumented/test/unit/ipvs_tests" "$threaded"
   done
   if [ "$long" != 0 ]; then change_seconds=300; else change_seconds=20; fi
   watched change 1200 python3 "$src/test/sanitizers/daemon_under_change.py" --builddir "$instrumented" \
