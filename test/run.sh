@@ -527,7 +527,7 @@ part_tsan() {
     watched "nftables-$threaded" 300 env SLUICE_TEST_DATA="$src/test" SLUICE_SRCDIR="$src" \
       SLUICE_BUILDDIR="$instrumented" "$instrumented/test/unit/nftables_tests" "$threaded"
   done
-  for threaded in FlowKeeper IpvsRetire; do
+  for threaded in FlowKeeper; do
     watched "ipvs-$threaded" 300 env SLUICE_TEST_DATA="$src/test" SLUICE_SRCDIR="$src" \
       SLUICE_BUILDDIR="$instrumented" "$instrumented/test/unit/ipvs_tests" "$threaded"
   done
