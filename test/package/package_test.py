@@ -346,7 +346,7 @@ class Installed:
             self.hammered(lambda: self.apt("install", "sluice-backend-nftables"))
             wait_for(lambda: self.status()["mode"] == "nftables", lambda: f"mode nftables in {self.status()}")
             self.require_served()
-            require("KUBE-SERVICES" not in self.rules(), self.rules())
+            wait_for(lambda: "KUBE-SERVICES" not in self.rules(), lambda: "mode iptables gone from:\n" + self.rules())
         finally:
             exchange(config, text)
         self.run("systemctl", "reload", UNIT)
