@@ -57,7 +57,7 @@ void Retirement::remove_all(const SuccessorClaims& keep) {
   }
   remove_unclaimed(parts, family_, ours, keep, log_, attempt);
   attempt.finish();
-  if (flows_.running()) flows_.stop(kAfterwards);
+  flows_.stop(kAfterwards);
 }
 
 bool Retirement::step(const SuccessorClaims& keep) {
@@ -67,6 +67,7 @@ bool Retirement::step(const SuccessorClaims& keep) {
   std::set_difference(waiting_->begin(), waiting_->end(), idle.begin(), idle.end(), std::back_inserter(busy));
   const std::vector<abi::Address> free = keep.covers(kLinkClaim) ? std::vector<abi::Address>() : find_free(busy);
   if (busy.empty() && sources_ == 0) {
+    wait_for_nobody();
     remove_all(keep);
     return true;
   }

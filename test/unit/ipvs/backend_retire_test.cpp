@@ -164,6 +164,7 @@ class IpvsRetireTest : public IpvsFixture {
     bench.connections_readable = true;
     CPPUNIT_ASSERT(!retrying(bench));
     is_all_gone(bench);
+    CPPUNIT_ASSERT_MESSAGE(bench.said(abi::Severity::kInfo), !has(bench.said(abi::Severity::kInfo), "time is up"));
   }
 
   void persistence_holds_nobody_up() {
