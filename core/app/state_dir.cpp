@@ -4,7 +4,6 @@
 #include "core/app/state_dir.hpp"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -30,11 +29,20 @@ base::Status make_folder(const std::string& path, mode_t mode) {
   return {};
 }
 
-// " (process 123)" when the lock file says who holds it.
-std::string holder(const std::string& lock_file) {
-  const base::Result<std::string> text = base::read_file(lock_file, 32);
-  if (!text || text->find_first_of("0123456789") != 0) return {};
-  return " (process " + text->substr(0, text->find('\n')) + ")";
+// A lock of the process (POSIX), not of the open file (flock): a program that a killed daemon was about to start has a copy of every
+// descriptor until its exec, and the next daemon would find the folder taken. Any close of the file by this process gives it back.
+struct flock whole_file() {
+  struct flock out {};
+  out.l_type = F_WRLCK;
+  out.l_whence = SEEK_SET;
+  return out;
+}
+
+// " (process 123)" as long as it holds the lock, and where its number means something here.
+std::string holder(const base::Fd& lock_file) {
+  struct flock found = whole_file();
+  if (::fcntl(lock_file.get(), F_GETLK, &found) != 0 || found.l_type == F_UNLCK || found.l_pid <= 0) return {};
+  return " (process " + std::to_string(found.l_pid) + ")";
 }
 
 }  // namespace
@@ -45,15 +53,11 @@ base::Status StateDir::open() {
   const std::string action = "cannot lock state directory " + path_;
   base::Fd lock(::open(lock_file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
   if (!lock.valid()) return base::errno_status(action, errno);
-  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK) return base::errno_status(action, errno);
-    return base::unavailable("state directory " + path_ + " is in use by another sluiced" + holder(lock_file) +
+  struct flock wanted = whole_file();
+  if (::fcntl(lock.get(), F_SETLK, &wanted) != 0) {
+    if (errno != EACCES && errno != EAGAIN) return base::errno_status(action, errno);
+    return base::unavailable("state directory " + path_ + " is in use by another sluiced" + holder(lock) +
                              "; stop it or choose another with --state-dir");
-  }
-  // For the message above only; the lock itself is what counts.
-  const std::string self = std::to_string(::getpid()) + "\n";
-  if (::ftruncate(lock.get(), 0) != 0 || ::pwrite(lock.get(), self.data(), self.size(), 0) < 0) {
-    return base::errno_status(action, errno);
   }
   lock_ = std::move(lock);
   if (const base::Status loaded = ledger_.load(); !loaded.ok()) base::log_warning("app", loaded.message());

@@ -23,7 +23,8 @@ class StateDir {
 
   // Makes the folder (mode 0755) if needed, takes its lock, which the kernel gives back
   // when this object or the process ends, and reads the ledger. A lock held by another
-  // daemon is an error; a damaged ledger is a warning in the log.
+  // process is an error; a damaged ledger is a warning in the log. Not twice in one process:
+  // the lock belongs to the process.
   base::Status open();
 
   const std::string& path() const { return path_; }

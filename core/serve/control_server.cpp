@@ -59,13 +59,6 @@ bool bind_to(const base::Fd& fd, const sockaddr_un& address) {
   return ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
 }
 
-// Whether somebody listens at the path. Only a refused connection proves that nobody does.
-bool nobody_listens(const sockaddr_un& address) {
-  const base::Fd probe = unix_socket();
-  return ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 &&
-         (errno == ECONNREFUSED || errno == ENOENT);
-}
-
 }  // namespace
 
 base::Status ControlServer::bind_socket() {
@@ -81,10 +74,6 @@ base::Status ControlServer::bind_socket() {
     struct stat info {};
     if (::lstat(path_.c_str(), &info) == 0 && !S_ISSOCK(info.st_mode)) {
       return base::invalid(action + ": something that is no socket is in its place; remove it");
-    }
-    if (!nobody_listens(*address)) {
-      return {base::StatusCode::unavailable,
-              action + ": another sluiced answers there; stop it or use another state directory"};
     }
     if (::unlink(path_.c_str()) != 0 && errno != ENOENT) return base::errno_status(action, errno);
     if (!bind_to(listener_, *address)) return base::errno_status(action, errno);

@@ -66,8 +66,8 @@ class ControlServer {
 
   void on_slow(std::string command, SlowHandler handler) { slow_handlers_[std::move(command)] = std::move(handler); }
 
-  // Makes the socket (mode 0600) and starts the thread. What a dead daemon left at the
-  // path is replaced; a daemon that still answers there is an error.
+  // Makes the socket (mode 0600) and starts the thread. A socket at the path is replaced.
+  // REQUIRES: nobody else serves there; whoever holds the state directory knows that.
   base::Status start();
   // Ends the thread, closes all clients, removes the socket. Not from a handler.
   void stop();

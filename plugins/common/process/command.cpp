@@ -107,6 +107,12 @@ class SpawnActions {
   void set(const Descriptor& from, int to) {
     if (const int error = posix_spawn_file_actions_adddup2(&actions_, from.get(), to)) fail(error, "prepare a program");
   }
+  // Ours are all closed by the exec; but should the daemon be killed meanwhile, its ports are free a moment earlier.
+  void close_others() {
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
+    if (const int error = posix_spawn_file_actions_addclosefrom_np(&actions_, STDERR_FILENO + 1)) fail(error, "prepare a program");
+#endif
+  }
   const posix_spawn_file_actions_t* get() const noexcept { return &actions_; }
 
  private:
@@ -143,6 +149,7 @@ pid_t spawn(const Command& command, const Descriptor& input, const Descriptor& o
   actions.set(input, STDIN_FILENO);
   actions.set(output, STDOUT_FILENO);
   actions.set(complaint, STDERR_FILENO);
+  actions.close_others();
   const SpawnAttributes attributes;
   const std::vector<std::string> environment = make_environment();
   pid_t child = -1;

@@ -113,7 +113,9 @@ class Daemon:
             return file.read()
 
     def log_tail(self, lines=15):
-        return "\n".join(self.log().splitlines()[-lines:])
+        """The last lines; of them those first that tell of errors, as a report may be cut."""
+        tail = self.log().splitlines()[-lines:]
+        return "\n".join(sorted(tail, key=lambda line: not line.startswith(("E", "F"))))
 
     def wait_logged(self, *words, seconds=10):
         """The first log line that holds all the words, or None."""

@@ -6,9 +6,12 @@
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <functional>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -18,11 +21,48 @@
 namespace sluice::app {
 namespace {
 
+// Another process, in which `work` has been done; it lives on until kill() or the end of this object.
+class OtherProcess {
+ public:
+  explicit OtherProcess(const std::function<bool()>& work) {
+    int done[2];
+    CPPUNIT_ASSERT_EQUAL(0, ::pipe(done));
+    number_ = ::fork();
+    if (number_ == 0) {
+      ::alarm(60);
+      const char answer = work() ? 'y' : 'n';
+      [[maybe_unused]] const ssize_t written = ::write(done[1], &answer, 1);
+      for (;;) ::pause();
+    }
+    ::close(done[1]);
+    char answer = 'n';
+    [[maybe_unused]] const ssize_t size = ::read(done[0], &answer, 1);
+    ::close(done[0]);
+    worked_ = answer == 'y';
+  }
+  OtherProcess(const OtherProcess&) = delete;
+  OtherProcess& operator=(const OtherProcess&) = delete;
+  ~OtherProcess() { kill(); }
+
+  bool worked() const { return worked_; }
+  pid_t number() const { return number_; }
+  void kill() {
+    if (number_ <= 0) return;
+    ::kill(number_, SIGKILL);
+    ::waitpid(std::exchange(number_, 0), nullptr, 0);
+  }
+
+ private:
+  pid_t number_ = 0;
+  bool worked_ = false;
+};
+
 class StateDirTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(StateDirTest);
   CPPUNIT_TEST(the_folder_is_made_with_its_parents);
   CPPUNIT_TEST(a_second_daemon_is_refused_and_told_who_holds_it);
   CPPUNIT_TEST(the_lock_ends_with_its_holder);
+  CPPUNIT_TEST(the_lock_ends_with_a_daemon_that_was_starting_a_program);
   CPPUNIT_TEST(a_file_in_its_place_is_an_error);
   CPPUNIT_TEST(the_lock_file_may_not_be_a_link);
   CPPUNIT_TEST(backends_have_folders);
@@ -49,13 +89,16 @@ class StateDirTest : public CppUnit::TestFixture {
 
   void a_second_daemon_is_refused_and_told_who_holds_it() {
     StateDir first(folder_->path());
-    CPPUNIT_ASSERT(first.open().ok());
+    OtherProcess other([&] { return first.open().ok(); });
+    CPPUNIT_ASSERT(other.worked());
     StateDir second(folder_->path());
     const base::Status refused = second.open();
     CPPUNIT_ASSERT(refused.code() == base::StatusCode::unavailable);
     CPPUNIT_ASSERT_EQUAL("state directory " + folder_->path() + " is in use by another sluiced (process " +
-                             std::to_string(::getpid()) + "); stop it or choose another with --state-dir",
+                             std::to_string(other.number()) + "); stop it or choose another with --state-dir",
                          refused.message());
+    other.kill();
+    CPPUNIT_ASSERT(second.open().ok());
   }
 
   void the_lock_ends_with_its_holder() {
@@ -63,8 +106,32 @@ class StateDirTest : public CppUnit::TestFixture {
       StateDir first(folder_->path());
       CPPUNIT_ASSERT(first.open().ok());
     }
+    OtherProcess other([&] { return StateDir(folder_->path()).open().ok(); });
+    CPPUNIT_ASSERT(other.worked());
+  }
+
+  // A program has all descriptors of the daemon from its fork to its exec, and does not end with the daemon.
+  void the_lock_ends_with_a_daemon_that_was_starting_a_program() {
+    StateDir first(folder_->path());
+    std::optional<OtherProcess> program;
+    int number[2];
+    CPPUNIT_ASSERT_EQUAL(0, ::pipe(number));
+    OtherProcess daemon([&] {
+      if (!first.open().ok()) return false;
+      program.emplace([] { return true; });
+      const pid_t of_program = program->number();
+      return program->worked() && ::write(number[1], &of_program, sizeof of_program) == sizeof of_program;
+    });
+    CPPUNIT_ASSERT(daemon.worked());
+    pid_t of_program = 0;
+    CPPUNIT_ASSERT_EQUAL(ssize_t{sizeof of_program}, ::read(number[0], &of_program, sizeof of_program));
+    for (const int end : number) ::close(end);
+    daemon.kill();
     StateDir second(folder_->path());
-    CPPUNIT_ASSERT(second.open().ok());
+    const base::Status opened = second.open();
+    const bool lives = ::kill(of_program, SIGKILL) == 0;
+    CPPUNIT_ASSERT_MESSAGE(opened.message(), opened.ok());
+    CPPUNIT_ASSERT(lives);
   }
 
   void a_file_in_its_place_is_an_error() {

@@ -51,7 +51,7 @@ class ControlServerTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(other_users_are_refused);
   CPPUNIT_TEST(only_the_owner_may_open_the_socket);
   CPPUNIT_TEST(the_socket_of_a_dead_daemon_is_replaced);
-  CPPUNIT_TEST(the_socket_of_a_living_daemon_is_left_alone);
+  CPPUNIT_TEST(a_socket_that_somebody_still_has_open_is_replaced);
   CPPUNIT_TEST(a_file_in_the_place_of_the_socket_is_left_alone);
   CPPUNIT_TEST(impossible_places_are_errors);
   CPPUNIT_TEST(stopping_closes_clients_and_removes_the_socket);
@@ -292,13 +292,11 @@ class ControlServerTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(kAnswer, SocketPeer(path()).ask(kStatus));
   }
 
-  void the_socket_of_a_living_daemon_is_left_alone() {
+  // As a program that the dead daemon was about to start does.
+  void a_socket_that_somebody_still_has_open_is_replaced() {
+    const base::Fd left = test::bound_socket(path());
+    CPPUNIT_ASSERT_EQUAL(0, ::listen(left.get(), 1));
     start();
-    ControlServer second(path());
-    CPPUNIT_ASSERT_EQUAL("cannot make the control socket " + path() +
-                             ": another sluiced answers there; stop it or use another state directory",
-                         second.start().message());
-    second.stop();
     CPPUNIT_ASSERT_EQUAL(kAnswer, SocketPeer(path()).ask(kStatus));
   }
 
