@@ -36,7 +36,7 @@ std::string complaint(const SysctlValue& wanted, int error) {
   return out + ", so " + wanted.why + "; set it on the node: sysctl -w " + dotted(wanted.name) + "=" + wanted.value;
 }
 
-// docs/decisions/0021-ipvs-port-reuse.md
+// docs/decisions/0025-ipvs-port-reuse.md
 void check_reuse(KernelVersion version, NodeAccess& node, std::vector<std::string>& into) {
   const auto mode = node.sysctl(kReuseMode);
   if (version < kKnowsReuseMode) {
