@@ -65,22 +65,28 @@ class Script {
   // All calls since the last time but looks at the kernel that the serving one makes when it wants to.
   std::string take() {
     const std::lock_guard lock(mutex_);
-    std::string out;
-    for (const auto& call : calls_) out += (out.empty() ? "" : ", ") + call;
+    std::string out = text();
     calls_.clear();
     return out;
   }
   void await(const std::string& call) {
     std::unique_lock lock(mutex_);
-    CPPUNIT_ASSERT_MESSAGE("never called: " + call, arrived_.wait_for(lock, kGenerous, [&] {
+    const bool called = arrived_.wait_for(lock, kGenerous, [&] {
       return std::find(calls_.begin(), calls_.end(), call) != calls_.end();
-    }));
+    });
+    CPPUNIT_ASSERT_MESSAGE("never called: " + call + ", but " + text(), called);
   }
   std::map<std::string, std::vector<std::string>> claims;  // by who
   bool affinity = true;
   std::string created_with;  // flags of the last create
 
  private:
+  std::string text() const {
+    std::string out;
+    for (const auto& call : calls_) out += (out.empty() ? "" : ", ") + call;
+    return out;
+  }
+
   std::mutex mutex_;
   std::condition_variable arrived_;
   std::deque<std::string> calls_;
@@ -340,11 +346,14 @@ class SwapperTest : public CppUnit::TestFixture {
     script_.hang("new verify");
     std::thread swapping([this] { CPPUNIT_ASSERT(swap().status.ok()); });
     script_.await("new verify");
+    script_.take();
     store_.deliver(model::Upsert{test::service("later")});
     script_.await("old apply delta");
     script_.go_on();
     swapping.join();
     script_.await("old release");
+    // Its first run by itself is a look at everything, and takes along what came before it.
+    script_.await("new apply full");
     script_.take();
     store_.deliver(model::Upsert{test::service("last")});
     script_.await("new apply delta");
