@@ -195,3 +195,21 @@ def userspace(t):
     words = ("backend 'userspace' is not installed", "iptables")
     t.require(done.returncode == 1 and any(all(word in line for word in words) for line in done.stderr.splitlines()),
               f"exit {done.returncode}: {done.stderr[-600:]}")
+
+
+@own_daemon(None, "a second daemon with the state directory of one that runs is refused and told who has it; the first one serves and answers "
+            "as before; one that is killed may be replaced at once", sources=["manifests"], backends=["iptables"])
+def second_daemon(t):
+    daemon = t.bench.daemon
+    done = daemon.run(["--manifests", t.topology.directory, "--hostname-override", "node-1", "--proxy-mode", t.bench.backend,
+                       "--plugin-dir", t.bench.programs.plugin_dir(t.topology.directory), "--state-dir", daemon.state_dir])
+    words = ("state directory", daemon.state_dir, f"in use by another sluiced (process {daemon.pid})")
+    t.require(done.returncode == 1 and sum(all(word in line for word in words) for line in done.stderr.splitlines()) == 1,
+              f"exit {done.returncode}: {done.stderr[-600:]}")
+    daemon.check_alive()
+    t.require(daemon.status() is not None, "the first one does not answer any more")
+    serves(t)
+    for _ in range(5):
+        daemon.kill()
+        t.bench.start_daemon()
+    serves(t)

@@ -14,6 +14,7 @@
 #include <functional>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "test/unit/app/temporary_folder.hpp"

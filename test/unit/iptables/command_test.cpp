@@ -7,7 +7,9 @@
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
 
+#include <fcntl.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <string>
@@ -25,6 +27,7 @@ class CommandTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(kills_what_takes_too_long);
   CPPUNIT_TEST(input_nobody_reads_does_not_block);
   CPPUNIT_TEST(a_missing_program_is_an_exception);
+  CPPUNIT_TEST(nothing_of_ours_is_inherited);
   CPPUNIT_TEST(speaks_english_to_programs);
   CPPUNIT_TEST(hands_output_over_in_pieces);
   CPPUNIT_TEST(finds_programs_by_name);
@@ -70,6 +73,14 @@ class CommandTest : public CppUnit::TestFixture {
     Command command;
     command.arguments = {"/nonexistent/program"};
     CPPUNIT_ASSERT_THROW(run(command), std::system_error);
+  }
+  void nothing_of_ours_is_inherited() {
+    // Without close-on-exec, as a library may open it.
+    const int leaked = open("/dev/null", O_RDONLY);
+    const Outcome outcome = shell("ls /proc/self/fd; cat");
+    close(leaked);
+    // One is the folder that ls reads.
+    CPPUNIT_ASSERT_EQUAL(std::string("0\n1\n2\n3\n"), outcome.output);
   }
   void speaks_english_to_programs() {
     setenv("LC_MESSAGES", "de_DE.UTF-8", 1);
