@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kFirst = 3;  // SD_LISTEN_FDS_START
 
-std::optional<std::string> taken(const char* name) {
+std::optional<std::string> take_variable(const char* name) {
   const char* value = ::getenv(name);
   if (value == nullptr) return std::nullopt;
   std::string out = value;
@@ -25,7 +25,7 @@ std::optional<std::string> taken(const char* name) {
   return out;
 }
 
-std::optional<int> number(const std::optional<std::string>& text) {
+std::optional<int> positive_number(const std::optional<std::string>& text) {
   if (!text) return std::nullopt;
   int out = 0;
   const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), out);
@@ -47,9 +47,9 @@ std::vector<std::string> split(std::string_view text) {
 }  // namespace
 
 std::vector<PassedDescriptor> take_passed_descriptors() {
-  const auto pid = number(taken("LISTEN_PID"));
-  const auto count = number(taken("LISTEN_FDS"));
-  const auto names = taken("LISTEN_FDNAMES");
+  const auto pid = positive_number(take_variable("LISTEN_PID"));
+  const auto count = positive_number(take_variable("LISTEN_FDS"));
+  const auto names = take_variable("LISTEN_FDNAMES");
   std::vector<PassedDescriptor> out;
   if (pid != ::getpid() || !count) return out;
   std::vector<std::string> all = names ? split(*names) : std::vector<std::string>();

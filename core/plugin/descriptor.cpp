@@ -10,6 +10,8 @@
 #include <cstring>
 #include <string>
 
+#include "core/plugin/rejection.hpp"
+
 namespace sluice::plugin {
 namespace {
 
@@ -25,20 +27,16 @@ std::string hex(std::uint64_t value) {
   return text;
 }
 
-Status refuse(StatusCode code, const std::filesystem::path& file, const std::string& what) {
-  return {code, "plugin " + file.string() + ": " + what};
-}
-
 Status check_major(const std::filesystem::path& file, std::uint16_t major) {
   if (major == abi::kMajor) return {};
   const std::string ours = std::to_string(abi::kMajor);
   const std::string found = "version check: it is built for ABI major " + std::to_string(major) +
                             (major == 0 ? " (a draft)" : "") + ", this sluiced (" PACKAGE_VERSION ") speaks " + ours;
   if (major > abi::kMajor) {
-    return refuse(StatusCode::unsupported, file,
+    return reject_file(StatusCode::unsupported, file,
                   found + "; install a newer sluiced, or the plugin built for ABI " + ours);
   }
-  return refuse(StatusCode::unsupported, file,
+  return reject_file(StatusCode::unsupported, file,
                 found + "; install the plugin built for ABI " + ours + ", or build it again with the SDK of this sluiced");
 }
 
@@ -49,23 +47,23 @@ Status check_descriptor(const std::filesystem::path& file, const void* head, std
   static_assert(kDescriptorHead <= sizeof(entry));
   std::memcpy(static_cast<void*>(&entry), head, std::min(size, kDescriptorHead));
   if (entry.magic != abi::kMagic) {
-    return refuse(StatusCode::invalid, file,
+    return reject_file(StatusCode::invalid, file,
                   "magic check: " SLUICE_ABI_SYMBOL " starts with " + hex(entry.magic) + " instead of " +
                       hex(abi::kMagic) + "; define it with SLUICE_PLUGIN_ENTRY of the SDK");
   }
   if (Status status = check_major(file, entry.major); !status.ok()) return status;
   if (entry.struct_size < kSmallestEntry) {
-    return refuse(StatusCode::invalid, file,
+    return reject_file(StatusCode::invalid, file,
                   "size check: its descriptor has " + std::to_string(entry.struct_size) + " bytes, at least " +
                       std::to_string(kSmallestEntry) + " are needed; set struct_size to sizeof(PluginEntry)");
   }
   if (entry.struct_size > room) {
-    return refuse(StatusCode::invalid, file,
+    return reject_file(StatusCode::invalid, file,
                   "size check: its descriptor is to have " + std::to_string(entry.struct_size) + " bytes, and there are " +
                       std::to_string(room) + "; set struct_size to sizeof(PluginEntry)");
   }
   if (const std::uint64_t unknown = entry.needs_host & ~kHostFeatures; unknown != 0) {
-    return refuse(StatusCode::unsupported, file,
+    return reject_file(StatusCode::unsupported, file,
                   "needs check: it needs host features " + hex(unknown) +
                       " that this daemon does not have; install a newer daemon");
   }

@@ -18,6 +18,7 @@
 #include <type_traits>
 
 #include "core/plugin/descriptor.hpp"
+#include "core/plugin/rejection.hpp"
 #include "sluice/abi/entry.hpp"
 
 namespace sluice::plugin {
@@ -26,10 +27,6 @@ namespace {
 namespace fs = std::filesystem;
 using base::Status;
 using base::StatusCode;
-
-Status refuse(StatusCode code, const fs::path& file, const std::string& what) {
-  return {code, "plugin " + file.string() + ": " + what};
-}
 
 std::string octal(mode_t mode) {
   char text[8];
@@ -51,14 +48,14 @@ Status check_permissions(const fs::path& file, const fs::path& path, const char*
     return base::errno_status("plugin " + file.string() + ": " + role + " check: stat " + path.string(), saved);
   }
   if (!relax && found.st_uid != 0 && found.st_uid != geteuid()) {
-    return refuse(StatusCode::denied, file,
+    return reject_file(StatusCode::denied, file,
                   std::string("ownership check: ") + role + " " + path.string() + " belongs to user " +
                       std::to_string(found.st_uid) + ", not to root; run chown root " + path.string());
   }
   const mode_t forbidden = relax ? S_IWOTH : S_IWGRP | S_IWOTH;
   if ((found.st_mode & forbidden) != 0) {
     const char* const who = (found.st_mode & S_IWOTH) != 0 ? "everybody" : "its group";
-    return refuse(StatusCode::denied, file,
+    return reject_file(StatusCode::denied, file,
                   std::string("permission check: ") + role + " " + path.string() + " is writable by " + who +
                       " (mode " + octal(found.st_mode) + "); run chmod go-w " + path.string());
   }
@@ -137,7 +134,7 @@ struct Platform {
 
 base::Result<fs::path> check_location(const fs::path& file, const FileRules& rules) {
   if (!file.is_absolute()) {
-    return refuse(StatusCode::invalid, file, "path check: the path is not absolute; give the whole path");
+    return reject_file(StatusCode::invalid, file, "path check: the path is not absolute; give the whole path");
   }
   std::error_code error;
   const fs::path resolved = fs::canonical(file, error);
@@ -151,12 +148,12 @@ base::Result<fs::path> check_location(const fs::path& file, const FileRules& rul
     return !missing && is_inside(resolved, resolved_folder);
   });
   if (!inside) {
-    return refuse(StatusCode::denied, file,
+    return reject_file(StatusCode::denied, file,
                   "folder check: it is " + resolved.string() + ", which lies outside the plugin folder " + allowed +
                       "; move it there or name its folder in the configuration");
   }
   if (!fs::is_regular_file(resolved, error)) {
-    return refuse(StatusCode::invalid, file, "type check: it is not a regular file; name the shared object itself");
+    return reject_file(StatusCode::invalid, file, "type check: it is not a regular file; name the shared object itself");
   }
   if (Status status = check_permissions(file, resolved, "file", rules.relax_ownership); !status.ok()) return status;
   if (Status status = check_permissions(file, resolved.parent_path(), "folder", rules.relax_ownership); !status.ok()) {
@@ -174,21 +171,21 @@ Status check_content(const fs::path& content, const fs::path& copy_of) {
   }
   const auto found = read_at<Platform>(in, 0);
   if (!found || std::memcmp(found->ident, ELFMAG, SELFMAG) != 0) {
-    return refuse(StatusCode::invalid, file,
+    return reject_file(StatusCode::invalid, file,
                   "format check: it is not an ELF file; name a plugin built as a shared object");
   }
   std::ifstream self_file("/proc/self/exe", std::ios::binary);
   const auto self = read_at<Platform>(self_file, 0);
-  if (!self) return refuse(StatusCode::unavailable, file, "machine check: /proc/self/exe cannot be read; mount /proc");
+  if (!self) return reject_file(StatusCode::unavailable, file, "machine check: /proc/self/exe cannot be read; mount /proc");
   if (found->ident[EI_CLASS] != self->ident[EI_CLASS] || found->ident[EI_DATA] != self->ident[EI_DATA] ||
       found->machine != self->machine) {
-    return refuse(StatusCode::unsupported, file,
+    return reject_file(StatusCode::unsupported, file,
                   "machine check: it is built for " + platform_name(found->ident, found->machine) +
                       ", this daemon for " + platform_name(self->ident, self->machine) +
                       "; install the plugin for this machine");
   }
   if (found->type != ET_DYN) {
-    return refuse(StatusCode::invalid, file,
+    return reject_file(StatusCode::invalid, file,
                   "format check: it is an ELF file but no shared object; link it with -shared");
   }
   std::error_code error;
@@ -196,7 +193,7 @@ Status check_content(const fs::path& content, const fs::path& copy_of) {
   Section section{};
   const Found there = error ? Found::kDamaged : find_section(in, size, SLUICE_ABI_SECTION, section);
   if (there == Found::kNone) {
-    return refuse(StatusCode::invalid, file,
+    return reject_file(StatusCode::invalid, file,
                   "section check: it has no section " SLUICE_ABI_SECTION
                   ", so it is no Sluice plugin; define SLUICE_PLUGIN_ENTRY in one of its sources");
   }
@@ -205,7 +202,7 @@ Status check_content(const fs::path& content, const fs::path& copy_of) {
   const auto bytes = static_cast<std::streamsize>(std::min<std::uint64_t>(section.sh_size, sizeof(head)));
   in.seekg(static_cast<std::streamoff>(section.sh_offset));
   if (there == Found::kDamaged || !in.read(head, bytes)) {
-    return refuse(StatusCode::invalid, file,
+    return reject_file(StatusCode::invalid, file,
                   "format check: its section table is cut or damaged; install the file again");
   }
   return check_descriptor(file, head, static_cast<std::size_t>(bytes), section.sh_size);

@@ -15,6 +15,7 @@
 #include "core/base/sha256.hpp"
 #include "core/plugin/mapped_object.hpp"
 #include "core/plugin/private_copy.hpp"
+#include "core/plugin/rejection.hpp"
 #include "sluice/sdk/views.hpp"
 
 namespace sluice::plugin {
@@ -24,10 +25,6 @@ namespace fs = std::filesystem;
 using base::Status;
 using base::StatusCode;
 
-Status refuse(StatusCode code, const fs::path& file, const std::string& what) {
-  return {code, "plugin " + file.string() + ": " + what};
-}
-
 // Immediate binding, so that an unresolved symbol is a refusal now and not a crash
 // later; local, so that plugins do not see each other's symbols. `content` is `file` or the copy of it.
 Status map_library(const fs::path& file, const fs::path& content, boost::dll::shared_library& library) {
@@ -36,14 +33,14 @@ Status map_library(const fs::path& file, const fs::path& content, boost::dll::sh
     library.load(content, boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_local, error);
     if (!error) return {};
   } catch (const std::exception& caught) {
-    return refuse(StatusCode::internal, file, std::string("load check: ") + caught.what());
+    return reject_file(StatusCode::internal, file, std::string("load check: ") + caught.what());
   }
   // Boost's own text ends in an errno that has nothing to do with it.
   const char* const reason = dlerror();
   std::string_view text = reason == nullptr ? "the dynamic linker gave no reason" : reason;
   const std::string prefix = content.string() + ": ";
   if (text.substr(0, prefix.size()) == prefix) text.remove_prefix(prefix.size());
-  return refuse(StatusCode::invalid, file,
+  return reject_file(StatusCode::invalid, file,
                 "load check: " + std::string(text) +
                     "; link the plugin with all it needs (-Wl,-z,defs) and install its libraries");
 }
@@ -54,11 +51,11 @@ Status check_entry(const LoadRequest& request, const abi::PluginEntry& mapped) {
   if (Status status = check_descriptor(file, &mapped, kDescriptorHead, UINT64_MAX); !status.ok()) return status;
   const abi::PluginEntry entry = sdk::read(&mapped);
   if (entry.id == nullptr || entry.version == nullptr || entry.build == nullptr || entry.create == nullptr) {
-    return refuse(StatusCode::invalid, file,
+    return reject_file(StatusCode::invalid, file,
                   "descriptor check: id, version, build or create is null; fill every field of SLUICE_PLUGIN_ENTRY");
   }
   if (request.id != entry.id) {
-    return refuse(StatusCode::invalid, file,
+    return reject_file(StatusCode::invalid, file,
                   "id check: it calls itself '" + std::string(entry.id) + "', the configuration asks for '" +
                       request.id + "'; name the file after its id");
   }
@@ -88,7 +85,7 @@ base::Result<std::shared_ptr<const Plugin>> load_plugin(const LoadRequest& reque
   const auto library = std::make_shared<boost::dll::shared_library>();
   if (Status status = map_library(*resolved, content, *library); !status.ok()) return status;
   if (!library->has(SLUICE_ABI_SYMBOL)) {
-    return refuse(StatusCode::invalid, request.file,
+    return reject_file(StatusCode::invalid, request.file,
                   "symbol check: it does not export " SLUICE_ABI_SYMBOL "; link it with the version script plugin.map");
   }
   const auto& mapped = library->get<const abi::PluginEntry>(SLUICE_ABI_SYMBOL);
@@ -112,14 +109,14 @@ Status unload_plugin(std::shared_ptr<const Plugin> plugin) {
   const fs::path file = plugin->file();
   const Plugin::Mapping mapping = plugin->mapping();
   if (const auto others = plugin.use_count() - 1; others != 0) {
-    return refuse(StatusCode::unavailable, file,
+    return reject_file(StatusCode::unavailable, file,
                   "it stays mapped: it is still in use in " + std::to_string(others) + " place" +
                       (others == 1 ? "" : "s") + " of the daemon");
   }
   plugin.reset();
   const auto left = mapped_object(mapping.address);
   if (!left || left->name != mapping.name) return {};
-  return refuse(StatusCode::unsupported, file,
+  return reject_file(StatusCode::unsupported, file,
                 "it stays mapped: " +
                     (left->pinned_by.empty()
                          ? "a thread that has not ended has thread-local variables of it to destroy, or another "

@@ -23,8 +23,8 @@ namespace {
 
 using base::Clock;
 
-constexpr int kBacklog = 16;
-constexpr std::chrono::seconds kAcceptPause{1};
+constexpr int kControlBacklog = 16;
+constexpr std::chrono::seconds kControlAcceptPause{1};
 
 std::string to_line(const nlohmann::json& value) {
   // Names from outside may be no UTF-8; an answer must not fail over it.
@@ -78,7 +78,7 @@ base::Status ControlServer::bind_socket() {
     if (::unlink(path_.c_str()) != 0 && errno != ENOENT) return base::errno_status(action, errno);
     if (!bind_to(listener_, *address)) return base::errno_status(action, errno);
   }
-  if (::listen(listener_.get(), kBacklog) != 0) return base::errno_status(action, errno);
+  if (::listen(listener_.get(), kControlBacklog) != 0) return base::errno_status(action, errno);
   return {};
 }
 
@@ -153,7 +153,7 @@ void ControlServer::accept_clients(Time now) {
     base::Fd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!fd.valid()) {
       // Out of descriptors or memory: the waiting connection would make poll() spin.
-      if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) accept_from_ = now + kAcceptPause;
+      if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) accept_from_ = now + kControlAcceptPause;
       return;
     }
     ucred peer{};

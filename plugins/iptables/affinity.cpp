@@ -20,10 +20,6 @@
 namespace sluice::iptables {
 namespace {
 
-std::string key_of(const abi::ServicePortKey& key) {
-  return hash_input(sdk::service_port_name(key), sdk::protocol_name(key.protocol));
-}
-
 struct AddressHash {
   std::size_t operator()(const abi::Address& address) const noexcept {
     return std::hash<std::string_view>()(
@@ -37,9 +33,9 @@ std::string list_name(const netfilter::ShortHash& hash) { return name(ChainId{Ch
 
 void AffinityBook::note(const abi::Transaction& transaction) {
   if (transaction.kind == abi::TransactionKind::kFull) ports_.clear();
-  for (const auto& key : sdk::range<abi::ServicePortKey>(transaction.removed)) ports_.erase(key_of(key));
+  for (const auto& key : sdk::range<abi::ServicePortKey>(transaction.removed)) ports_.erase(hash_input(key));
   for (const auto& given : sdk::range<abi::ServicePort>(transaction.service_ports)) {
-    const std::string key = key_of(given.key);
+    const std::string key = hash_input(given.key);
     if (!sdk::has(given, abi::kSessionAffinity)) {
       ports_.erase(key);
       continue;
@@ -92,7 +88,7 @@ void AffinityBook::export_clients(abi::AffinitySink& sink) {
 
 void AffinityBook::keep(const abi::ArrayView& clients) {
   for (const auto& client : sdk::range<abi::AffinityClient>(clients)) {
-    kept_[key_of(client.key)].push_back(
+    kept_[hash_input(client.key)].push_back(
         {client.client, client.endpoint, client.endpoint_port, client.remaining_seconds});
   }
 }

@@ -11,10 +11,6 @@
 namespace sluice::iptables {
 namespace {
 
-constexpr std::size_t kChainsPerRemoval = 1000;
-// For each removal iptables compares its way through the chain: from here on the chain is written again without them.
-constexpr std::size_t kFewRemovals = 50;
-
 bool leads_in(const Jump& jump) { return jump.table == Table::kNat && jump.from != "POSTROUTING"; }
 
 }  // namespace

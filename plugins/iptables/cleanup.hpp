@@ -19,6 +19,12 @@
 
 namespace sluice::iptables {
 
+// iptables compares its way through a chain for each rule that it deletes: from this many on it is cheaper to write the
+// chain again without them.
+inline constexpr std::size_t kFewRemovals = 50;
+// One restore deletes this many chains at most.
+inline constexpr std::size_t kChainsPerRemoval = 1000;
+
 // A chain that is to stay, with the jumps that lead to it.
 using KeepChain = std::function<bool(Table table, std::string_view chain)>;
 

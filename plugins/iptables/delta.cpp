@@ -13,10 +13,6 @@
 namespace sluice::iptables {
 namespace {
 
-std::string key_of(const abi::ServicePortKey& key) {
-  return hash_input(sdk::service_port_name(key), sdk::protocol_name(key.protocol));
-}
-
 // A service port as it was written last; what nobody takes is to go.
 class PresentService final : public Present {
  public:
@@ -57,7 +53,7 @@ class DeltaSync {
       : session_(session), context_(context), state_(state) {}
 
   void remove(const abi::ServicePortKey& service_port) {
-    Pending pending{key_of(service_port), sdk::service_port_name(service_port), std::nullopt};
+    Pending pending{hash_input(service_port), sdk::service_port_name(service_port), std::nullopt};
     const KnownService* known = state_.find(pending.key);
     if (known == nullptr) return;
     input_.set_owner(pending.name);
@@ -66,7 +62,7 @@ class DeltaSync {
   }
 
   void change(const abi::ServicePort& port) {
-    Pending pending{key_of(port.key), sdk::service_port_name(port.key), std::nullopt};
+    Pending pending{hash_input(port.key), sdk::service_port_name(port.key), std::nullopt};
     input_.set_owner(pending.name);
     const KnownService* known = state_.find(pending.key);
     PresentService present(known == nullptr ? KnownService() : *known);
@@ -140,7 +136,7 @@ std::size_t count_endpoints(const abi::Transaction& transaction, const State& st
   const bool delta = transaction.kind == abi::TransactionKind::kDelta;
   std::size_t count = delta ? state.totals().endpoints : 0;
   const auto forget = [&](const abi::ServicePortKey& key) {
-    const KnownService* known = delta ? state.find(key_of(key)) : nullptr;
+    const KnownService* known = delta ? state.find(hash_input(key)) : nullptr;
     if (known != nullptr) count -= known->endpoints;
   };
   for (const abi::ServicePortKey& key : sdk::range<abi::ServicePortKey>(transaction.removed)) forget(key);

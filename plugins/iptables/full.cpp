@@ -8,17 +8,13 @@
 #include <utility>
 
 #include "plugins/iptables/apply.hpp"
+#include "plugins/iptables/cleanup.hpp"
 #include "plugins/iptables/observe.hpp"
 #include "plugins/iptables/service_writer.hpp"
 #include "sluice/sdk/service.hpp"
 
 namespace sluice::iptables {
 namespace {
-
-// Each removal makes iptables compare its way through the chain: from here on it is
-// cheaper to write the chain again.
-constexpr std::size_t kFewRemovals = 50;
-constexpr std::size_t kChainsPerRemoval = 1000;
 
 // What was seen in the kernel; what nobody takes is to go.
 class PresentRules final : public Present {

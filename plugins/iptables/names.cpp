@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "sluice/sdk/service.hpp"
+
 namespace sluice::iptables {
 
 std::string_view prefix(ChainKind kind) noexcept {
@@ -39,6 +41,10 @@ std::optional<ChainId> parse_chain(std::string_view name) {
 
 std::string hash_input(std::string_view service_port_name, std::string_view protocol) {
   return std::string(service_port_name).append(protocol);
+}
+
+std::string hash_input(const abi::ServicePortKey& key) {
+  return hash_input(sdk::service_port_name(key), sdk::protocol_name(key.protocol));
 }
 
 Table table(SharedChain chain) noexcept {

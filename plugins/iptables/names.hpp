@@ -15,6 +15,7 @@
 #include "plugins/common/netfilter/base32_hash.hpp"
 #include "plugins/common/netfilter/masquerade_rules.hpp"
 #include "plugins/common/netfilter/restore.hpp"
+#include "sluice/abi/service.hpp"
 
 namespace sluice::iptables {
 
@@ -48,6 +49,7 @@ std::optional<ChainId> parse_chain(std::string_view name);
 
 // What the hashes are made of: the printed name of the service port and its protocol.
 std::string hash_input(std::string_view service_port_name, std::string_view protocol);
+std::string hash_input(const abi::ServicePortKey& key);
 
 // Chains that hold rules of all service ports.
 enum class SharedChain : std::uint8_t {

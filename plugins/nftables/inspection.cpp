@@ -17,8 +17,6 @@
 namespace sluice::nftables {
 namespace {
 
-using Kind = Treatment::Kind;
-
 // The sets a frontend may be in, for addresses and for node ports.
 struct Sets {
   SetId classes, endpoints, rejected, dropped, affinity, traffic;
@@ -134,13 +132,13 @@ class Decoder {
       text += " sticky for " + std::to_string(treatment.affinity_seconds) + " s";
     }
     switch (treatment.kind) {
-      case Kind::kCluster:
+      case Treatment::Kind::kCluster:
         return text + " -> " + endpoints(at, kClusterSlots, treatment.cluster);
-      case Kind::kExternal:
+      case Treatment::Kind::kExternal:
         return text + " masqueraded -> " + endpoints(at, kClusterSlots, treatment.cluster);
-      case Kind::kLocal:
+      case Treatment::Kind::kLocal:
         return text + " -> " + endpoints(at, kLocalSlots, treatment.local);
-      case Kind::kExternalLocal:
+      case Treatment::Kind::kExternalLocal:
         break;
     }
     if (treatment.local != 0) text += " -> " + endpoints(at, kLocalSlots, treatment.local);

@@ -9,8 +9,6 @@
 namespace sluice::nftables {
 namespace {
 
-using Kind = abi::MetricKind;
-
 constexpr std::string_view kNoLocal = "kubeproxy_sync_proxy_rules_no_local_endpoints_total";
 constexpr std::string_view kSyncFailures = "kubeproxy_sync_proxy_rules_nftables_sync_failures_total";
 constexpr std::string_view kCleanupFailures = "kubeproxy_sync_proxy_rules_nftables_cleanup_failures_total";
@@ -38,24 +36,24 @@ void NoLocalEndpoints::remove(const PortId& id) {
 Metrics::Metrics(abi::Host& host, abi::Family family)
     : host_(host), family_label_(family == abi::Family::kIpv6 ? "ip_family=\"IPv6\"" : "ip_family=\"IPv4\"") {}
 
-void Metrics::tell(Kind kind, std::string_view name, double value, const std::string& more) const {
+void Metrics::tell(abi::MetricKind kind, std::string_view name, double value, const std::string& more) const {
   const std::string labels = more + family_label_;
   host_.metric(kind, sdk::view(name), sdk::view(labels), value);
 }
 
 void Metrics::holdings(std::size_t elements, std::size_t chains, const NoLocalEndpoints& no_local) const {
-  tell(Kind::kGaugeSet, "sluice_nftables_elements", static_cast<double>(elements));
-  tell(Kind::kGaugeSet, "sluice_nftables_chains", static_cast<double>(chains));
-  tell(Kind::kGaugeSet, kNoLocal, static_cast<double>(no_local.internal()), "traffic_policy=\"internal\",");
-  tell(Kind::kGaugeSet, kNoLocal, static_cast<double>(no_local.external()), "traffic_policy=\"external\",");
+  tell(abi::MetricKind::kGaugeSet, "sluice_nftables_elements", static_cast<double>(elements));
+  tell(abi::MetricKind::kGaugeSet, "sluice_nftables_chains", static_cast<double>(chains));
+  tell(abi::MetricKind::kGaugeSet, kNoLocal, static_cast<double>(no_local.internal()), "traffic_policy=\"internal\",");
+  tell(abi::MetricKind::kGaugeSet, kNoLocal, static_cast<double>(no_local.external()), "traffic_policy=\"external\",");
   // There from the start, so that a rate can be made of them.
-  tell(Kind::kCounterAdd, kSyncFailures, 0);
-  tell(Kind::kCounterAdd, kCleanupFailures, 0);
+  tell(abi::MetricKind::kCounterAdd, kSyncFailures, 0);
+  tell(abi::MetricKind::kCounterAdd, kCleanupFailures, 0);
 }
 
 void Metrics::figures(const KernelFigures& now) {
   const auto add = [&](std::string_view name, std::uint64_t value, std::uint64_t told, const char* more = "") {
-    tell(Kind::kCounterAdd, name, static_cast<double>(value - told), more);
+    tell(abi::MetricKind::kCounterAdd, name, static_cast<double>(value - told), more);
   };
   constexpr std::string_view kTransactions = "sluice_nftables_transactions_total";
   add(kTransactions, now.commits, told_.commits, "result=\"carried_out\",");
@@ -65,22 +63,22 @@ void Metrics::figures(const KernelFigures& now) {
   told_ = now;
 }
 
-void Metrics::sync_failed() const { tell(Kind::kCounterAdd, kSyncFailures, 1); }
+void Metrics::sync_failed() const { tell(abi::MetricKind::kCounterAdd, kSyncFailures, 1); }
 
-void Metrics::cleanup_failed() const { tell(Kind::kCounterAdd, kCleanupFailures, 1); }
+void Metrics::cleanup_failed() const { tell(abi::MetricKind::kCounterAdd, kCleanupFailures, 1); }
 
 void Metrics::traffic(const Traffic::News& news) const {
   constexpr std::string_view kPackets = "sluice_nftables_service_packets_total";
   constexpr std::string_view kBytes = "sluice_nftables_service_bytes_total";
   const auto label = [](const std::string& service) { return "service=\"" + service + "\","; };
   for (const auto& [service, sum] : news.more) {
-    tell(Kind::kCounterAdd, kPackets, static_cast<double>(sum.packets), label(service));
-    tell(Kind::kCounterAdd, kBytes, static_cast<double>(sum.bytes), label(service));
+    tell(abi::MetricKind::kCounterAdd, kPackets, static_cast<double>(sum.packets), label(service));
+    tell(abi::MetricKind::kCounterAdd, kBytes, static_cast<double>(sum.bytes), label(service));
   }
   // The daemon takes no series back: another Service of that name is to begin at 0, at least.
   for (const std::string& service : news.gone) {
-    tell(Kind::kCounterSet, kPackets, 0, label(service));
-    tell(Kind::kCounterSet, kBytes, 0, label(service));
+    tell(abi::MetricKind::kCounterSet, kPackets, 0, label(service));
+    tell(abi::MetricKind::kCounterSet, kBytes, 0, label(service));
   }
 }
 

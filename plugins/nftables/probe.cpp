@@ -21,7 +21,7 @@
 namespace sluice::nftables {
 namespace {
 
-using Kind = Treatment::Kind;
+using ProbedKind = Treatment::Kind;
 
 // Expressions that come in modules of their own; all others are part of nf_tables.
 struct Module {
@@ -62,11 +62,11 @@ LayoutFacts sample_facts(abi::Family family, bool counters) {
 
 std::vector<Treatment> sample_treatments() {
   std::vector<Treatment> all;
-  for (const Kind kind : {Kind::kCluster, Kind::kLocal, Kind::kExternal, Kind::kExternalLocal}) {
+  for (const ProbedKind kind : {ProbedKind::kCluster, ProbedKind::kLocal, ProbedKind::kExternal, ProbedKind::kExternalLocal}) {
     for (const bool node_port : {false, true}) {
       for (const std::uint32_t seconds : {0u, 10800u}) {
-        const bool cluster = kind != Kind::kLocal;
-        const bool local = kind == Kind::kLocal || kind == Kind::kExternalLocal;
+        const bool cluster = kind != ProbedKind::kLocal;
+        const bool local = kind == ProbedKind::kLocal || kind == ProbedKind::kExternalLocal;
         all.push_back({kind, node_port, cluster ? 2u : 0u, local ? 2u : 0u, seconds});
       }
     }

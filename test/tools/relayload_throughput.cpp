@@ -19,7 +19,7 @@
 namespace relayload {
 namespace {
 
-constexpr std::size_t kChunk = 1 << 20;
+constexpr std::size_t kReadBytes = 1 << 20;
 constexpr double kDrainSeconds = 30;
 
 struct Stream {
@@ -96,7 +96,7 @@ class Streams {
 
   void receive(Stream& stream) {
     if (direction_ == kUp) return receive_count(stream);
-    const ssize_t got = recv(stream.fd, nullptr, kChunk, MSG_TRUNC);
+    const ssize_t got = recv(stream.fd, nullptr, kReadBytes, MSG_TRUNC);
     if (got > 0) {
       stream.received += static_cast<std::uint64_t>(got);
       received_ += static_cast<std::uint64_t>(got);
@@ -142,7 +142,7 @@ class Streams {
   const char direction_;
   Epoll epoll_;
   std::vector<Stream> streams_;
-  std::vector<char> zeros_ = std::vector<char>(kChunk);
+  std::vector<char> zeros_ = std::vector<char>(kReadBytes);
   std::size_t ended_ = 0;
   std::uint64_t received_ = 0;
   double elapsed_ = 0;

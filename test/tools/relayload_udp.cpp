@@ -18,7 +18,7 @@
 namespace relayload {
 namespace {
 
-constexpr unsigned kBatch = 32;
+constexpr unsigned kDatagramBatch = 32;
 constexpr double kLostAfter = 0.2;  // far above any answer that only waits in queues
 constexpr double kSweepEvery = 0.05;
 constexpr std::size_t kLargest = 2048;
@@ -34,7 +34,7 @@ struct Load {
 class Clients {
  public:
   Clients(Dialler& dialler, const Load& load) : dialler_(dialler), load_(load), clients_(load.clients) {
-    for (unsigned i = 0; i < kBatch; ++i) {
+    for (unsigned i = 0; i < kDatagramBatch; ++i) {
       requests_[i] = iovec{request_.data(), load.size};
       sending_[i].msg_hdr.msg_iov = &requests_[i];
       sending_[i].msg_hdr.msg_iovlen = 1;
@@ -60,7 +60,7 @@ class Clients {
     };
     for (double time = begin; !over(time); time = now()) {
       if (load_.window == 0) {
-        for (std::size_t i = 0; i < clients_.size(); ++i) send_some(clients_[i], kBatch);
+        for (std::size_t i = 0; i < clients_.size(); ++i) send_some(clients_[i], kDatagramBatch);
       }
       for (const epoll_event& event : epoll_.wait(load_.window == 0 ? 0 : kSweepEvery)) receive(event.data.u64, true);
       if (time < sweep) continue;
@@ -116,7 +116,7 @@ class Clients {
 
   void send_some(Client& client, unsigned count) {
     while (count > 0) {
-      const unsigned batch = count < kBatch ? count : kBatch;
+      const unsigned batch = count < kDatagramBatch ? count : kDatagramBatch;
       const int sent = batch == 1 ? (send(client.fd, request_.data(), load_.size, 0) >= 0 ? 1 : -1)
                                   : sendmmsg(client.fd, sending_.data(), batch, 0);
       if (sent <= 0) {
@@ -154,7 +154,7 @@ class Clients {
       const ssize_t size = recv(client.fd, answer_[0].data(), kLargest, MSG_DONTWAIT);
       return size < 0 ? -1 : accept_size(static_cast<std::size_t>(size));
     }
-    const int got = recvmmsg(client.fd, receiving_.data(), kBatch, MSG_DONTWAIT, nullptr);
+    const int got = recvmmsg(client.fd, receiving_.data(), kDatagramBatch, MSG_DONTWAIT, nullptr);
     if (got < 0) return -1;
     int good = 0;
     for (std::size_t i = 0; i < static_cast<std::size_t>(got); ++i) good += accept_size(receiving_[i].msg_len);
@@ -180,11 +180,11 @@ class Clients {
   Epoll epoll_;
   std::vector<Client> clients_;
   std::array<char, kLargest> request_{};
-  std::array<std::array<char, kLargest>, kBatch> answer_{};
-  std::array<iovec, kBatch> requests_{};
-  std::array<iovec, kBatch> answers_{};
-  std::array<mmsghdr, kBatch> sending_{};
-  std::array<mmsghdr, kBatch> receiving_{};
+  std::array<std::array<char, kLargest>, kDatagramBatch> answer_{};
+  std::array<iovec, kDatagramBatch> requests_{};
+  std::array<iovec, kDatagramBatch> answers_{};
+  std::array<mmsghdr, kDatagramBatch> sending_{};
+  std::array<mmsghdr, kDatagramBatch> receiving_{};
   std::uint64_t sent_ = 0;
   std::uint64_t answered_ = 0;
   std::uint64_t in_time_ = 0;

@@ -84,7 +84,6 @@ void each_entry(nlmsghdr& header, const std::function<void(const SetEntry&)>& ta
   }
 }
 
-bool is_missing(int error) { return error == EPROTONOSUPPORT || error == EOPNOTSUPP || error == EINVAL; }
 
 std::string explain(int error) {
   switch (error) {
@@ -121,7 +120,7 @@ void remove_sets(const Selection& selection, Removal& into) {
     if (std::string name = name_of(header); selection.set(name)) names.push_back(std::move(name));
   });
   if (failed != 0) {
-    if (!is_missing(failed)) into.failures.push_back("cannot list the ipsets: " + explain(failed));
+    if (!is_unsupported(failed)) into.failures.push_back("cannot list the ipsets: " + explain(failed));
     return;
   }
   int tries = kBusyTries;  // for all of them together

@@ -16,7 +16,7 @@ namespace sluice::app {
 namespace {
 
 // One line for each server and each endpoint.
-constexpr char kTable[] = "/proc/net/ip_vs";
+constexpr char kServerTable[] = "/proc/net/ip_vs";
 constexpr std::size_t kLimit = 512u << 20;
 
 template <class T>
@@ -103,14 +103,14 @@ bool has_ipvs_servers(std::string_view table, const IpvsOwnership& ownership) {
 bool ipvs_stands() {
   const auto ownership = read_ipvs_ownership();
   if (!ownership || ownership->knows_nothing()) return false;
-  const auto table = base::read_file(kTable, kLimit);
+  const auto table = base::read_file(kServerTable, kLimit);
   return table && has_ipvs_servers(*table, *ownership);
 }
 
 std::size_t ipvs_connections() {
   const auto ownership = read_ipvs_ownership();
   if (!ownership || ownership->knows_nothing()) return 0;
-  const auto table = base::read_file(kTable, kLimit);
+  const auto table = base::read_file(kServerTable, kLimit);
   return table ? count_ipvs_connections(*table, *ownership) : 0;
 }
 

@@ -136,4 +136,6 @@ int NetlinkTalk::receive(std::size_t answers, const Take& take) {
   return exchange.error;
 }
 
+bool is_unsupported(int error) { return error == EPROTONOSUPPORT || error == EOPNOTSUPP || error == EINVAL; }
+
 }  // namespace sluice::app

@@ -28,6 +28,9 @@ NetlinkMessage netfilter_message(int subsystem, int type, int flags, int family)
 void put_u8(NetlinkMessage& message, int attribute, std::uint8_t value);
 void put_string(NetlinkMessage& message, int attribute, const std::string& value);
 
+// Whether the kernel answered that it lacks the subsystem.
+bool is_unsupported(int error);
+
 class NetlinkTalk {
  public:
   using Take = std::function<void(nlmsghdr&)>;

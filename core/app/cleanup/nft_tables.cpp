@@ -51,13 +51,13 @@ std::string text_of(nlmsghdr& header, int attribute) {
   return {begin, strnlen(begin, static_cast<std::size_t>(nla_len(found)))};
 }
 
-struct Table {
+struct NftTable {
   int family;
   std::string name;
   std::string to_string() const { return std::string(family_of(family)) + " " + name; }
 };
 
-int find(NetlinkTalk& kernel, const Selection& selection, std::vector<Table>& into) {
+int find(NetlinkTalk& kernel, const Selection& selection, std::vector<NftTable>& into) {
   return kernel.ask(netfilter_message(NFNL_SUBSYS_NFTABLES, NFT_MSG_GETTABLE, NLM_F_DUMP, NFPROTO_UNSPEC),
                     [&](nlmsghdr& header) {
                       const int family = static_cast<const nfgenmsg*>(nlmsg_data(&header))->nfgen_family;
@@ -66,9 +66,9 @@ int find(NetlinkTalk& kernel, const Selection& selection, std::vector<Table>& in
                     });
 }
 
-int remove(NetlinkTalk& kernel, const std::vector<Table>& tables) {
+int remove(NetlinkTalk& kernel, const std::vector<NftTable>& tables) {
   std::vector<NetlinkMessage> changes;
-  for (const Table& table : tables) {
+  for (const NftTable& table : tables) {
     changes.push_back(netfilter_message(NFNL_SUBSYS_NFTABLES, NFT_MSG_DELTABLE, 0, table.family));
     put_string(changes.back(), NFTA_TABLE_NAME, table.name);
   }
@@ -76,24 +76,23 @@ int remove(NetlinkTalk& kernel, const std::vector<Table>& tables) {
 }
 
 // A protocol or a subsystem of it that this kernel does not have.
-bool is_missing(int error) { return error == EPROTONOSUPPORT || error == EOPNOTSUPP || error == EINVAL; }
 
 }  // namespace
 
 void remove_tables(const Selection& selection, Removal& into) {
   int failed = 0;
-  std::vector<Table> tables;
+  std::vector<NftTable> tables;
   // A table may go while we look: then once more.
   for (int pass = 0; pass < 3; ++pass) {
     NetlinkTalk kernel(NETLINK_NETFILTER);
     tables.clear();
     failed = find(kernel, selection, tables);
-    if (is_missing(failed) || (failed == 0 && tables.empty())) return;
+    if (is_unsupported(failed) || (failed == 0 && tables.empty())) return;
     if (failed == 0) failed = remove(kernel, tables);
     if (failed != ENOENT && failed != EINTR) break;
   }
   std::string names;
-  for (const Table& table : tables) names.append(names.empty() ? "" : " and ").append(table.to_string());
+  for (const NftTable& table : tables) names.append(names.empty() ? "" : " and ").append(table.to_string());
   if (failed != 0) {
     into.failures.push_back(
         (names.empty() ? "cannot list the tables of nftables: " : "cannot remove nftables table " + names + ": ") +
@@ -103,7 +102,7 @@ void remove_tables(const Selection& selection, Removal& into) {
                          : ""));
     return;
   }
-  for (const Table& table : tables) into.tables.push_back(table.to_string());
+  for (const NftTable& table : tables) into.tables.push_back(table.to_string());
   into.modes |= kNftables;
 }
 

@@ -13,7 +13,7 @@ constexpr std::string_view kChain = "iptables";
 constexpr std::string_view kChain6 = "ip6tables";
 constexpr std::string_view kSet = "ipset";
 constexpr std::string_view kLink = "link";
-constexpr std::string_view kTable = "nft";
+constexpr std::string_view kNft = "nft";
 constexpr std::string_view kServers = "ipvs";
 
 // A shorter beginning of a name says nothing about whose it is.
@@ -40,7 +40,7 @@ bool Selection::parse(base::Family family, std::string_view text, Claim& into) {
     into.family = base::Family::ipv6;
   }
   std::string_view rest = text.substr(slash + 1);
-  if (into.kind == kChain || into.kind == kTable) {
+  if (into.kind == kChain || into.kind == kNft) {
     const std::size_t second = rest.find('/');
     if (second == std::string_view::npos) return false;
     into.place = rest.substr(0, second);
@@ -70,7 +70,7 @@ bool Selection::add(base::Family family, std::string_view claim) {
     // "KUBE-*" would take kubelet's as well.
     const bool vague = parsed.name == "KUBE-*";
     if (vague || is_kubelets(parsed.name) || !contains(kIptablesTables, parsed.place)) return false;
-  } else if (parsed.kind == kTable) {
+  } else if (parsed.kind == kNft) {
     if (parsed.is_pattern() || !contains(kNftFamilies, parsed.place) || contains(kSharedTables, parsed.name)) return false;
   } else if (parsed.kind == kLink) {
     if (parsed.is_pattern() || parsed.name == "lo") return false;
@@ -127,10 +127,10 @@ bool Selection::virtual_servers() const {
 bool Selection::table(std::string_view family, std::string_view name) const {
   const auto any = [&](const Claims& claims) {
     return std::any_of(base::kFamilies.begin(), base::kFamilies.end(),
-                       [&](base::Family one) { return covered(claims, one, kTable, family, name); });
+                       [&](base::Family one) { return covered(claims, one, kNft, family, name); });
   };
   if (any(keep_)) return false;
-  const bool kube_proxys = name == kNftTable && (family == "ip" || family == "ip6");
+  const bool kube_proxys = name == kNft && (family == "ip" || family == "ip6");
   return (kube_proxys && (gone_ & kNftables) != 0) || any(add_);
 }
 

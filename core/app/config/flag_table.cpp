@@ -12,6 +12,8 @@
 namespace sluice::app {
 namespace {
 
+namespace table {  // keeps the short names of kinds and groups to the table
+
 using enum FlagKind;
 using enum FlagGroup;
 
@@ -138,6 +140,10 @@ constexpr std::array kFlags = std::to_array<FlagSpec>({
     {"log-json-info-buffer-size", text, logging, true, "BYTES", "0", "With --log-json-split-stream."},
 });
 
+}  // namespace table
+
+using table::kFlags;
+
 struct RetiredName {
   std::string_view name;
   bool boolean = false;
@@ -170,6 +176,7 @@ std::span<const FlagSpec> flag_table() { return kFlags; }
 const FlagSpec* find_flag(std::string_view name) { return find_in(kFlags, name); }
 
 std::string_view group_title(FlagGroup group) {
+  using enum FlagGroup;
   switch (group) {
     case general: return "General";
     case source: return "Where Services come from";

@@ -17,7 +17,7 @@ namespace {
 namespace po = boost::program_options;
 
 constexpr unsigned kHelpWidth = 96;
-constexpr std::string_view kRetired =
+constexpr std::string_view kRetiredFlagsIgnored =
     "retired and without effect: log lines go to standard error, or as --log-text-split-stream says";
 
 // One word of the command line as a name and perhaps a value.
@@ -93,7 +93,7 @@ class CommandLine {
         positional(word);
       }
     }
-    if (!retired_.empty()) problems_.warning(retired_, std::string(kRetired));
+    if (!retired_.empty()) problems_.warning(retired_, std::string(kRetiredFlagsIgnored));
     return std::move(values_);
   }
 

@@ -45,10 +45,6 @@ class Families {
 
 double number(std::uint64_t value) { return static_cast<double>(value); }
 
-double unix_seconds(std::chrono::system_clock::time_point at) {
-  return std::chrono::duration<double>(at.time_since_epoch()).count();
-}
-
 // Upstream has a proxier for each family, which all count in the same metric.
 void add_changes(const Figures& in, Families& out) {
   double services = 0, slices = 0, pending_services = 0, pending_slices = 0;
@@ -195,6 +191,10 @@ std::vector<prometheus::MetricFamily> to_families(const Figures& figures) {
   add_log(out);
   add_process(out);
   return out.take();
+}
+
+double unix_seconds(std::chrono::system_clock::time_point at) {
+  return std::chrono::duration<double>(at.time_since_epoch()).count();
 }
 
 }  // namespace sluice::app

@@ -8,6 +8,7 @@
 #include <prometheus/metric_family.h>
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -46,6 +47,9 @@ struct Figures {
 
 // The feature gates (BEH 11.10) as this daemon has them.
 std::vector<Figures::Feature> feature_figures(const Settings& settings);
+
+// As Prometheus writes times.
+double unix_seconds(std::chrono::system_clock::time_point at);
 
 // With the process's own: build, memory, log lines.
 std::vector<prometheus::MetricFamily> to_families(const Figures& figures);

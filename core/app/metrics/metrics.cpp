@@ -15,10 +15,6 @@
 namespace sluice::app {
 namespace {
 
-double unix_seconds(std::chrono::system_clock::time_point at) {
-  return std::chrono::duration<double>(at.time_since_epoch()).count();
-}
-
 prometheus::Labels family_label(base::Family family) { return {{"ip_family", std::string(base::family_name(family))}}; }
 
 // One shape whoever filled the family, so that two scrapes differ only where values do.

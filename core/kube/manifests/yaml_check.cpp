@@ -12,7 +12,7 @@
 namespace sluice::kube {
 namespace {
 
-class Reader final : public YamlEvents {
+class CheckedEvents final : public YamlEvents {
  public:
   void begin_document(const YAML::Mark&) override {}
   void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
@@ -28,10 +28,10 @@ class Reader final : public YamlEvents {
 
 std::optional<YamlProblem> check_yaml(const std::string& text) {
   std::istringstream stream(text);
-  Reader reader;
+  CheckedEvents events;
   try {
     YAML::Parser parser(stream);
-    while (parser.HandleNextDocument(reader)) {
+    while (parser.HandleNextDocument(events)) {
     }
   } catch (const YamlRefused& refused) {
     return YamlProblem{refused.mark.line + 1, refused.problem};

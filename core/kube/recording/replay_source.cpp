@@ -11,7 +11,7 @@
 namespace sluice::kube {
 namespace {
 
-constexpr std::string_view kComponent = "replay";
+constexpr std::string_view kReplay = "replay";
 
 ObjectProblems problems_of(model::ResourceKind kind) {
   return ObjectProblems(std::string(model::resource_kind_name(kind)));
@@ -44,8 +44,8 @@ base::Status ReplaySource::open() {
   const auto summary = scan_recording(*reader_);
   if (!summary) return summary.status();
   summary_ = *summary;
-  if (!summary_.warning.empty()) base::log_warning(kComponent, summary_.warning);
-  base::log_info(kComponent, "replaying " + std::to_string(summary_.events) + " events of " +
+  if (!summary_.warning.empty()) base::log_warning(kReplay, summary_.warning);
+  base::log_info(kReplay, "replaying " + std::to_string(summary_.events) + " events of " +
                                  seconds_text(summary_.duration) + " from " + path_ + ", recorded on node " +
                                  header().node + " by " + header().program);
   started_ = clock_.now();
@@ -109,7 +109,7 @@ void ReplaySource::tell() {
     sink_.deliver(std::move(*pending.event));
   }
   if (++told_ == summary_.events) {
-    base::log_info(kComponent, "all " + std::to_string(summary_.events) + " events of " + path_ + " are told, after " +
+    base::log_info(kReplay, "all " + std::to_string(summary_.events) + " events of " + path_ + " are told, after " +
                                    seconds_text(clock_.now() - started_) + "; what they say stays in force");
   }
 }
@@ -161,7 +161,7 @@ std::optional<model::Event> ReplaySource::changed(model::ResourceKind kind, std:
 }
 
 void ReplaySource::end(const std::string& error) {
-  base::log_error(kComponent, error + "; the replay has ended, and what was told before stays in force");
+  base::log_error(kReplay, error + "; the replay has ended, and what was told before stays in force");
   const std::lock_guard lock(mutex_);
   error_ = error;
 }

@@ -18,7 +18,7 @@ constexpr std::size_t kMaxSkippedBytes = 256u << 20;
 // Room that is kept from object to object; that of a rare giant is given back.
 constexpr std::size_t kUsualRoom = 1u << 20;
 
-bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+bool is_json_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
 std::string shown(char c) {
   if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7f) {
@@ -104,7 +104,7 @@ base::Status DocumentSplitter::feed(std::string_view bytes) {
   while (!bytes.empty()) {
     if (!inside_) {
       const char c = bytes.front();
-      if (is_space(c)) {
+      if (is_json_space(c)) {
         bytes.remove_prefix(1);
         continue;
       }
@@ -142,7 +142,7 @@ base::Status ListSplitter::feed_envelope(std::string_view& bytes) {
   while (!bytes.empty()) {
     const char c = bytes.front();
     if (depth_ == 0) {
-      if (is_space(c)) {
+      if (is_json_space(c)) {
         bytes.remove_prefix(1);
         continue;
       }
@@ -190,7 +190,7 @@ bool ListSplitter::last_key_is_items() const {
   for (std::size_t i = key_end_ + 1; i + 1 < envelope_.size(); ++i) {
     if (envelope_[i] == ':' && !colon) {
       colon = true;
-    } else if (!is_space(envelope_[i])) {
+    } else if (!is_json_space(envelope_[i])) {
       return false;
     }
   }
@@ -199,7 +199,7 @@ bool ListSplitter::last_key_is_items() const {
 
 base::Status ListSplitter::feed_between(std::string_view& bytes) {
   const char c = bytes.front();
-  if (is_space(c)) {
+  if (is_json_space(c)) {
     bytes.remove_prefix(1);
     return {};
   }

@@ -67,6 +67,7 @@ class Reflector {
 
  private:
   using Delay = std::chrono::milliseconds;
+  static constexpr Delay kNow{0};
 
   // reflector_list.cpp
   Delay list();

@@ -15,7 +15,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kNow{0};
 // After so many damaged lists in a row, what is damaged is left out.
 constexpr int kMaxDamagedLists = 3;
 // How often a server is asked for what it does not have or does not show; between this and

@@ -18,7 +18,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kNow{0};
 constexpr auto kShortWatch = std::chrono::seconds(1);
 // A server that knows streaming lists sends the end of the initial events right after the
 // last one; one that does not falls silent there.

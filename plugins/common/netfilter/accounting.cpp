@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint16_t kNew = (NFNL_SUBSYS_ACCT << 8) | NFNL_MSG_ACCT_NEW;
 constexpr std::uint16_t kGet = (NFNL_SUBSYS_ACCT << 8) | NFNL_MSG_ACCT_GET;
-constexpr std::chrono::milliseconds kPatience{1000};  // counters only count
+constexpr std::chrono::milliseconds kAccountingTimeout{1000};  // counters only count
 
 Message request(std::uint16_t type, std::uint16_t flags, const std::string& name) {
   nfgenmsg header{};
@@ -36,7 +36,7 @@ Message ask_for_counter(const std::string& name) { return request(kGet, NLM_F_AC
 
 Message make_counter(const std::string& name) { return request(kNew, NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL, name); }
 
-Accounting::Accounting() : socket_([] { return netlink::open_kernel(NETLINK_NETFILTER); }, "nfacct", kPatience) {}
+Accounting::Accounting() : socket_([] { return netlink::open_kernel(NETLINK_NETFILTER); }, "nfacct", kAccountingTimeout) {}
 
 int Accounting::talk(const Message& request, std::optional<std::uint64_t>& packets) {
   try {

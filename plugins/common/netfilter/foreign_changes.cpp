@@ -8,7 +8,7 @@
 namespace sluice::netfilter {
 namespace {
 
-constexpr std::chrono::seconds kPatience(3);
+constexpr std::chrono::seconds kLockTimeout(3);
 
 }  // namespace
 
@@ -32,7 +32,7 @@ ForeignChanges::Written ForeignChanges::write(const Read& read, std::size_t comm
     restore();
     return {};
   }
-  std::unique_lock lock(mutex_, kPatience);
+  std::unique_lock lock(mutex_, kLockTimeout);
   if (!lock.owns_lock()) {
     restore();  // counted as a change of others, and looked at by all
     return {};

@@ -18,12 +18,12 @@ namespace {
 
 constexpr std::uint16_t kGetGeneration = (NFNL_SUBSYS_NFTABLES << 8) | NFT_MSG_GETGEN;
 constexpr std::uint16_t kNewGeneration = (NFNL_SUBSYS_NFTABLES << 8) | NFT_MSG_NEWGEN;
-constexpr std::chrono::milliseconds kPatience{1000};  // without an answer, the rules are read instead
+constexpr std::chrono::milliseconds kGenerationTimeout{1000};  // without an answer, the rules are read instead
 
 }  // namespace
 
 GenerationReader::GenerationReader()
-    : socket_([] { return netlink::open_kernel(NETLINK_NETFILTER); }, "nf_tables", kPatience) {}
+    : socket_([] { return netlink::open_kernel(NETLINK_NETFILTER); }, "nf_tables", kGenerationTimeout) {}
 
 std::optional<std::uint32_t> GenerationReader::read() {
   nfgenmsg header{};

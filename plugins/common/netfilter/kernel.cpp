@@ -18,7 +18,7 @@ namespace sluice::netfilter {
 namespace {
 
 // For iptables-save that hangs.
-constexpr std::chrono::seconds kLimit(45);
+constexpr std::chrono::seconds kSaveTimeout(45);
 
 struct LockPatience {
   std::chrono::milliseconds limit;
@@ -56,7 +56,7 @@ process::Outcome NodeKernel::save(std::optional<Table> only, const std::function
     command.arguments.emplace_back("-t");
     command.arguments.emplace_back(table_name(*only));
   }
-  command.limit = kLimit;
+  command.limit = kSaveTimeout;
   command.on_output = sink;
   return run(command);
 }

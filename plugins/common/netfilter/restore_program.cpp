@@ -12,7 +12,7 @@ namespace {
 
 // For a tool that hangs. An input of tens of thousands of lines takes its time, all the
 // more on a node that is busy: a second for each thousand on top.
-constexpr std::chrono::seconds kLimit(45);
+constexpr std::chrono::seconds kRestoreTimeout(45);
 constexpr std::ptrdiff_t kLinesPerSecond = 1000;
 
 // Some complaints come on two lines, the first of which only names the program.
@@ -46,7 +46,7 @@ process::Command restore_command(const Tools& tools, std::string_view input) {
   }
   command.arguments.emplace_back("--noflush");
   command.input = input;
-  command.limit = kLimit + std::chrono::seconds(std::count(input.begin(), input.end(), '\n') / kLinesPerSecond);
+  command.limit = kRestoreTimeout + std::chrono::seconds(std::count(input.begin(), input.end(), '\n') / kLinesPerSecond);
   return command;
 }
 

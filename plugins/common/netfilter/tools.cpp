@@ -34,14 +34,14 @@ std::optional<VersionLine> version_of(const std::string& program, const Surround
 }
 
 // Who asks is about to serve, and somebody waits for it.
-constexpr std::chrono::seconds kLimit(3);
+constexpr std::chrono::seconds kToolTimeout(3);
 
 // Of the one for nf_tables, whose save reads all tables whatever it is asked for, and begins anew when a rule has changed
 // meanwhile: with many Services that does not end.
 bool has_chain(const Tools& tools, const char* table, const char* chain, const Surroundings& node) {
   process::Command command;
   command.arguments = {tools.program, "-t", table, "-S", chain};
-  command.limit = kLimit;
+  command.limit = kToolTimeout;
   command.on_output = [](std::string_view) {};
   try {
     return node.run(command).ok();
@@ -62,7 +62,7 @@ class Content {
     process::Command command;
     command.arguments = {save};
     if (table != nullptr) command.arguments.insert(command.arguments.end(), {"-t", table});
-    command.limit = kLimit;
+    command.limit = kToolTimeout;
     command.on_output = [this](std::string_view piece) { feed(piece); };
     try {
       const process::Outcome outcome = node.run(command);

@@ -38,14 +38,14 @@ bool parse_address(std::string_view text, abi::Family family, abi::Address& out)
   return true;
 }
 
+}  // namespace
+
 std::optional<abi::Protocol> parse_protocol(std::string_view text) {
   if (text == "TCP") return abi::Protocol::kTcp;
   if (text == "UDP") return abi::Protocol::kUdp;
   if (text == "SCTP") return abi::Protocol::kSctp;
   return std::nullopt;
 }
-
-}  // namespace
 
 std::optional<ServerConnection> parse_connection(std::string_view line, abi::Family family) {
   // Pro FromIP FPrt ToIP TPrt DestIP DPrt State Expires [PEName PEData]

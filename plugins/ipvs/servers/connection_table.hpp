@@ -32,6 +32,9 @@ std::optional<ServerConnection> parse_connection(std::string_view line, abi::Fam
 // sees the client's SYN first, which is SYN_RECV (tcp_states in net/netfilter/ipvs/ip_vs_proto_tcp.c). Of UDP nobody says when it ends: it has when it was quiet.
 bool is_alive(const ServerConnection& connection, const IpvsTimeouts& timeouts);
 
+// As the kernel writes protocols: TCP, UDP or SCTP.
+std::optional<abi::Protocol> parse_protocol(std::string_view text);
+
 // False from the visitor ends it, and so does false from `more`, which is asked at every line: whether there is time to go
 // on. The kernel finds each page of its answer by counting from the first connection, those of both families and of
 // everybody's virtual servers: where some end meanwhile, others are left out, and where some begin, others come twice.

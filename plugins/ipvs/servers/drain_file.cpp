@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "plugins/common/netlink/error.hpp"
+#include "plugins/ipvs/servers/connection_table.hpp"
 
 namespace sluice::ipvs {
 namespace {
@@ -55,13 +56,6 @@ std::optional<RealServer> parse_host_port(std::string_view text, abi::Family fam
   const auto port = parse_number<std::uint16_t>(text.substr(colon + 1));
   if (!address || !port) return std::nullopt;
   return RealServer{*address, *port};
-}
-
-std::optional<abi::Protocol> parse_protocol(std::string_view text) {
-  if (text == "TCP") return abi::Protocol::kTcp;
-  if (text == "UDP") return abi::Protocol::kUdp;
-  if (text == "SCTP") return abi::Protocol::kSctp;
-  return std::nullopt;
 }
 
 std::optional<SavedDrain> parse_line(std::string_view line, abi::Family family) {

@@ -38,7 +38,7 @@ bool parse_number(std::string_view text, Number& number) noexcept {
   return error == std::errc() && end == text.data() + text.size() && !text.empty();
 }
 
-bool parse_address(std::string_view text, abi::Family family, abi::Address& address) noexcept {
+bool parse_set_address(std::string_view text, abi::Family family, abi::Address& address) noexcept {
   char buffer[INET6_ADDRSTRLEN];
   if (text.size() >= sizeof(buffer) || text.find('\0') != std::string_view::npos) return false;
   if (!text.empty()) std::memcpy(buffer, text.data(), text.size());
@@ -80,8 +80,8 @@ std::optional<SetType> parse_type(std::string_view name) noexcept {
 std::optional<SetEntry> parse_entry(std::string_view text, SetType type, abi::Family family) noexcept {
   SetEntry entry;
   if (type == SetType::kPorts) return parse_number(text, entry.port) ? std::optional(entry) : std::nullopt;
-  if (type == SetType::kIp) return parse_address(text, family, entry.address) ? std::optional(entry) : std::nullopt;
-  if (!parse_address(take(text, ','), family, entry.address) || !parse_protocol(take(text, ':'), entry.protocol)) {
+  if (type == SetType::kIp) return parse_set_address(text, family, entry.address) ? std::optional(entry) : std::nullopt;
+  if (!parse_set_address(take(text, ','), family, entry.address) || !parse_protocol(take(text, ':'), entry.protocol)) {
     return std::nullopt;
   }
   const bool has_other = text.find(',') != std::string_view::npos;
@@ -91,7 +91,7 @@ std::optional<SetEntry> parse_entry(std::string_view text, SetType type, abi::Fa
   const std::size_t bytes = sdk::address_bytes(family);
   entry.other_length = static_cast<std::uint8_t>(bytes * 8);
   const bool has_length = text.find('/') != std::string_view::npos;
-  if (!parse_address(take(text, '/'), family, entry.other)) return std::nullopt;
+  if (!parse_set_address(take(text, '/'), family, entry.other)) return std::nullopt;
   if (has_length && (type == SetType::kIpPortIp || !parse_number(text, entry.other_length) ||
                      entry.other_length > bytes * 8 || !is_canonical(entry.other, entry.other_length, bytes))) {
     return std::nullopt;

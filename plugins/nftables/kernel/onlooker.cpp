@@ -13,13 +13,13 @@
 namespace sluice::nftables {
 namespace {
 
-constexpr std::size_t kBuffer = 64 * 1024;  // notifications come in pages
+constexpr std::size_t kMonitorBuffer = 64 * 1024;  // notifications come in pages
 constexpr int kAtOnce = 256;                // somebody who never pauses does not keep us from reading
 
 }  // namespace
 
 Onlooker::Onlooker(abi::Family family, const netlink::OpenWire& open, std::chrono::milliseconds patience)
-    : patience_(patience), events_(family, nobody_), wire_(open()), buffer_(kBuffer) {
+    : patience_(patience), events_(family, nobody_), wire_(open()), buffer_(kMonitorBuffer) {
   const int error = wire_->listen(NFNLGRP_NFTABLES, true);
   if (error != 0) netlink::fail(error, "nf_tables", "cannot listen to changes of nf_tables while a table is read");
 }

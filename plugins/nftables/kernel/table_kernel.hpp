@@ -18,6 +18,7 @@
 namespace sluice::nftables {
 
 inline constexpr char kTableName[] = "kube-proxy";
+inline constexpr char kNfTables[] = "nf_tables";  // the object of errors that concern the subsystem as a whole
 
 // Since the object was made.
 struct KernelFigures {

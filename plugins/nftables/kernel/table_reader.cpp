@@ -19,6 +19,7 @@
 #include "plugins/common/netlink/message.hpp"
 #include "plugins/nftables/kernel/attributes.hpp"
 #include "plugins/nftables/kernel/encoder.hpp"
+#include "plugins/nftables/kernel/table_kernel.hpp"
 #include "sluice/sdk/error.hpp"
 
 namespace sluice::nftables {
@@ -26,7 +27,6 @@ namespace {
 // A set with an element we never make, such as the one for everything else ("*"): as one of another shape it is made anew.
 constexpr std::uint32_t kNotOurs = ~std::uint32_t{0};
 
-constexpr char kObject[] = "nf_tables";
 
 netlink::Message question(abi::Family family, int message, std::uint16_t flags, std::string_view attributes) {
   const std::string body = make_question_body(family, attributes);
@@ -122,7 +122,7 @@ bool same_shape(const SetSpec& a, const SetSpec& b) noexcept {
 }
 
 TableReader::TableReader(abi::Family family, netlink::OpenWire open, std::chrono::milliseconds patience)
-    : family_(family), open_(open), patience_(patience), socket_(std::move(open), kObject, patience) {}
+    : family_(family), open_(open), patience_(patience), socket_(std::move(open), kNfTables, patience) {}
 
 std::uint32_t TableReader::generation() {
   std::uint32_t generation = 0;
@@ -131,7 +131,7 @@ std::uint32_t TableReader::generation() {
       generation = be32_of(find_attribute(attributes_of(answer), NFTA_GEN_ID));
     }
   });
-  if (error != 0) netlink::fail(error, kObject, "cannot ask nf_tables for its generation");
+  if (error != 0) netlink::fail(error, kNfTables, "cannot ask nf_tables for its generation");
   return generation;
 }
 
@@ -154,7 +154,7 @@ bool TableReader::dump(int message, std::string_view attributes, const Begin& be
   const int error = socket_.dump(question(family_, message, 0, attributes), begin, sort_out, &loose);
   if (interrupted != nullptr) *interrupted = loose.interrupted;
   if (error == ENOENT || error == ECANCELED) return false;
-  if (error != 0) netlink::fail(error, kObject, "cannot read the table kube-proxy");
+  if (error != 0) netlink::fail(error, kNfTables, "cannot read the table kube-proxy");
   return true;
 }
 
@@ -177,7 +177,7 @@ bool TableReader::read_table(Listing& listing, bool& dormant) {
         listing.exists = true;
         dormant = (be32_of(find_attribute(attributes_of(answer), NFTA_TABLE_FLAGS)) & NFT_TABLE_F_DORMANT) != 0;
       });
-  if (error != 0 && error != ENOENT) netlink::fail(error, kObject, "cannot ask for the table kube-proxy");
+  if (error != 0 && error != ENOENT) netlink::fail(error, kNfTables, "cannot ask for the table kube-proxy");
   return listing.exists;
 }
 
@@ -348,7 +348,7 @@ Listing TableReader::list() {
       return listing;
     }
   }
-  throw sdk::Failure(abi::Code::kRetry, kObject,
+  throw sdk::Failure(abi::Code::kRetry, kNfTables,
                      "cannot read the table kube-proxy: somebody wrote to nf_tables each of the " + std::to_string(attempt) +
                          " times it was tried, last so: " + last);
 }

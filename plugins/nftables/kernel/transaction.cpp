@@ -16,19 +16,19 @@
 
 #include "plugins/common/netlink/error.hpp"
 #include "plugins/nftables/kernel/attributes.hpp"
+#include "plugins/nftables/kernel/table_kernel.hpp"
 #include "sluice/sdk/error.hpp"
 
 namespace sluice::nftables {
 namespace {
 
-constexpr std::size_t kBuffer = 16 * 1024;  // an answer is some 100 bytes
-constexpr char kObject[] = "nf_tables";
+constexpr std::size_t kAnswerBuffer = 16 * 1024;  // an answer is some 100 bytes
 
 // What the kernel says when it could not finish for reasons that have gone by the time it says so.
 bool asks_for_another_try(int error) { return error == EAGAIN || error == EINTR || error == ERESTART; }
 
 [[noreturn]] void unknown(int error, const std::string& why) {
-  throw sdk::Failure(abi::Code::kRetry, kObject,
+  throw sdk::Failure(abi::Code::kRetry, kNfTables,
                      "it is not known whether a transaction of nf_tables was carried out: " + why +
                          "; the table is read again",
                      error);
@@ -38,7 +38,7 @@ bool asks_for_another_try(int error) { return error == EAGAIN || error == EINTR 
 
 TransactionSocket::TransactionSocket(abi::Family family, netlink::OpenWire open, std::shared_ptr<OwnSenders> own,
                                      std::chrono::milliseconds patience)
-    : family_(family), open_(std::move(open)), own_(std::move(own)), patience_(patience), buffer_(kBuffer) {}
+    : family_(family), open_(std::move(open)), own_(std::move(own)), patience_(patience), buffer_(kAnswerBuffer) {}
 
 void TransactionSocket::open() {
   if (wire_) return;
@@ -66,7 +66,7 @@ void TransactionSocket::wait_for_others() {
   const int error = wire_->send({reinterpret_cast<const char*>(batch), sizeof(batch)});
   if (error == 0) return;
   close();
-  netlink::fail(error, kObject, "cannot send to nf_tables");
+  netlink::fail(error, kNfTables, "cannot send to nf_tables");
 }
 
 void TransactionSocket::close() noexcept {
@@ -82,7 +82,7 @@ std::vector<Refusal> TransactionSocket::run(const Batch& batch, const std::strin
   const Answers answers = ask(batch, options, encoded);
   if (answers.whole == 0) return answers.refused.empty() ? std::vector<Refusal>() : name(batch, table, encoded, answers);
   if (netlink::code_of(answers.whole) != abi::Code::kKernel) {
-    netlink::fail(answers.whole, kObject, "the kernel does not take a transaction of nf_tables");
+    netlink::fail(answers.whole, kNfTables, "the kernel does not take a transaction of nf_tables");
   }
   return {{0, answers.whole, "the transaction as a whole"}};
 }
@@ -108,13 +108,13 @@ TransactionSocket::Answers TransactionSocket::exchange(const Encoded& encoded) {
   if (error != 0) {
     close();
     if (error == EMSGSIZE) {
-      throw sdk::Failure(abi::Code::kKernel, kObject,
+      throw sdk::Failure(abi::Code::kKernel, kNfTables,
                          "a transaction of " + std::to_string(encoded.bytes.size()) +
                              " bytes does not fit into one message to nf_tables; it needs the capability CAP_NET_ADMIN in the user "
                              "namespace of its network namespace, or a higher net.core.wmem_max",
                          error);
     }
-    netlink::fail(error, kObject, "cannot send a transaction of " + std::to_string(encoded.bytes.size()) + " bytes to nf_tables");
+    netlink::fail(error, kNfTables, "cannot send a transaction of " + std::to_string(encoded.bytes.size()) + " bytes to nf_tables");
   }
   bytes_ += encoded.bytes.size();
 

@@ -17,7 +17,7 @@ constexpr std::int32_t kDestinationNat = -100;
 constexpr std::int32_t kFilter = 0;
 constexpr std::int32_t kSourceNat = 100;
 
-using Kind = Field::Kind;
+using FieldKind = Field::Kind;
 
 class Builder {
  public:
@@ -62,7 +62,7 @@ RuleBuilder Builder::to_node_ports(bool arrived) const {
     if (!arrived) built.to_this_node();
     built.to_no_loopback();
   } else {
-    built.in({{Kind::kDestination}}, "nodeport-ips");
+    built.in({{FieldKind::kDestination}}, "nodeport-ips");
   }
   return built;
 }
@@ -71,12 +71,12 @@ void Builder::add_services() {
   auto& rules = chain("services").rules;
   if (facts_.masquerade_all) {
     rules.push_back(rule()
-                        .in({{Kind::kDestination}}, "cluster-ips")
+                        .in({{FieldKind::kDestination}}, "cluster-ips")
                         .set_mark(facts_.masquerade_mark)
                         .make("masquerade all clusterIP traffic"));
   } else if (knows_not_local(facts_)) {
     RuleBuilder outside(facts_.family);
-    outside.in({{Kind::kDestination}}, "cluster-ips");
+    outside.in({{FieldKind::kDestination}}, "cluster-ips");
     match_local(outside, facts_, true).set_mark(facts_.masquerade_mark);
     rules.push_back(outside.make("masquerade clusterIP traffic from outside cluster"));
   }
@@ -99,7 +99,7 @@ void Builder::add_checks() {
   };
   auto& cluster_ips = chain("cluster-ips-check").rules;
   cluster_ips.push_back(
-      rule().in({{Kind::kDestination}}, "cluster-ips").reject().make("Reject traffic to invalid ports of ClusterIPs"));
+      rule().in({{FieldKind::kDestination}}, "cluster-ips").reject().make("Reject traffic to invalid ports of ClusterIPs"));
   for (const auto& cidr : facts_.service_cidrs) {
     cluster_ips.push_back(rule().to(cidr).drop().make("Drop traffic to unallocated ClusterIPs"));
   }
@@ -110,7 +110,7 @@ void Builder::add_masquerading() {
       rule().is_marked(facts_.masquerade_mark).flip_mark(facts_.masquerade_mark).masquerade().make(),
       rule()
           .is_translated()
-          .in({{Kind::kSource}, {Kind::kDestination}, {Kind::kProtocol}, {Kind::kPort}}, "hairpin-connections")
+          .in({{FieldKind::kSource}, {FieldKind::kDestination}, {FieldKind::kProtocol}, {FieldKind::kPort}}, "hairpin-connections")
           .masquerade()
           .make(),
   };
@@ -123,11 +123,11 @@ void Builder::add_counting() {
   for (const auto protocol : {abi::Protocol::kTcp, abi::Protocol::kUdp, abi::Protocol::kSctp}) {
     rules.push_back(rule()
                         .is_protocol(protocol)
-                        .in({{Kind::kOriginalDestination}, {Kind::kProtocol}, {Kind::kOriginalPort}}, "service-traffic")
+                        .in({{FieldKind::kOriginalDestination}, {FieldKind::kProtocol}, {FieldKind::kOriginalPort}}, "service-traffic")
                         .back()
                         .make());
     rules.push_back(
-        rule().is_protocol(protocol).in({{Kind::kProtocol}, {Kind::kOriginalPort}}, "nodeport-traffic").back().make());
+        rule().is_protocol(protocol).in({{FieldKind::kProtocol}, {FieldKind::kOriginalPort}}, "nodeport-traffic").back().make());
   }
 }
 

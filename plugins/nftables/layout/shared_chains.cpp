@@ -14,22 +14,22 @@
 namespace sluice::nftables {
 namespace {
 
-using Kind = Treatment::Kind;
+using TreatmentKind = Treatment::Kind;
 
 constexpr std::string_view kNodePortPrefix = "nodeport-";
 constexpr std::string_view kStickyPrefix = "sticky-";
 constexpr std::string_view kFirewallPrefix = "firewall-";
 constexpr std::size_t kHashSize = 16;
 
-std::string_view kind_prefix(Kind kind) {
+std::string_view kind_prefix(TreatmentKind kind) {
   switch (kind) {
-    case Kind::kCluster:
+    case TreatmentKind::kCluster:
       return "endpoints-";
-    case Kind::kLocal:
+    case TreatmentKind::kLocal:
       return "local-endpoints-";
-    case Kind::kExternal:
+    case TreatmentKind::kExternal:
       return "external-";
-    case Kind::kExternalLocal:
+    case TreatmentKind::kExternalLocal:
       break;
   }
   return "external-local-";
@@ -55,12 +55,12 @@ bool is_firewall_name(std::string_view name) {
   return name.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") == std::string_view::npos;
 }
 
-Treatment balancing(const Treatment& of, Kind kind) {
+Treatment balancing(const Treatment& of, TreatmentKind kind) {
   Treatment to;
   to.kind = kind;
   to.node_port = of.node_port;
   to.affinity_seconds = of.affinity_seconds;
-  (kind == Kind::kLocal ? to.local : to.cluster) = kind == Kind::kLocal ? of.local : of.cluster;
+  (kind == TreatmentKind::kLocal ? to.local : to.cluster) = kind == TreatmentKind::kLocal ? of.local : of.cluster;
   return to;
 }
 
@@ -82,9 +82,9 @@ std::vector<Rule> balance(abi::Family family, const Treatment& treatment, const 
 // the next: the id of the Service's memory, then the token of an endpoint, which has the id in it.
 std::vector<Rule> balance_sticky(abi::Family family, const Treatment& treatment, const Field& slot) {
   using Memory = RuleBuilder::Memory;
-  static constexpr const char* kMemory = "affinity";
+  static constexpr const char* kAffinityMap = "affinity";
   const Fields endpoint = {{Field::Kind::kProtocol}, {Field::Kind::kPriority}};
-  const char* endpoints = treatment.kind == Kind::kLocal ? "affinity-local-endpoints" : "affinity-endpoints";
+  const char* endpoints = treatment.kind == TreatmentKind::kLocal ? "affinity-local-endpoints" : "affinity-endpoints";
   const std::uint32_t seconds = treatment.affinity_seconds;
   const auto rule = [family] { return RuleBuilder(family); };
 
@@ -92,15 +92,15 @@ std::vector<Rule> balance_sticky(abi::Family family, const Treatment& treatment,
   rules.push_back(treatment.node_port ? rule().priority_from(kNodePortFields, "affinity-nodeports").make()
                                       : rule().priority_from(kFrontendFields, "affinity-services").make());
   rules.push_back(rule()
-                      .priority_from({{Field::Kind::kPriority}, {Field::Kind::kSource}}, kMemory)
-                      .memory(Memory::kRefresh, kMemory, seconds)
+                      .priority_from({{Field::Kind::kPriority}, {Field::Kind::kSource}}, kAffinityMap)
+                      .memory(Memory::kRefresh, kAffinityMap, seconds)
                       .translate(endpoint, endpoints)
                       .make("a client that is remembered"));
   const auto choose = [&](const Field& chosen, const char* gone, const char* comment) {
-    rules.push_back(rule().priority_id().memory(Memory::kForget, kMemory, 0).make(gone));
+    rules.push_back(rule().priority_id().memory(Memory::kForget, kAffinityMap, 0).make(gone));
     rules.push_back(rule()
                         .priority_from({{Field::Kind::kPriority}, chosen}, "affinity-slots")
-                        .memory(Memory::kAdd, kMemory, seconds)
+                        .memory(Memory::kAdd, kAffinityMap, seconds)
                         .translate(endpoint, endpoints)
                         .make(comment));
     rules.push_back(rule().translate(endpoint, endpoints).make("no room to remember it"));
@@ -115,7 +115,7 @@ std::vector<Rule> external(const LayoutFacts& facts, const Treatment& treatment)
   std::vector<Rule> rules;
   rules.push_back(RuleBuilder(facts.family).set_mark(facts.masquerade_mark).make("masquerade"));
   if (treatment.cluster != 0) {
-    rules.push_back(RuleBuilder(facts.family).go(chain_name(balancing(treatment, Kind::kCluster))).make());
+    rules.push_back(RuleBuilder(facts.family).go(chain_name(balancing(treatment, TreatmentKind::kCluster))).make());
   }
   return rules;
 }
@@ -123,7 +123,7 @@ std::vector<Rule> external(const LayoutFacts& facts, const Treatment& treatment)
 std::vector<Rule> external_local(const LayoutFacts& facts, const Treatment& treatment) {
   std::vector<Rule> rules;
   if (treatment.cluster != 0) {
-    const std::string cluster = chain_name(balancing(treatment, Kind::kCluster));
+    const std::string cluster = chain_name(balancing(treatment, TreatmentKind::kCluster));
     if (knows_local(facts)) {
       RuleBuilder pods(facts.family);
       rules.push_back(match_local(pods, facts, false).go(cluster).make("short-circuit pod traffic"));
@@ -133,7 +133,7 @@ std::vector<Rule> external_local(const LayoutFacts& facts, const Treatment& trea
     rules.push_back(RuleBuilder(facts.family).from_this_node().go(cluster).make("short-circuit local traffic"));
   }
   if (treatment.local != 0) {
-    rules.push_back(RuleBuilder(facts.family).go(chain_name(balancing(treatment, Kind::kLocal))).make());
+    rules.push_back(RuleBuilder(facts.family).go(chain_name(balancing(treatment, TreatmentKind::kLocal))).make());
   }
   return rules;
 }
@@ -174,9 +174,9 @@ std::string chain_name(const Treatment& treatment) {
     name += std::to_string(treatment.affinity_seconds) + '-';
   }
   name += kind_prefix(treatment.kind);
-  if (treatment.kind != Kind::kLocal) name += std::to_string(treatment.cluster);
-  if (treatment.kind == Kind::kExternalLocal) name += '-';
-  if (treatment.kind == Kind::kLocal || treatment.kind == Kind::kExternalLocal) name += std::to_string(treatment.local);
+  if (treatment.kind != TreatmentKind::kLocal) name += std::to_string(treatment.cluster);
+  if (treatment.kind == TreatmentKind::kExternalLocal) name += '-';
+  if (treatment.kind == TreatmentKind::kLocal || treatment.kind == TreatmentKind::kExternalLocal) name += std::to_string(treatment.local);
   return name;
 }
 
@@ -184,10 +184,10 @@ bool is_shared_chain(std::string_view name) {
   if (is_firewall_name(name)) return true;
   take_prefix(name, kNodePortPrefix);
   if (take_prefix(name, kStickyPrefix) && (!take_number(name) || !take_prefix(name, "-"))) return false;
-  if (take_prefix(name, kind_prefix(Kind::kExternalLocal))) {
+  if (take_prefix(name, kind_prefix(TreatmentKind::kExternalLocal))) {
     return take_number(name) && take_prefix(name, "-") && take_number(name) && name.empty();
   }
-  for (const auto kind : {Kind::kCluster, Kind::kLocal, Kind::kExternal}) {
+  for (const auto kind : {TreatmentKind::kCluster, TreatmentKind::kLocal, TreatmentKind::kExternal}) {
     if (take_prefix(name, kind_prefix(kind))) return take_number(name) && name.empty();
   }
   return false;
@@ -195,21 +195,21 @@ bool is_shared_chain(std::string_view name) {
 
 std::vector<Treatment> depends_on(const Treatment& treatment) {
   std::vector<Treatment> on;
-  if (treatment.kind != Kind::kExternal && treatment.kind != Kind::kExternalLocal) return on;
-  if (treatment.cluster != 0) on.push_back(balancing(treatment, Kind::kCluster));
-  if (treatment.kind == Kind::kExternalLocal && treatment.local != 0) on.push_back(balancing(treatment, Kind::kLocal));
+  if (treatment.kind != TreatmentKind::kExternal && treatment.kind != TreatmentKind::kExternalLocal) return on;
+  if (treatment.cluster != 0) on.push_back(balancing(treatment, TreatmentKind::kCluster));
+  if (treatment.kind == TreatmentKind::kExternalLocal && treatment.local != 0) on.push_back(balancing(treatment, TreatmentKind::kLocal));
   return on;
 }
 
 ChainSpec treatment_chain(const LayoutFacts& facts, const Treatment& treatment) {
   ChainSpec chain;
   chain.name = chain_name(treatment);
-  if (treatment.kind == Kind::kExternal) {
+  if (treatment.kind == TreatmentKind::kExternal) {
     chain.rules = external(facts, treatment);
-  } else if (treatment.kind == Kind::kExternalLocal) {
+  } else if (treatment.kind == TreatmentKind::kExternalLocal) {
     chain.rules = external_local(facts, treatment);
   } else {
-    const bool local = treatment.kind == Kind::kLocal;
+    const bool local = treatment.kind == TreatmentKind::kLocal;
     const Field slot{Field::Kind::kRandom, local ? treatment.local : treatment.cluster, local ? kLocalSlots : kClusterSlots};
     if (slot.modulus == 0) return chain;  // nobody there to go to
     chain.rules = treatment.affinity_seconds != 0 ? balance_sticky(facts.family, treatment, slot)

@@ -14,7 +14,6 @@
 namespace sluice::userspace {
 namespace {
 
-constexpr Nanoseconds kMillisecond = 1'000'000;
 
 int checked(int fd, const char* what) {
   if (fd < 0) throw std::system_error(errno, std::system_category(), what);

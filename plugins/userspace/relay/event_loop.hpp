@@ -25,6 +25,8 @@
 
 namespace sluice::userspace {
 
+inline constexpr Nanoseconds kMillisecond = 1'000'000;
+
 class EventLoop;
 
 // What epoll calls. Hears of the descriptor it was added with last, until it ends itself. The loop outlives it.

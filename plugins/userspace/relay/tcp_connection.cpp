@@ -18,7 +18,6 @@
 namespace sluice::userspace {
 namespace {
 
-constexpr std::uint32_t kEvents = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
 
 // Makes closing it a reset.
 void abort_on_close(const Descriptor& socket) noexcept {
@@ -43,7 +42,7 @@ void TcpConnection::arm(Nanoseconds deadline) noexcept {
 }
 
 void TcpConnection::begin() noexcept {
-  if (relay_.loop().add(client_.socket.get(), kEvents, &client_) != 0) return end();
+  if (relay_.loop().add(client_.socket.get(), kStreamEvents, &client_) != 0) return end();
   dial();
 }
 

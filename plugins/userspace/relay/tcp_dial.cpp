@@ -17,7 +17,6 @@
 namespace sluice::userspace {
 namespace {
 
-constexpr std::uint32_t kEvents = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
 constexpr std::size_t kAttempts = 4;
 
 // Failures of this node that no other endpoint would cure.
@@ -110,7 +109,7 @@ int TcpConnection::attempt(Nanoseconds now) noexcept {
     relay_.statistics().dials.add();
     return error;
   }
-  const int failure = relay_.loop().add(server_.socket.get(), kEvents, &server_);
+  const int failure = relay_.loop().add(server_.socket.get(), kStreamEvents, &server_);
   if (failure != 0) return failure;
   ++attempts_;
   relay_.statistics().dials.add();

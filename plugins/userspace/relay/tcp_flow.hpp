@@ -5,6 +5,8 @@
 // is to do, by splice() through a pipe while it is busy. Holds nothing while it is idle.
 #pragma once
 
+#include <sys/epoll.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -15,6 +17,9 @@
 #include "plugins/userspace/relay/statistics.hpp"
 
 namespace sluice::userspace {
+
+// The events that both ends of a connection wait for.
+inline constexpr std::uint32_t kStreamEvents = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
 
 // A socket and what edge-triggered epoll has said of it that still holds.
 struct TcpEnd {

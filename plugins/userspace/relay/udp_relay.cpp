@@ -16,7 +16,6 @@
 namespace sluice::userspace {
 namespace {
 
-constexpr Nanoseconds kMillisecond = 1'000'000;
 constexpr std::size_t kExpireAtOnce = 1024;  // then others have their turn
 constexpr int kLastCalls = 64;               // more comes than can be sent on
 

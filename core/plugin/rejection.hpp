@@ -1,0 +1,18 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The status with which every check of a plugin file rejects it: it begins with the file.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "core/base/status.hpp"
+
+namespace sluice::plugin {
+
+inline base::Status reject_file(base::StatusCode code, const std::filesystem::path& file, const std::string& reason) {
+  return {code, "plugin " + file.string() + ": " + reason};
+}
+
+}  // namespace sluice::plugin
