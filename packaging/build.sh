@@ -3,19 +3,60 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Builds into a folder of its own. Usage: build.sh BUILDDIR [configure options…]
+# Prints how many files are compiled, of how many, and the time since it began: on a terminal in one line, elsewhere in a
+# line every ten seconds. SLUICE_JOBS=N limits the compiler. What make prints besides, warnings and errors, is passed on.
 set -eu
 src=$(cd "$(dirname "$0")/.." && pwd)
 build=$1
 shift
-[ -x "$src/configure" ] && [ "$src/configure" -nt "$src/configure.ac" ] || "$src/autogen.sh" >"$src/autogen.log" 2>&1 || {
-  cat "$src/autogen.log" >&2
-  exit 1
-}
-rm -f "$src/autogen.log"
+begin=$(date +%s)
+
+if [ ! -x "$src/configure" ] || [ ! "$src/configure" -nt "$src/configure.ac" ]; then
+  log=$(mktemp)
+  "$src/autogen.sh" >"$log" 2>&1 || { cat "$log" >&2; rm -f "$log"; exit 1; }
+  rm -f "$log"
+fi
 mkdir -p "$build"
 cd "$build"
 if [ ! -f config.status ]; then
   if command -v ccache >/dev/null 2>&1 && [ -z "${CXX:-}" ]; then export CXX='ccache g++'; fi
   "$src/configure" --quiet "$@" >configure.out 2>&1 || { cat configure.out >&2; exit 1; }
 fi
-make --no-print-directory -j "${SLUICE_JOBS:-$(nproc)}"
+
+jobs=${SLUICE_JOBS:-$(nproc)}
+# What it says when it has run up to date Makefile and dependencies is all that would be compiled now.
+total=$(make --no-print-directory -n 2>/dev/null | grep -c '^echo "  CXX   ' || true)
+terminal=no
+[ ! -t 1 ] || terminal=yes
+
+# Reads what make prints. Make names a file when it begins with it, so the last `jobs` files are still being compiled.
+show_progress() {
+  started=0
+  printed=0
+  while IFS= read -r line; do
+    case $line in
+      "  CXX   "*) started=$((started + 1)) ;;
+      "  CXXLD "* | "  GEN  "* | *" all-am") ;;
+      *)
+        [ "$terminal" = no ] || printf '\r\033[K'
+        printf '%s\n' "$line"
+        continue
+        ;;
+    esac
+    seconds=$(($(date +%s) - begin))
+    finished=$((started > jobs ? started - jobs : 0))
+    if [ "$terminal" = yes ]; then printf '\r\033[Kcompiled %d of %d files, %d s' "$finished" "$total" "$seconds"
+    elif [ $((seconds - printed)) -ge 10 ]; then
+      printf 'compiled %d of %d files, %d s\n' "$finished" "$total" "$seconds"
+      printed=$seconds
+    fi
+  done
+  [ "$terminal" = no ] || printf '\r\033[K'
+}
+
+rm -f make.status
+{ make --no-print-directory -j "$jobs" 2>&1 && status=0 || status=$?; echo "$status" >make.status; } | show_progress
+status=$(cat make.status)
+rm -f make.status
+[ "$status" -ne 0 ] || [ "$total" -eq 0 ] || echo "compiled $total files, $(($(date +%s) - begin)) s"
+exit "$status"

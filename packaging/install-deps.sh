@@ -44,7 +44,7 @@ if [ "$(id -u)" != 0 ]; then
   exit 1
 fi
 echo "Installing:$missing"
-export DEBIAN_FRONTEND=noninteractive
+export DEBIAN_FRONTEND=noninteractive DEBCONF_NOWARNINGS=yes
 policy=/usr/sbin/policy-rc.d
 if [ ! -e "$policy" ]; then
   trap 'rm -f "$policy"' EXIT

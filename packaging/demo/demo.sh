@@ -25,7 +25,9 @@ while [ $# -gt 0 ]; do
 done
 [ "$(id -u)" = 0 ] || { echo "demo.sh: network namespaces need root; run it with sudo" >&2; exit 1; }
 
-step() { printf '\n\033[1m== %s\033[0m\n' "$*"; }
+step() {
+  if [ -t 1 ]; then printf '\n\033[1m== %s\033[0m\n' "$*"; else printf '\n== %s\n' "$*"; fi
+}
 
 if [ -n "$installed" ]; then
   sluiced=/usr/sbin/sluiced
@@ -40,10 +42,9 @@ if [ -n "$installed" ]; then
     "${CXX:-g++}" -std=c++20 -pthread -o "$echo_tool" "$src"/test/tools/netecho*.cpp
   fi
 else
-  step "Building (the first time takes some minutes)"
+  step "Building (the first time takes about three minutes on two processors)"
   "$src/packaging/install-deps.sh" build demo
-  "$src/packaging/build.sh" "$build" >"$src/build.log" 2>&1 || { tail -40 "$src/build.log"; exit 1; }
-  rm -f "$src/build.log"
+  "$src/packaging/build.sh" "$build"
   sluiced=$build/core/sluiced
   ctl=$build/core/sluicectl
   echo_tool=$build/test/tools/netecho
