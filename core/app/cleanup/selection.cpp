@@ -130,7 +130,7 @@ bool Selection::table(std::string_view family, std::string_view name) const {
                        [&](base::Family one) { return covered(claims, one, kNft, family, name); });
   };
   if (any(keep_)) return false;
-  const bool kube_proxys = name == kNft && (family == "ip" || family == "ip6");
+  const bool kube_proxys = name == kNftTable && (family == "ip" || family == "ip6");
   return (kube_proxys && (gone_ & kNftables) != 0) || any(add_);
 }
 

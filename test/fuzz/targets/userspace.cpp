@@ -22,7 +22,7 @@ FUZZ_TARGET(balancer) {
     if (count <= 256) return bytes.below(count);
     return (std::size_t{bytes.byte()} * 256 + bytes.byte()) % count;
   };
-  const std::string problem = userspace::test::run_balancer_history(choose, std::min<std::size_t>(input.size(), 2000));
+  const std::string problem = userspace::rig::run_balancer_history(choose, std::min<std::size_t>(input.size(), 2000));
   if (!problem.empty()) std::fprintf(stderr, "%s\n", problem.c_str());
   FUZZ_REQUIRE(problem.empty(), "balancer and model agree");
 }

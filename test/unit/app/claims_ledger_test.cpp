@@ -13,7 +13,7 @@
 #include "test/unit/app/temporary_folder.hpp"
 
 namespace sluice::app {
-namespace {
+namespace claims_ledger_test {
 
 using base::Family;
 using namespace std::chrono_literals;
@@ -327,5 +327,5 @@ class ClaimsLedgerTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(ClaimsLedgerTest);
 
-}  // namespace
+}  // namespace claims_ledger_test
 }  // namespace sluice::app

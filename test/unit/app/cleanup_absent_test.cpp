@@ -13,7 +13,7 @@
 #include "core/app/cleanup/names.hpp"
 
 namespace sluice::app {
-namespace {
+namespace cleanup_absent_test {
 
 using base::Family;
 using namespace std::chrono_literals;
@@ -187,5 +187,5 @@ class CleanupAbsentTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(CleanupAbsentTest);
 
-}  // namespace
+}  // namespace cleanup_absent_test
 }  // namespace sluice::app

@@ -12,7 +12,7 @@
 #include <string_view>
 
 namespace sluice::app {
-namespace {
+namespace cleanup_chain_plan_test {
 
 using netfilter::Table;
 
@@ -211,5 +211,5 @@ class CleanupChainPlanTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(CleanupChainPlanTest);
 
-}  // namespace
+}  // namespace cleanup_chain_plan_test
 }  // namespace sluice::app

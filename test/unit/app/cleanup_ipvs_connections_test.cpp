@@ -10,7 +10,7 @@
 #include <string>
 
 namespace sluice::app {
-namespace {
+namespace cleanup_ipvs_connections_test {
 
 constexpr char kHeader[] =
     "IP Virtual Server version 1.2.1 (size=4096)\n"
@@ -86,5 +86,5 @@ class CleanupIpvsConnectionsTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(CleanupIpvsConnectionsTest);
 
-}  // namespace
+}  // namespace cleanup_ipvs_connections_test
 }  // namespace sluice::app

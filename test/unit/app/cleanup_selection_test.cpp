@@ -11,7 +11,7 @@
 #include <vector>
 
 namespace sluice::app {
-namespace {
+namespace cleanup_selection_test {
 
 using base::Family;
 
@@ -227,5 +227,5 @@ class CleanupSelectionTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(CleanupSelectionTest);
 
-}  // namespace
+}  // namespace cleanup_selection_test
 }  // namespace sluice::app

@@ -12,7 +12,7 @@
 #include <memory>
 
 namespace sluice::app {
-namespace {
+namespace cleanup_startup_test {
 
 using base::Family;
 using namespace std::chrono_literals;
@@ -314,5 +314,5 @@ class CleanupAtStartTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(CleanupAtStartTest);
 
-}  // namespace
+}  // namespace cleanup_startup_test
 }  // namespace sluice::app

@@ -17,7 +17,7 @@
 #include "core/app/cleanup/netlink_talk.hpp"
 
 namespace sluice::app {
-namespace {
+namespace cleanup_virtual_servers_test {
 
 base::IpAddress ip(const char* text) { return *base::IpAddress::parse(text); }
 SetEntry front(const char* address, std::uint8_t protocol, std::uint16_t port) {
@@ -120,5 +120,5 @@ class CleanupVirtualServersTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(CleanupVirtualServersTest);
 
-}  // namespace
+}  // namespace cleanup_virtual_servers_test
 }  // namespace sluice::app

@@ -11,7 +11,7 @@
 #include "test/unit/app/temporary_folder.hpp"
 
 namespace sluice::app {
-namespace {
+namespace config_file_test {
 
 using namespace std::chrono_literals;
 
@@ -389,5 +389,5 @@ class ConfigFileTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(ConfigFileTest);
 
-}  // namespace
+}  // namespace config_file_test
 }  // namespace sluice::app

@@ -12,7 +12,7 @@
 #include "test/unit/store/fixtures.hpp"
 
 namespace sluice::app {
-namespace {
+namespace conntrack_feed_test {
 
 using base::Family;
 using base::IpAddress;
@@ -150,5 +150,5 @@ class ConntrackFeedTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(ConntrackFeedTest);
 
-}  // namespace
+}  // namespace conntrack_feed_test
 }  // namespace sluice::app

@@ -22,7 +22,7 @@
 #include "test/unit/app/temporary_folder.hpp"
 
 namespace sluice::app {
-namespace {
+namespace descriptor_keeper_test {
 
 using base::Family;
 using base::Fd;
@@ -562,5 +562,5 @@ class DescriptorKeeperTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(DescriptorKeeperTest);
 
-}  // namespace
+}  // namespace descriptor_keeper_test
 }  // namespace sluice::app

@@ -19,7 +19,7 @@
 #include "test/unit/app/temporary_folder.hpp"
 
 namespace sluice::app {
-namespace {
+namespace documents_test {
 
 std::string read(const std::string& name) {
   const char* source = std::getenv("SLUICE_SRCDIR");
@@ -195,5 +195,5 @@ class DocumentsTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(DocumentsTest);
 
-}  // namespace
+}  // namespace documents_test
 }  // namespace sluice::app

@@ -24,7 +24,7 @@
 #include "test/unit/plugin/captured_log.hpp"
 
 namespace sluice::app {
-namespace {
+namespace file_watch_test {
 
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
@@ -413,5 +413,5 @@ class FileWatchTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(FileWatchTest);
 
-}  // namespace
+}  // namespace file_watch_test
 }  // namespace sluice::app

@@ -11,7 +11,7 @@
 #include "test/unit/app/problem_text.hpp"
 
 namespace sluice::app {
-namespace {
+namespace flags_test {
 
 struct Parsed {
   Flags flags;
@@ -259,5 +259,5 @@ class FlagsTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(FlagsTest);
 
-}  // namespace
+}  // namespace flags_test
 }  // namespace sluice::app

@@ -16,7 +16,7 @@
 #include "test/unit/plugin/captured_log.hpp"
 
 namespace sluice::app {
-namespace {
+namespace kernel_part_test {
 
 using Texts = std::vector<std::string>;
 
@@ -160,5 +160,5 @@ class KernelPartTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(KernelPartTest);
 
-}  // namespace
+}  // namespace kernel_part_test
 }  // namespace sluice::app

@@ -22,7 +22,7 @@
 #include "test/unit/app/temporary_folder.hpp"
 
 namespace sluice::app {
-namespace {
+namespace logging_test {
 
 // 2026-11-21 02:41:00.123456 UTC.
 LogRecord record(base::LogLevel level, const std::string& text) {
@@ -209,5 +209,5 @@ class LoggingTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(LoggingTest);
 
-}  // namespace
+}  // namespace logging_test
 }  // namespace sluice::app

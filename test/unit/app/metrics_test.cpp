@@ -21,7 +21,7 @@
 #include "core/base/log.hpp"
 
 namespace sluice::app {
-namespace {
+namespace metrics_test {
 
 using namespace std::chrono_literals;
 
@@ -433,5 +433,5 @@ class MetricsTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(MetricsTest);
 
-}  // namespace
+}  // namespace metrics_test
 }  // namespace sluice::app

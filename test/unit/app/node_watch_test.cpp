@@ -11,7 +11,7 @@
 #include "core/app/node_events.hpp"
 
 namespace sluice::app {
-namespace {
+namespace node_watch_test {
 
 using base::Family;
 
@@ -149,5 +149,5 @@ class NodeWatchTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(NodeWatchTest);
 
-}  // namespace
+}  // namespace node_watch_test
 }  // namespace sluice::app

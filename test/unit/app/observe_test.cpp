@@ -17,7 +17,7 @@
 #include "test/unit/serve/http_peer.hpp"
 
 namespace sluice::app {
-namespace {
+namespace observe_test {
 
 using namespace std::chrono_literals;
 using test::address;
@@ -337,5 +337,5 @@ class ObserveTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(ObserveTest);
 
-}  // namespace
+}  // namespace observe_test
 }  // namespace sluice::app

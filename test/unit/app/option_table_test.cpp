@@ -21,7 +21,7 @@
 #include "test/unit/app/temporary_folder.hpp"
 
 namespace sluice::app {
-namespace {
+namespace option_table_test {
 
 using test::Option;
 using test::option_table;
@@ -316,5 +316,5 @@ class OptionTableTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(OptionTableTest);
 
-}  // namespace
+}  // namespace option_table_test
 }  // namespace sluice::app

@@ -16,7 +16,7 @@
 #include "test/unit/plugin/captured_log.hpp"
 
 namespace sluice::app {
-namespace {
+namespace plugin_metrics_test {
 
 constexpr auto kAdd = abi::MetricKind::kCounterAdd;
 constexpr auto kSet = abi::MetricKind::kGaugeSet;
@@ -187,5 +187,5 @@ class PluginMetricsTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(PluginMetricsTest);
 
-}  // namespace
+}  // namespace plugin_metrics_test
 }  // namespace sluice::app

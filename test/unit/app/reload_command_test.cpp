@@ -15,7 +15,7 @@
 #include "test/unit/serve/socket_peer.hpp"
 
 namespace sluice::app {
-namespace {
+namespace reload_command_test {
 
 using nlohmann::json;
 
@@ -101,5 +101,5 @@ class ReloadCommandTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(ReloadCommandTest);
 
-}  // namespace
+}  // namespace reload_command_test
 }  // namespace sluice::app

@@ -14,7 +14,7 @@
 #include "test/unit/plugin/captured_log.hpp"
 
 namespace sluice::app {
-namespace {
+namespace reloader_test {
 
 using namespace std::chrono_literals;
 
@@ -353,5 +353,5 @@ class ReloaderTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(ReloaderTest);
 
-}  // namespace
+}  // namespace reloader_test
 }  // namespace sluice::app

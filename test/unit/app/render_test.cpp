@@ -14,7 +14,7 @@
 #include "test/unit/app/temporary_folder.hpp"
 
 namespace sluice::app {
-namespace {
+namespace render_test {
 
 struct Read {
   Draft draft;
@@ -142,5 +142,5 @@ class RenderTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(RenderTest);
 
-}  // namespace
+}  // namespace render_test
 }  // namespace sluice::app

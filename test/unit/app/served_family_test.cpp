@@ -13,7 +13,7 @@
 #include "test/unit/store/fixtures.hpp"
 
 namespace sluice::app {
-namespace {
+namespace served_family_test {
 
 using base::Family;
 
@@ -164,5 +164,5 @@ class ServedFamilyTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(ServedFamilyTest);
 
-}  // namespace
+}  // namespace served_family_test
 }  // namespace sluice::app

@@ -8,7 +8,7 @@
 #include <cppunit/extensions/HelperMacros.h>
 
 namespace sluice::app {
-namespace {
+namespace service_health_counts_test {
 
 enum State { ready_here, ready_elsewhere, terminating_here, ready_and_terminating_here };
 
@@ -135,5 +135,5 @@ class ServiceHealthCountsTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(ServiceHealthCountsTest);
 
-}  // namespace
+}  // namespace service_health_counts_test
 }  // namespace sluice::app

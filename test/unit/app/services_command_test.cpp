@@ -15,7 +15,7 @@
 #include "test/unit/app/temporary_folder.hpp"
 
 namespace sluice::app {
-namespace {
+namespace services_command_test {
 
 using namespace std::chrono_literals;
 using nlohmann::json;
@@ -156,5 +156,5 @@ class ServicesCommandTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(ServicesCommandTest);
 
-}  // namespace
+}  // namespace services_command_test
 }  // namespace sluice::app

@@ -14,7 +14,7 @@
 #include <utility>
 
 namespace sluice::app {
-namespace {
+namespace settings_diff_test {
 
 // How many fields an aggregate has.
 struct Anything {
@@ -230,5 +230,5 @@ class SettingsDiffTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(SettingsDiffTest);
 
-}  // namespace
+}  // namespace settings_diff_test
 }  // namespace sluice::app

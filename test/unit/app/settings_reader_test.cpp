@@ -16,7 +16,7 @@
 #include "test/unit/app/temporary_folder.hpp"
 
 namespace sluice::app {
-namespace {
+namespace settings_reader_test {
 
 constexpr const char* kProxy = "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n";
 
@@ -184,5 +184,5 @@ class SettingsReaderTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(SettingsReaderTest);
 
-}  // namespace
+}  // namespace settings_reader_test
 }  // namespace sluice::app

@@ -14,7 +14,7 @@
 #include "test/unit/kube/event_recorder.hpp"
 
 namespace sluice::app {
-namespace {
+namespace source_part_test {
 
 using Texts = std::vector<std::string>;
 
@@ -266,5 +266,5 @@ class SourcePartTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(SourcePartTest);
 
-}  // namespace
+}  // namespace source_part_test
 }  // namespace sluice::app

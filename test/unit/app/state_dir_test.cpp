@@ -20,7 +20,7 @@
 #include "test/unit/app/temporary_folder.hpp"
 
 namespace sluice::app {
-namespace {
+namespace state_dir_test {
 
 // Another process, in which `work` has been done; it lives on until kill() or the end of this object.
 class OtherProcess {
@@ -212,5 +212,5 @@ class StateDirTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(StateDirTest);
 
-}  // namespace
+}  // namespace state_dir_test
 }  // namespace sluice::app

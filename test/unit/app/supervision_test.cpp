@@ -8,7 +8,7 @@
 #include <cppunit/extensions/HelperMacros.h>
 
 namespace sluice::app {
-namespace {
+namespace supervision_test {
 
 class SupervisionTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(SupervisionTest);
@@ -78,5 +78,5 @@ class SupervisionTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(SupervisionTest);
 
-}  // namespace
+}  // namespace supervision_test
 }  // namespace sluice::app

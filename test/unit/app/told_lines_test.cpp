@@ -8,7 +8,7 @@
 #include <cppunit/extensions/HelperMacros.h>
 
 namespace sluice::app {
-namespace {
+namespace told_lines_test {
 
 using store::FrontendKind;
 using store::ServicePort;
@@ -133,5 +133,5 @@ class ToldLinesTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(ToldLinesTest);
 
-}  // namespace
+}  // namespace told_lines_test
 }  // namespace sluice::app

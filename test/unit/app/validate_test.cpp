@@ -16,7 +16,7 @@
 #include "test/unit/app/temporary_folder.hpp"
 
 namespace sluice::app {
-namespace {
+namespace validate_test {
 
 using namespace std::chrono_literals;
 
@@ -596,5 +596,5 @@ class ValidateTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(ValidateTest);
 
-}  // namespace
+}  // namespace validate_test
 }  // namespace sluice::app

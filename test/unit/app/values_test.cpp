@@ -8,7 +8,7 @@
 #include <cppunit/extensions/HelperMacros.h>
 
 namespace sluice::app {
-namespace {
+namespace values_test {
 
 using namespace std::chrono_literals;
 
@@ -108,5 +108,5 @@ class ValuesTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(ValuesTest);
 
-}  // namespace
+}  // namespace values_test
 }  // namespace sluice::app

@@ -8,7 +8,7 @@
 #include <cppunit/extensions/HelperMacros.h>
 
 namespace sluice::base {
-namespace {
+namespace ip_test {
 
 class IpTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(IpTest);
@@ -72,5 +72,5 @@ class IpTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(IpTest);
 
-}  // namespace
+}  // namespace ip_test
 }  // namespace sluice::base

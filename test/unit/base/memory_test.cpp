@@ -15,7 +15,7 @@
 #include "test/unit/skip.hpp"
 
 namespace sluice::base {
-namespace {
+namespace memory_test {
 
 // A line of /proc/self/status, in KiB.
 long resident(const std::string& field) {
@@ -64,5 +64,5 @@ class MemoryTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(MemoryTest);
 
-}  // namespace
+}  // namespace memory_test
 }  // namespace sluice::base

@@ -18,7 +18,7 @@
 #include "core/base/fd.hpp"
 
 namespace sluice::base {
-namespace {
+namespace notify_test {
 
 // The manager's end.
 class Listener {
@@ -150,5 +150,5 @@ class NotifyTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(NotifyTest);
 
-}  // namespace
+}  // namespace notify_test
 }  // namespace sluice::base

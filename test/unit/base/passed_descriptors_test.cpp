@@ -16,7 +16,7 @@
 #include <string>
 
 namespace sluice::base {
-namespace {
+namespace passed_descriptors_test {
 
 // They begin at descriptor 3, where this process has others: each case is a process of its own.
 // What `check` returns, or why there is nothing.
@@ -152,5 +152,5 @@ class PassedDescriptorsTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(PassedDescriptorsTest);
 
-}  // namespace
+}  // namespace passed_descriptors_test
 }  // namespace sluice::base

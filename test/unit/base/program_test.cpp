@@ -13,7 +13,7 @@
 #include <cerrno>
 
 namespace sluice::base {
-namespace {
+namespace program_test {
 
 using namespace std::chrono_literals;
 
@@ -113,5 +113,5 @@ class ProgramTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(ProgramTest);
 
-}  // namespace
+}  // namespace program_test
 }  // namespace sluice::base

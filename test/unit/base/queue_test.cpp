@@ -14,7 +14,7 @@
 #include "test/unit/sync/fake_clock.hpp"
 
 namespace sluice::base {
-namespace {
+namespace queue_test {
 
 using namespace std::chrono_literals;
 
@@ -85,5 +85,5 @@ class QueueTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(QueueTest);
 
-}  // namespace
+}  // namespace queue_test
 }  // namespace sluice::base

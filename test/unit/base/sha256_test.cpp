@@ -13,7 +13,7 @@
 #include <fstream>
 
 namespace sluice::base {
-namespace {
+namespace sha256_test {
 
 class Sha256Test : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(Sha256Test);
@@ -61,5 +61,5 @@ class Sha256Test : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(Sha256Test);
 
-}  // namespace
+}  // namespace sha256_test
 }  // namespace sluice::base

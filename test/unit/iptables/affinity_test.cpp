@@ -13,7 +13,7 @@
 #include "test/unit/iptables/bench.hpp"
 
 namespace sluice::test {
-namespace {
+namespace affinity_test {
 
 using iptables::ChainId;
 using iptables::ChainKind;
@@ -263,5 +263,5 @@ class IptablesAffinityTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(IptablesAffinityTest);
 
-}  // namespace
+}  // namespace affinity_test
 }  // namespace sluice::test

@@ -10,7 +10,7 @@
 #include <string>
 
 namespace sluice::netfilter {
-namespace {
+namespace base32_hash_test {
 
 std::string hash(std::string_view input) {
   const ShortHash made = base32_hash(input);
@@ -49,5 +49,5 @@ class Base32HashTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(Base32HashTest);
 
-}  // namespace
+}  // namespace base32_hash_test
 }  // namespace sluice::netfilter

@@ -13,7 +13,7 @@
 #include <string>
 
 namespace sluice::netfilter {
-namespace {
+namespace canonical_test {
 
 class CanonicalTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(CanonicalTest);
@@ -205,5 +205,5 @@ class CanonicalTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(CanonicalTest);
 
-}  // namespace
+}  // namespace canonical_test
 }  // namespace sluice::netfilter

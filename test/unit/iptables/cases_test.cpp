@@ -15,7 +15,7 @@
 #include "test/unit/iptables/plan_text.hpp"
 
 namespace sluice::test {
-namespace {
+namespace cases_test {
 
 std::string all_restores(const Bench& bench) {
   std::string text;
@@ -285,5 +285,5 @@ class CasesTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(CasesTest);
 
-}  // namespace
+}  // namespace cases_test
 }  // namespace sluice::test

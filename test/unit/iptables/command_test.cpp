@@ -16,7 +16,7 @@
 #include <system_error>
 
 namespace sluice::process {
-namespace {
+namespace command_test {
 
 class CommandTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(CommandTest);
@@ -103,5 +103,5 @@ class CommandTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(CommandTest);
 
-}  // namespace
+}  // namespace command_test
 }  // namespace sluice::process

@@ -16,7 +16,7 @@
 #include "test/unit/iptables/plan_text.hpp"
 
 namespace sluice::test {
-namespace {
+namespace counters_test {
 
 constexpr char kInvalidMetric[] = "kubeproxy_iptables_ct_state_invalid_dropped_packets_total{}";
 constexpr char kLocalhostMetric[] = "kubeproxy_iptables_localhost_nodeports_accepted_packets_total{}";
@@ -185,5 +185,5 @@ class CountersTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(CountersTest);
 
-}  // namespace
+}  // namespace counters_test
 }  // namespace sluice::test

@@ -14,7 +14,7 @@
 #include "test/unit/iptables/plan_text.hpp"
 
 namespace sluice::test {
-namespace {
+namespace decision_test {
 
 constexpr char kClusterIp[] = "172.30.0.41";
 constexpr char kExternalIp[] = "192.168.99.11";
@@ -377,5 +377,5 @@ class DecisionTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(DecisionTest);
 
-}  // namespace
+}  // namespace decision_test
 }  // namespace sluice::test

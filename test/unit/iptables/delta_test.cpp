@@ -12,7 +12,7 @@
 #include "test/unit/iptables/plan_text.hpp"
 
 namespace sluice::test {
-namespace {
+namespace delta_test {
 
 ServiceSpec with(std::vector<EndpointSpec> endpoints) {
   ServiceSpec spec;
@@ -297,5 +297,5 @@ COMMIT
 
 CPPUNIT_TEST_SUITE_REGISTRATION(DeltaTest);
 
-}  // namespace
+}  // namespace delta_test
 }  // namespace sluice::test

@@ -13,7 +13,7 @@
 #include "test/unit/iptables/plan_text.hpp"
 
 namespace sluice::test {
-namespace {
+namespace full_test {
 
 std::vector<ServiceSpec> services() {
   std::vector<ServiceSpec> made = many_services(6, 3);
@@ -373,5 +373,5 @@ COMMIT
 
 CPPUNIT_TEST_SUITE_REGISTRATION(FullTest);
 
-}  // namespace
+}  // namespace full_test
 }  // namespace sluice::test

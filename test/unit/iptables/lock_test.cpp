@@ -14,7 +14,7 @@
 #include <system_error>
 
 namespace sluice::netfilter {
-namespace {
+namespace lock_test {
 
 using std::chrono::milliseconds;
 
@@ -91,5 +91,5 @@ class LockTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(LockTest);
 
-}  // namespace
+}  // namespace lock_test
 }  // namespace sluice::netfilter

@@ -16,7 +16,7 @@
 #include "test/unit/iptables/plan_text.hpp"
 
 namespace sluice::test {
-namespace {
+namespace plan_test {
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
@@ -453,5 +453,5 @@ class PlanTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(PlanTest);
 
-}  // namespace
+}  // namespace plan_test
 }  // namespace sluice::test

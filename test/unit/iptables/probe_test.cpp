@@ -19,7 +19,7 @@
 #include "test/unit/iptables/fake_kernel.hpp"
 
 namespace sluice::netfilter {
-namespace {
+namespace probe_test {
 
 constexpr std::string_view kLocked =
     "Can't lock /run/xtables.lock: Resource temporarily unavailable\nAnother app is currently holding the xtables "
@@ -126,5 +126,5 @@ class ProbeTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(ProbeTest);
 
-}  // namespace
+}  // namespace probe_test
 }  // namespace sluice::netfilter

@@ -13,7 +13,7 @@
 #include "test/unit/iptables/refusal.hpp"
 
 namespace sluice::test {
-namespace {
+namespace refusal_pace_test {
 
 constexpr char kFailures[] = "kubeproxy_sync_proxy_rules_iptables_restore_failures_total{ip_family=\"IPv4\"}";
 constexpr char kPartial[] = "kubeproxy_sync_proxy_rules_iptables_partial_restore_failures_total{ip_family=\"IPv4\"}";
@@ -91,5 +91,5 @@ class RefusalPaceTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(RefusalPaceTest);
 
-}  // namespace
+}  // namespace refusal_pace_test
 }  // namespace sluice::test

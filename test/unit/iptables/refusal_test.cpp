@@ -14,7 +14,7 @@
 #include "test/unit/iptables/refusal.hpp"
 
 namespace sluice::test {
-namespace {
+namespace refusal_test {
 
 using Naming = FakeKernel::Naming;
 
@@ -309,5 +309,5 @@ class RefusalTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(RefusalTest);
 
-}  // namespace
+}  // namespace refusal_test
 }  // namespace sluice::test

@@ -10,7 +10,7 @@
 #include <string>
 
 namespace sluice::netfilter {
-namespace {
+namespace restore_test {
 
 class RestoreTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(RestoreTest);
@@ -126,5 +126,5 @@ class RestoreTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(RestoreTest);
 
-}  // namespace
+}  // namespace restore_test
 }  // namespace sluice::netfilter

@@ -12,7 +12,7 @@
 #include "test/unit/iptables/ipvs_rules.hpp"
 
 namespace sluice::test {
-namespace {
+namespace retire_test {
 
 constexpr std::uint64_t kMillisecond = 1'000'000;
 constexpr std::uint32_t kDrain = 30;
@@ -268,5 +268,5 @@ class IptablesRetireTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(IptablesRetireTest);
 
-}  // namespace
+}  // namespace retire_test
 }  // namespace sluice::test

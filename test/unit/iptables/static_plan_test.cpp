@@ -13,7 +13,7 @@
 #include "test/unit/iptables/world.hpp"
 
 namespace sluice::test {
-namespace {
+namespace static_plan_test {
 
 using iptables::StaticPlan;
 
@@ -186,5 +186,5 @@ filter OUTPUT -j KUBE-FIREWALL
 
 CPPUNIT_TEST_SUITE_REGISTRATION(StaticPlanTest);
 
-}  // namespace
+}  // namespace static_plan_test
 }  // namespace sluice::test

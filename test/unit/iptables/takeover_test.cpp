@@ -12,7 +12,7 @@
 #include "test/unit/iptables/ipvs_rules.hpp"
 
 namespace sluice::test {
-namespace {
+namespace takeover_test {
 
 // 300 make several restores.
 std::vector<ServiceSpec> services(std::size_t count = 300) {
@@ -237,5 +237,5 @@ class IptablesTakeoverTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(IptablesTakeoverTest);
 
-}  // namespace
+}  // namespace takeover_test
 }  // namespace sluice::test

@@ -15,7 +15,7 @@
 #include "sluice/sdk/error.hpp"
 
 namespace sluice::netfilter {
-namespace {
+namespace tools_test {
 
 // Programs by name, with what they print.
 class FakeNode {
@@ -267,5 +267,5 @@ class ToolsTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(ToolsTest);
 
-}  // namespace
+}  // namespace tools_test
 }  // namespace sluice::netfilter

@@ -12,7 +12,7 @@
 #include <string>
 
 namespace sluice::test {
-namespace {
+namespace tracer_test {
 
 TableRules empty_tables() {
   return {{"filter", {{"INPUT", {}}, {"FORWARD", {}}, {"OUTPUT", {}}}},
@@ -167,5 +167,5 @@ class TracerTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(TracerTest);
 
-}  // namespace
+}  // namespace tracer_test
 }  // namespace sluice::test

@@ -13,7 +13,7 @@
 #include "test/unit/iptables/plan_text.hpp"
 
 namespace sluice::test {
-namespace {
+namespace verify_test {
 
 class VerifyTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(VerifyTest);
@@ -291,5 +291,5 @@ class VerifyTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(VerifyTest);
 
-}  // namespace
+}  // namespace verify_test
 }  // namespace sluice::test

@@ -12,7 +12,7 @@
 #include "test/unit/ipvs/fake_link_kernel.hpp"
 
 namespace sluice::ipvs {
-namespace {
+namespace address_writer_test {
 
 using abi::Family;
 using Addresses = std::vector<abi::Address>;
@@ -321,5 +321,5 @@ class AddressWriterTest : public CppUnit::TestFixture {
 };
 CPPUNIT_TEST_SUITE_REGISTRATION(AddressWriterTest);
 
-}  // namespace
+}  // namespace address_writer_test
 }  // namespace sluice::ipvs

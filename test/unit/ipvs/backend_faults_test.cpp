@@ -15,7 +15,7 @@
 #include "test/unit/ipvs/backend_bench.hpp"
 
 namespace sluice::test {
-namespace {
+namespace backend_faults_test {
 
 // Counts what is asked of the four parts and breaks the k-th of it.
 class Saboteur {
@@ -208,5 +208,5 @@ class IpvsFaultsTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(IpvsFaultsTest);
 
-}  // namespace
+}  // namespace backend_faults_test
 }  // namespace sluice::test

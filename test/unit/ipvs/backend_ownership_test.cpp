@@ -10,7 +10,7 @@
 #include "test/unit/ipvs/backend_fixture.hpp"
 
 namespace sluice::test {
-namespace {
+namespace backend_ownership_test {
 
 class IpvsOwnershipTest : public IpvsFixture {
   CPPUNIT_TEST_SUITE(IpvsOwnershipTest);
@@ -293,5 +293,5 @@ class IpvsOwnershipTest : public IpvsFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(IpvsOwnershipTest);
 
-}  // namespace
+}  // namespace backend_ownership_test
 }  // namespace sluice::test

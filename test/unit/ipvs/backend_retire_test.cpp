@@ -9,7 +9,7 @@
 #include "test/unit/ipvs/fake_tracking.hpp"
 
 namespace sluice::test {
-namespace {
+namespace backend_retire_test {
 
 const std::vector<std::string> kModeIptables = {"iptables/nat/KUBE-SERVICES", "iptables/nat/KUBE-POSTROUTING",
                                                 "iptables/nat/KUBE-MARK-MASQ", "iptables/filter/KUBE-FORWARD"};
@@ -456,5 +456,5 @@ class IpvsRetireTest : public IpvsFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(IpvsRetireTest);
 
-}  // namespace
+}  // namespace backend_retire_test
 }  // namespace sluice::test

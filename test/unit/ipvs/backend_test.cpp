@@ -12,7 +12,7 @@
 #include "test/unit/ipvs/backend_bench.hpp"
 
 namespace sluice::test {
-namespace {
+namespace backend_test {
 
 using Options = std::vector<std::pair<std::string, std::string>>;
 
@@ -613,5 +613,5 @@ class IpvsBackendTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(IpvsBackendTest);
 
-}  // namespace
+}  // namespace backend_test
 }  // namespace sluice::test

@@ -10,7 +10,7 @@
 #include "test/unit/ipvs/backend_fixture.hpp"
 
 namespace sluice::test {
-namespace {
+namespace backend_upkeep_test {
 
 class IpvsUpkeepTest : public IpvsFixture {
   CPPUNIT_TEST_SUITE(IpvsUpkeepTest);
@@ -306,5 +306,5 @@ class IpvsUpkeepTest : public IpvsFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(IpvsUpkeepTest);
 
-}  // namespace
+}  // namespace backend_upkeep_test
 }  // namespace sluice::test

@@ -13,7 +13,7 @@
 #include "test/unit/app/temporary_folder.hpp"
 
 namespace sluice::ipvs {
-namespace {
+namespace connection_table_test {
 
 constexpr auto kFour = abi::Family::kIpv4;
 constexpr auto kSix = abi::Family::kIpv6;
@@ -117,5 +117,5 @@ class ConnectionTableTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(ConnectionTableTest);
 
-}  // namespace
+}  // namespace connection_table_test
 }  // namespace sluice::ipvs

@@ -12,7 +12,7 @@
 #include "test/unit/ipvs/server_rig.hpp"
 
 namespace sluice::ipvs {
-namespace {
+namespace drains_test {
 
 using std::chrono::seconds;
 const ServerKey kKey = server_key("10.96.0.10");
@@ -341,5 +341,5 @@ class DrainsTest : public CppUnit::TestFixture {
 };
 CPPUNIT_TEST_SUITE_REGISTRATION(DrainsTest);
 
-}  // namespace
+}  // namespace drains_test
 }  // namespace sluice::ipvs

@@ -29,7 +29,7 @@
 #include "test/unit/ipvs/fake_tracking.hpp"
 
 namespace sluice::test {
-namespace {
+namespace flow_keeper_test {
 
 using ipvs::ForgottenFlow;
 using ipvs::RealServer;
@@ -339,5 +339,5 @@ class FlowKeeperTest : public CppUnit::TestFixture {
 };
 CPPUNIT_TEST_SUITE_REGISTRATION(FlowKeeperTest);
 
-}  // namespace
+}  // namespace flow_keeper_test
 }  // namespace sluice::test

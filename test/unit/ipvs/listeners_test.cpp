@@ -15,7 +15,7 @@
 #include "sluice/sdk/address.hpp"
 
 namespace sluice::test {
-namespace {
+namespace listeners_test {
 
 // A socket on 127.0.0.1, its port chosen by the kernel.
 class Bound {
@@ -66,5 +66,5 @@ class ListenersTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(ListenersTest);
 
-}  // namespace
+}  // namespace listeners_test
 }  // namespace sluice::test

@@ -24,7 +24,7 @@
 #include "sluice/sdk/error.hpp"
 
 namespace sluice::ipvs {
-namespace {
+namespace netlink_links_test {
 
 using abi::Family;
 using Addresses = std::vector<abi::Address>;
@@ -444,5 +444,5 @@ class NetlinkLinksTest : public CppUnit::TestFixture {
 };
 CPPUNIT_TEST_SUITE_REGISTRATION(NetlinkLinksTest);
 
-}  // namespace
+}  // namespace netlink_links_test
 }  // namespace sluice::ipvs

@@ -14,7 +14,7 @@
 #include "test/unit/ipvs/server_rig.hpp"
 
 namespace sluice::ipvs {
-namespace {
+namespace netlink_servers_test {
 
 constexpr std::chrono::milliseconds kShort{1};
 const abi::Family kSix = abi::Family::kIpv6;
@@ -226,5 +226,5 @@ class NetlinkServersTest : public CppUnit::TestFixture {
 };
 CPPUNIT_TEST_SUITE_REGISTRATION(NetlinkServersTest);
 
-}  // namespace
+}  // namespace netlink_servers_test
 }  // namespace sluice::ipvs

@@ -20,7 +20,7 @@
 #include "test/unit/ipvs/ipvs_wire.hpp"
 
 namespace sluice::ipvs {
-namespace {
+namespace netlink_socket_test {
 
 using netlink::Socket;
 using Items = std::deque<WireItem>;
@@ -307,5 +307,5 @@ class NetlinkSocketTest : public CppUnit::TestFixture {
 };
 CPPUNIT_TEST_SUITE_REGISTRATION(NetlinkSocketTest);
 
-}  // namespace
+}  // namespace netlink_socket_test
 }  // namespace sluice::ipvs

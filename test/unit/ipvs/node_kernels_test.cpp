@@ -12,7 +12,7 @@
 #include "sluice/sdk/error.hpp"
 
 namespace sluice::ipvs {
-namespace {
+namespace node_kernels_test {
 
 // No more files, nor sockets.
 class NoFiles {
@@ -53,5 +53,5 @@ class NodeKernelsTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(NodeKernelsTest);
 
-}  // namespace
+}  // namespace node_kernels_test
 }  // namespace sluice::ipvs

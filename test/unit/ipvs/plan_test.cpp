@@ -16,7 +16,7 @@
 #include "test/unit/ipvs/plan_text.hpp"
 
 namespace sluice::test {
-namespace {
+namespace plan_test {
 
 using Lines = std::vector<std::string>;
 
@@ -450,5 +450,5 @@ class IpvsPlanTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(IpvsPlanTest);
 
-}  // namespace
+}  // namespace plan_test
 }  // namespace sluice::test

@@ -11,7 +11,7 @@
 #include "test/unit/plugin_library.hpp"
 
 namespace sluice::test {
-namespace {
+namespace plugin_test {
 
 class IpvsPluginTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(IpvsPluginTest);
@@ -65,5 +65,5 @@ class IpvsPluginTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(IpvsPluginTest);
 
-}  // namespace
+}  // namespace plugin_test
 }  // namespace sluice::test

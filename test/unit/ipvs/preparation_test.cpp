@@ -13,7 +13,7 @@
 #include "test/unit/ipvs/fake_node.hpp"
 
 namespace sluice::ipvs {
-namespace {
+namespace preparation_test {
 
 class TimeoutsOnly final : public ServerKernel {
  public:
@@ -206,5 +206,5 @@ class PreparationTest : public CppUnit::TestFixture {
 };
 CPPUNIT_TEST_SUITE_REGISTRATION(PreparationTest);
 
-}  // namespace
+}  // namespace preparation_test
 }  // namespace sluice::ipvs

@@ -16,7 +16,7 @@
 #include "test/unit/ipvs/fake_server_kernel.hpp"
 
 namespace sluice::ipvs {
-namespace {
+namespace probe_test {
 
 using abi::Family;
 
@@ -260,5 +260,5 @@ class ProbeTest : public CppUnit::TestFixture {
 };
 CPPUNIT_TEST_SUITE_REGISTRATION(ProbeTest);
 
-}  // namespace
+}  // namespace probe_test
 }  // namespace sluice::ipvs

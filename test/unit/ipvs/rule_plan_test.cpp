@@ -11,7 +11,7 @@
 #include "test/unit/ipvs/rule_text.hpp"
 
 namespace sluice::test {
-namespace {
+namespace rule_plan_test {
 
 using ipvs::SetId;
 using netfilter::Table;
@@ -226,5 +226,5 @@ filter KUBE-IPVS-OUT-FILTER
 };
 CPPUNIT_TEST_SUITE_REGISTRATION(RulePlanTest);
 
-}  // namespace
+}  // namespace rule_plan_test
 }  // namespace sluice::test

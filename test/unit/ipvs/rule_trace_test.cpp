@@ -18,7 +18,7 @@
 #include "test/unit/ipvs/rule_text.hpp"
 
 namespace sluice::test {
-namespace {
+namespace rule_trace_test {
 
 constexpr const char* kNode = "192.168.0.2";
 constexpr const char* kOutside = "203.0.113.7";
@@ -298,5 +298,5 @@ class RuleTraceTest : public CppUnit::TestFixture {
 };
 CPPUNIT_TEST_SUITE_REGISTRATION(RuleTraceTest);
 
-}  // namespace
+}  // namespace rule_trace_test
 }  // namespace sluice::test

@@ -14,7 +14,7 @@
 #include "test/unit/ipvs/rule_text.hpp"
 
 namespace sluice::test {
-namespace {
+namespace rule_writer_test {
 
 using ipvs::SetId;
 using netfilter::Table;
@@ -430,5 +430,5 @@ class RuleWriterTest : public CppUnit::TestFixture {
 };
 CPPUNIT_TEST_SUITE_REGISTRATION(RuleWriterTest);
 
-}  // namespace
+}  // namespace rule_writer_test
 }  // namespace sluice::test

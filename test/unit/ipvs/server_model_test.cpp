@@ -11,7 +11,7 @@
 #include "test/unit/ipvs/server_rig.hpp"
 
 namespace sluice::ipvs {
-namespace {
+namespace server_model_test {
 
 class History {
  public:
@@ -212,5 +212,5 @@ class ServerModelTest : public CppUnit::TestFixture {
 };
 CPPUNIT_TEST_SUITE_REGISTRATION(ServerModelTest);
 
-}  // namespace
+}  // namespace server_model_test
 }  // namespace sluice::ipvs

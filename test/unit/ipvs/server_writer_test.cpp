@@ -12,7 +12,7 @@
 #include "test/unit/ipvs/server_rig.hpp"
 
 namespace sluice::ipvs {
-namespace {
+namespace server_writer_test {
 
 const ServerKey kKey = server_key("10.96.0.10");
 const ServerKey kUdp = server_key("10.96.0.10", 53, abi::Protocol::kUdp);
@@ -642,5 +642,5 @@ class ServerWriterTest : public CppUnit::TestFixture {
 };
 CPPUNIT_TEST_SUITE_REGISTRATION(ServerWriterTest);
 
-}  // namespace
+}  // namespace server_writer_test
 }  // namespace sluice::ipvs

@@ -15,7 +15,7 @@
 #include "plugins/ipvs/sets/ipset_session.hpp"
 
 namespace sluice::ipvs {
-namespace {
+namespace set_listing_test {
 
 using abi::Family;
 
@@ -217,5 +217,5 @@ class SetListingTest : public CppUnit::TestFixture {
 };
 CPPUNIT_TEST_SUITE_REGISTRATION(SetListingTest);
 
-}  // namespace
+}  // namespace set_listing_test
 }  // namespace sluice::ipvs

@@ -11,7 +11,7 @@
 #include <vector>
 
 namespace sluice::ipvs {
-namespace {
+namespace set_spec_test {
 
 using abi::Family;
 using abi::Protocol;
@@ -146,5 +146,5 @@ class SetSpecTest : public CppUnit::TestFixture {
 };
 CPPUNIT_TEST_SUITE_REGISTRATION(SetSpecTest);
 
-}  // namespace
+}  // namespace set_spec_test
 }  // namespace sluice::ipvs

@@ -12,7 +12,7 @@
 #include "test/unit/ipvs/fake_set_kernel.hpp"
 
 namespace sluice::ipvs {
-namespace {
+namespace set_writer_test {
 
 using abi::Family;
 using test::FakeSetKernel;
@@ -509,5 +509,5 @@ class SetWriterTest : public CppUnit::TestFixture {
 };
 CPPUNIT_TEST_SUITE_REGISTRATION(SetWriterTest);
 
-}  // namespace
+}  // namespace set_writer_test
 }  // namespace sluice::ipvs

@@ -20,7 +20,7 @@
 #include "sluice/sdk/error.hpp"
 
 namespace sluice::ipvs {
-namespace {
+namespace settings_test {
 
 using namespace std::chrono_literals;
 using Given = std::vector<std::pair<std::string, std::string>>;
@@ -164,5 +164,5 @@ class IpvsSettingsTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(IpvsSettingsTest);
 
-}  // namespace
+}  // namespace settings_test
 }  // namespace sluice::ipvs

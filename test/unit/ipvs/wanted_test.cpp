@@ -17,7 +17,7 @@
 #include <vector>
 
 namespace sluice::ipvs {
-namespace {
+namespace wanted_test {
 
 abi::Address address(unsigned last) {
   abi::Address out{};
@@ -479,5 +479,5 @@ class WantedTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(WantedTest);
 
-}  // namespace
+}  // namespace wanted_test
 }  // namespace sluice::ipvs

@@ -16,7 +16,7 @@
 #include "test/unit/kube/tls_server.hpp"
 
 namespace sluice::kube {
-namespace {
+namespace api_client_test {
 
 using namespace std::chrono_literals;
 
@@ -197,5 +197,5 @@ class ApiClientTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(ApiClientTest);
 
-}  // namespace
+}  // namespace api_client_test
 }  // namespace sluice::kube

@@ -16,7 +16,7 @@
 #include "test/unit/kube/event_recorder.hpp"
 
 namespace sluice::kube {
-namespace {
+namespace api_source_test {
 
 using namespace std::chrono_literals;
 
@@ -255,5 +255,5 @@ class ApiSourceTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(ApiSourceTest);
 
-}  // namespace
+}  // namespace api_source_test
 }  // namespace sluice::kube

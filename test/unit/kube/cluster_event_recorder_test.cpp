@@ -15,7 +15,7 @@
 #include "test/unit/plugin/captured_log.hpp"
 
 namespace sluice::kube {
-namespace {
+namespace cluster_event_recorder_test {
 
 using namespace std::chrono_literals;
 
@@ -282,5 +282,5 @@ class ClusterEventRecorderTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(ClusterEventRecorderTest);
 
-}  // namespace
+}  // namespace cluster_event_recorder_test
 }  // namespace sluice::kube

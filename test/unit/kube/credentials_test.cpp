@@ -14,7 +14,7 @@
 #include "test/unit/app/temporary_folder.hpp"
 
 namespace sluice::kube {
-namespace {
+namespace credentials_test {
 
 class CredentialsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(CredentialsTest);
@@ -156,5 +156,5 @@ class CredentialsTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(CredentialsTest);
 
-}  // namespace
+}  // namespace credentials_test
 }  // namespace sluice::kube

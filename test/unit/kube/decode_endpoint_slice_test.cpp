@@ -8,7 +8,7 @@
 #include "test/unit/kube/decoding.hpp"
 
 namespace sluice::kube {
-namespace {
+namespace decode_endpoint_slice_test {
 
 using model::ResourceKind;
 
@@ -197,5 +197,5 @@ class DecodeEndpointSliceTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(DecodeEndpointSliceTest);
 
-}  // namespace
+}  // namespace decode_endpoint_slice_test
 }  // namespace sluice::kube

@@ -9,7 +9,7 @@
 #include "test/unit/kube/recorded.hpp"
 
 namespace sluice::kube {
-namespace {
+namespace decode_endpoints_test {
 
 using model::ResourceKind;
 
@@ -148,5 +148,5 @@ class DecodeEndpointsTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(DecodeEndpointsTest);
 
-}  // namespace
+}  // namespace decode_endpoints_test
 }  // namespace sluice::kube

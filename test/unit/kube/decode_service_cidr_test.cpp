@@ -8,7 +8,7 @@
 #include "test/unit/kube/decoding.hpp"
 
 namespace sluice::kube {
-namespace {
+namespace decode_service_cidr_test {
 
 using model::ResourceKind;
 
@@ -78,5 +78,5 @@ class DecodeServiceCidrTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(DecodeServiceCidrTest);
 
-}  // namespace
+}  // namespace decode_service_cidr_test
 }  // namespace sluice::kube

@@ -7,7 +7,7 @@
 #include "test/unit/kube/decoding.hpp"
 
 namespace sluice::kube {
-namespace {
+namespace decode_service_test {
 
 using test::decode_service;
 using test::service_problem;
@@ -272,5 +272,5 @@ class DecodeServiceTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(DecodeServiceTest);
 
-}  // namespace
+}  // namespace decode_service_test
 }  // namespace sluice::kube

@@ -12,7 +12,7 @@
 #include "test/unit/kube/recorded.hpp"
 
 namespace sluice::kube {
-namespace {
+namespace decode_test {
 
 using model::ResourceKind;
 
@@ -270,5 +270,5 @@ class DecodeTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(DecodeTest);
 
-}  // namespace
+}  // namespace decode_test
 }  // namespace sluice::kube

@@ -14,7 +14,7 @@
 #include "test/unit/kube/decoding.hpp"
 
 namespace sluice::kube {
-namespace {
+namespace encode_test {
 
 using base::Family;
 using base::IpAddress;
@@ -269,5 +269,5 @@ class EncodeTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(EncodeTest);
 
-}  // namespace
+}  // namespace encode_test
 }  // namespace sluice::kube

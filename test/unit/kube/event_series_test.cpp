@@ -11,7 +11,7 @@
 #include "core/kube/events/event_series.hpp"
 
 namespace sluice::kube {
-namespace {
+namespace event_series_test {
 
 using namespace std::chrono_literals;
 using Wall = std::chrono::system_clock::time_point;
@@ -144,5 +144,5 @@ class EventSeriesTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(EventSeriesTest);
 
-}  // namespace
+}  // namespace event_series_test
 }  // namespace sluice::kube

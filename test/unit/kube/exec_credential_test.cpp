@@ -11,7 +11,7 @@
 #include "test/unit/kube/pem.hpp"
 
 namespace sluice::kube {
-namespace {
+namespace exec_credential_test {
 
 constexpr const char* kV1 = "client.authentication.k8s.io/v1";
 
@@ -100,5 +100,5 @@ class ExecCredentialTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(ExecCredentialTest);
 
-}  // namespace
+}  // namespace exec_credential_test
 }  // namespace sluice::kube

@@ -17,7 +17,7 @@
 #include "test/unit/sync/fake_clock.hpp"
 
 namespace sluice::kube {
-namespace {
+namespace exec_plugin_test {
 
 using namespace std::chrono_literals;
 
@@ -142,5 +142,5 @@ class ExecPluginTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(ExecPluginTest);
 
-}  // namespace
+}  // namespace exec_plugin_test
 }  // namespace sluice::kube

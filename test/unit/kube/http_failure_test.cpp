@@ -14,7 +14,7 @@
 #include "test/unit/kube/pem.hpp"
 
 namespace sluice::kube {
-namespace {
+namespace http_failure_test {
 
 constexpr int kVerifyFailed = 0x0A000086;
 constexpr int kAlertExpired = 0x0A000415;
@@ -131,5 +131,5 @@ class HttpFailureTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(HttpFailureTest);
 
-}  // namespace
+}  // namespace http_failure_test
 }  // namespace sluice::kube

@@ -15,7 +15,7 @@
 #include "test/unit/kube/recorded.hpp"
 
 namespace sluice::kube {
-namespace {
+namespace item_splitter_test {
 
 struct Pieces {
   std::vector<std::string> objects;
@@ -305,5 +305,5 @@ class ItemSplitterTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(ItemSplitterTest);
 
-}  // namespace
+}  // namespace item_splitter_test
 }  // namespace sluice::kube

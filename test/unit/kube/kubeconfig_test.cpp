@@ -15,7 +15,7 @@
 #include "test/unit/kube/pem.hpp"
 
 namespace sluice::kube {
-namespace {
+namespace kubeconfig_test {
 
 class KubeconfigTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(KubeconfigTest);
@@ -380,5 +380,5 @@ class KubeconfigTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(KubeconfigTest);
 
-}  // namespace
+}  // namespace kubeconfig_test
 }  // namespace sluice::kube

@@ -10,7 +10,7 @@
 #include "test/unit/kube/recorded.hpp"
 
 namespace sluice::kube {
-namespace {
+namespace manifest_documents_test {
 
 ManifestContent read(const std::string& text, const std::string& path = "m.yaml") {
   return read_manifest(path, text, "node-a");
@@ -251,5 +251,5 @@ class ManifestDocumentsTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(ManifestDocumentsTest);
 
-}  // namespace
+}  // namespace manifest_documents_test
 }  // namespace sluice::kube

@@ -22,7 +22,7 @@
 #include "test/unit/plugin/captured_log.hpp"
 
 namespace sluice::kube {
-namespace {
+namespace manifests_source_test {
 
 namespace fs = std::filesystem;
 
@@ -341,5 +341,5 @@ class ManifestsSourceTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(ManifestsSourceTest);
 
-}  // namespace
+}  // namespace manifests_source_test
 }  // namespace sluice::kube

@@ -14,7 +14,7 @@
 #include "test/unit/sync/fake_clock.hpp"
 
 namespace sluice::kube {
-namespace {
+namespace measured_transport_test {
 
 using namespace std::chrono_literals;
 
@@ -115,5 +115,5 @@ class MeasuredTransportTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(MeasuredTransportTest);
 
-}  // namespace
+}  // namespace measured_transport_test
 }  // namespace sluice::kube

@@ -11,7 +11,7 @@
 #include "test/unit/kube/recorded.hpp"
 
 namespace sluice::kube {
-namespace {
+namespace name_salvage_test {
 
 using model::ResourceKind;
 
@@ -126,5 +126,5 @@ class NameSalvageTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(NameSalvageTest);
 
-}  // namespace
+}  // namespace name_salvage_test
 }  // namespace sluice::kube

@@ -10,7 +10,7 @@
 #include <map>
 
 namespace sluice::kube {
-namespace {
+namespace proxy_test {
 
 class ProxyTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ProxyTest);
@@ -108,5 +108,5 @@ class ProxyTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(ProxyTest);
 
-}  // namespace
+}  // namespace proxy_test
 }  // namespace sluice::kube

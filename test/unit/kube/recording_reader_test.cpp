@@ -13,7 +13,7 @@
 #include "test/unit/kube/recording_text.hpp"
 
 namespace sluice::kube {
-namespace {
+namespace recording_reader_test {
 
 using test::kRecordingHeader;
 using test::list_event;
@@ -224,5 +224,5 @@ class RecordingReaderTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(RecordingReaderTest);
 
-}  // namespace
+}  // namespace recording_reader_test
 }  // namespace sluice::kube

@@ -22,7 +22,7 @@
 #include "test/unit/sync/fake_clock.hpp"
 
 namespace sluice::kube {
-namespace {
+namespace recording_sink_test {
 
 using model::ResourceKind;
 
@@ -225,5 +225,5 @@ class RecordingSinkTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(RecordingSinkTest);
 
-}  // namespace
+}  // namespace recording_sink_test
 }  // namespace sluice::kube

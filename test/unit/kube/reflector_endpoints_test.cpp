@@ -12,7 +12,7 @@
 #include "test/unit/kube/reflector_world.hpp"
 
 namespace sluice::kube {
-namespace {
+namespace reflector_endpoints_test {
 
 using namespace std::chrono_literals;
 using test::ReflectorWorld;
@@ -244,5 +244,5 @@ class ReflectorEndpointsTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(ReflectorEndpointsTest);
 
-}  // namespace
+}  // namespace reflector_endpoints_test
 }  // namespace sluice::kube

@@ -10,7 +10,7 @@
 #include "test/unit/kube/reflector_world.hpp"
 
 namespace sluice::kube {
-namespace {
+namespace reflector_list_test {
 
 using test::ReflectorWorld;
 
@@ -420,5 +420,5 @@ class ReflectorListTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(ReflectorListTest);
 
-}  // namespace
+}  // namespace reflector_list_test
 }  // namespace sluice::kube

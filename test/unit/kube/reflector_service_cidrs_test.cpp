@@ -9,7 +9,7 @@
 #include "test/unit/kube/reflector_world.hpp"
 
 namespace sluice::kube {
-namespace {
+namespace reflector_service_cidrs_test {
 
 using namespace std::chrono_literals;
 using test::ReflectorWorld;
@@ -201,5 +201,5 @@ class ReflectorServiceCidrsTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(ReflectorServiceCidrsTest);
 
-}  // namespace
+}  // namespace reflector_service_cidrs_test
 }  // namespace sluice::kube

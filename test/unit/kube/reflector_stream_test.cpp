@@ -13,7 +13,7 @@
 #include "test/unit/kube/reflector_world.hpp"
 
 namespace sluice::kube {
-namespace {
+namespace reflector_stream_test {
 
 using namespace std::chrono_literals;
 using test::ReflectorWorld;
@@ -447,5 +447,5 @@ class ReflectorStreamTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(ReflectorStreamTest);
 
-}  // namespace
+}  // namespace reflector_stream_test
 }  // namespace sluice::kube

@@ -10,7 +10,7 @@
 #include "test/unit/kube/reflector_world.hpp"
 
 namespace sluice::kube {
-namespace {
+namespace reflector_watch_test {
 
 using namespace std::chrono_literals;
 using test::ReflectorWorld;
@@ -383,5 +383,5 @@ class ReflectorWatchTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(ReflectorWatchTest);
 
-}  // namespace
+}  // namespace reflector_watch_test
 }  // namespace sluice::kube

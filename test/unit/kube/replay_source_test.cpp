@@ -18,7 +18,7 @@
 #include "test/unit/sync/fake_clock.hpp"
 
 namespace sluice::kube {
-namespace {
+namespace replay_source_test {
 
 using namespace std::chrono_literals;
 using test::listed_recording;
@@ -222,5 +222,5 @@ class ReplaySourceTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(ReplaySourceTest);
 
-}  // namespace
+}  // namespace replay_source_test
 }  // namespace sluice::kube

@@ -16,7 +16,7 @@
 #include "test/unit/sync/fake_clock.hpp"
 
 namespace sluice::kube {
-namespace {
+namespace request_budget_test {
 
 using namespace std::chrono_literals;
 
@@ -179,5 +179,5 @@ class RequestBudgetTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(RequestBudgetTest);
 
-}  // namespace
+}  // namespace request_budget_test
 }  // namespace sluice::kube

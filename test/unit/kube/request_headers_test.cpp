@@ -8,7 +8,7 @@
 #include <cppunit/extensions/HelperMacros.h>
 
 namespace sluice::kube {
-namespace {
+namespace request_headers_test {
 
 class RequestHeadersTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(RequestHeadersTest);
@@ -53,5 +53,5 @@ class RequestHeadersTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(RequestHeadersTest);
 
-}  // namespace
+}  // namespace request_headers_test
 }  // namespace sluice::kube

@@ -16,7 +16,7 @@
 #include "test/unit/kube/pem.hpp"
 
 namespace sluice::kube {
-namespace {
+namespace system_roots_test {
 
 class SystemRootsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(SystemRootsTest);
@@ -64,5 +64,5 @@ class SystemRootsTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(SystemRootsTest);
 
-}  // namespace
+}  // namespace system_roots_test
 }  // namespace sluice::kube

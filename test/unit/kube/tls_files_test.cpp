@@ -14,7 +14,7 @@
 #include "test/unit/plugin/captured_log.hpp"
 
 namespace sluice::kube {
-namespace {
+namespace tls_files_test {
 
 class TlsFilesTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(TlsFilesTest);
@@ -99,5 +99,5 @@ class TlsFilesTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(TlsFilesTest);
 
-}  // namespace
+}  // namespace tls_files_test
 }  // namespace sluice::kube

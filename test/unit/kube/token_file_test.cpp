@@ -12,7 +12,7 @@
 #include "test/unit/sync/fake_clock.hpp"
 
 namespace sluice::kube {
-namespace {
+namespace token_file_test {
 
 using namespace std::chrono_literals;
 
@@ -83,5 +83,5 @@ class TokenFileTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(TokenFileTest);
 
-}  // namespace
+}  // namespace token_file_test
 }  // namespace sluice::kube

@@ -13,7 +13,7 @@
 #include "core/kube/manifests/yaml_line.hpp"
 
 namespace sluice::kube {
-namespace {
+namespace yaml_to_json_test {
 
 std::string json(const std::string& yaml) {
   const auto stream = yaml_to_json(yaml);
@@ -176,5 +176,5 @@ class YamlToJsonTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(YamlToJsonTest);
 
-}  // namespace
+}  // namespace yaml_to_json_test
 }  // namespace sluice::kube

@@ -12,7 +12,7 @@
 #include "test/unit/nftables/backend_rig.hpp"
 
 namespace sluice::test {
-namespace {
+namespace backend_affinity_test {
 
 using namespace nftables;
 using Names = std::vector<std::string>;
@@ -278,5 +278,5 @@ class NftablesAffinityTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(NftablesAffinityTest);
 
-}  // namespace
+}  // namespace backend_affinity_test
 }  // namespace sluice::test

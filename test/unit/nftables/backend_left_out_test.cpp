@@ -15,7 +15,7 @@
 #include "test/unit/nftables/backend_rig.hpp"
 
 namespace sluice::test {
-namespace {
+namespace backend_left_out_test {
 
 using nftables::SetId;
 
@@ -173,5 +173,5 @@ class NftablesBackendLeftOutTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(NftablesBackendLeftOutTest);
 
-}  // namespace
+}  // namespace backend_left_out_test
 }  // namespace sluice::test

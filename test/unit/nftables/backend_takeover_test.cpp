@@ -12,7 +12,7 @@
 #include "test/unit/nftables/backend_rig.hpp"
 
 namespace sluice::test {
-namespace {
+namespace backend_takeover_test {
 
 using namespace nftables;
 
@@ -176,5 +176,5 @@ class NftablesTakeoverTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(NftablesTakeoverTest);
 
-}  // namespace
+}  // namespace backend_takeover_test
 }  // namespace sluice::test

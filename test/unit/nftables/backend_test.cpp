@@ -14,7 +14,7 @@
 #include "test/unit/nftables/backend_rig.hpp"
 
 namespace sluice::test {
-namespace {
+namespace backend_test {
 
 using nftables::SetId;
 using Names = std::vector<std::string>;
@@ -341,5 +341,5 @@ class NftablesBackendTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(NftablesBackendTest);
 
-}  // namespace
+}  // namespace backend_test
 }  // namespace sluice::test

@@ -15,7 +15,7 @@
 #include "plugins/nftables/kernel/attributes.hpp"
 
 namespace sluice::nftables {
-namespace {
+namespace encoder_test {
 
 using abi::Family;
 
@@ -157,5 +157,5 @@ class EncoderTest : public CppUnit::TestFixture {
 };
 CPPUNIT_TEST_SUITE_REGISTRATION(EncoderTest);
 
-}  // namespace
+}  // namespace encoder_test
 }  // namespace sluice::nftables

@@ -12,7 +12,7 @@
 #include "test/unit/nftables/backend_rig.hpp"
 
 namespace sluice::test {
-namespace {
+namespace inspection_test {
 
 using nftables::SetId;
 
@@ -112,5 +112,5 @@ class NftablesInspectionTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(NftablesInspectionTest);
 
-}  // namespace
+}  // namespace inspection_test
 }  // namespace sluice::test

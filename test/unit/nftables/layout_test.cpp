@@ -15,7 +15,7 @@
 #include "sluice/sdk/views.hpp"
 
 namespace sluice::nftables {
-namespace {
+namespace layout_test {
 
 using Kind = Treatment::Kind;
 
@@ -331,5 +331,5 @@ class LayoutTest : public CppUnit::TestFixture {
 };
 CPPUNIT_TEST_SUITE_REGISTRATION(LayoutTest);
 
-}  // namespace
+}  // namespace layout_test
 }  // namespace sluice::nftables

@@ -16,7 +16,7 @@
 #include "test/unit/iptables/world.hpp"
 
 namespace sluice::test {
-namespace {
+namespace left_out_test {
 
 using netfilter::LeftOut;
 using netfilter::Problems;
@@ -119,5 +119,5 @@ class LeftOutTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(LeftOutTest);
 
-}  // namespace
+}  // namespace left_out_test
 }  // namespace sluice::test

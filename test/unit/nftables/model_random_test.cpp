@@ -18,7 +18,7 @@
 #include "test/unit/nftables/random_services.hpp"
 
 namespace sluice::test {
-namespace {
+namespace model_random_test {
 
 using namespace nftables;
 
@@ -335,5 +335,5 @@ class NftablesModelRandomTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(NftablesModelRandomTest);
 
-}  // namespace
+}  // namespace model_random_test
 }  // namespace sluice::test

@@ -14,7 +14,7 @@
 #include "test/unit/nftables/model_rig.hpp"
 
 namespace sluice::test {
-namespace {
+namespace model_settle_test {
 
 using namespace nftables;
 using Names = std::vector<std::string>;
@@ -178,5 +178,5 @@ class NftablesModelSettleTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(NftablesModelSettleTest);
 
-}  // namespace
+}  // namespace model_settle_test
 }  // namespace sluice::test

@@ -15,7 +15,7 @@
 #include "test/unit/nftables/model_rig.hpp"
 
 namespace sluice::test {
-namespace {
+namespace model_test {
 
 using namespace nftables;
 
@@ -502,5 +502,5 @@ class NftablesModelTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(NftablesModelTest);
 
-}  // namespace
+}  // namespace model_test
 }  // namespace sluice::test

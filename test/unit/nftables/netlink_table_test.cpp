@@ -22,7 +22,7 @@
 #include "test/unit/nftables/nft_wire.hpp"
 
 namespace sluice::nftables {
-namespace {
+namespace netlink_table_test {
 
 using abi::Family;
 using Items = std::deque<NftItem>;
@@ -363,5 +363,5 @@ class NetlinkTableTest : public CppUnit::TestFixture {
 };
 CPPUNIT_TEST_SUITE_REGISTRATION(NetlinkTableTest);
 
-}  // namespace
+}  // namespace netlink_table_test
 }  // namespace sluice::nftables

@@ -19,7 +19,7 @@
 #include "test/unit/nftables/nft_wire.hpp"
 
 namespace sluice::nftables {
-namespace {
+namespace own_senders_test {
 
 using abi::Family;
 constexpr std::chrono::milliseconds kShort{1};
@@ -141,5 +141,5 @@ class OwnSendersTest : public CppUnit::TestFixture {
 };
 CPPUNIT_TEST_SUITE_REGISTRATION(OwnSendersTest);
 
-}  // namespace
+}  // namespace own_senders_test
 }  // namespace sluice::nftables

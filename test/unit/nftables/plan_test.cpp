@@ -19,7 +19,7 @@
 #include "test/unit/nftables/table_model.hpp"
 
 namespace sluice::test {
-namespace {
+namespace plan_test {
 
 using namespace nftables;
 
@@ -278,5 +278,5 @@ class NftablesPlanTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(NftablesPlanTest);
 
-}  // namespace
+}  // namespace plan_test
 }  // namespace sluice::test

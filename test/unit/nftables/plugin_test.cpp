@@ -11,7 +11,7 @@
 #include "test/unit/plugin_library.hpp"
 
 namespace sluice::test {
-namespace {
+namespace plugin_test {
 
 class NftablesPluginTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(NftablesPluginTest);
@@ -53,5 +53,5 @@ class NftablesPluginTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(NftablesPluginTest);
 
-}  // namespace
+}  // namespace plugin_test
 }  // namespace sluice::test

@@ -15,7 +15,7 @@
 #include "test/unit/nftables/backend_rig.hpp"
 
 namespace sluice::test {
-namespace {
+namespace probe_test {
 
 class NftablesProbeTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(NftablesProbeTest);
@@ -90,5 +90,5 @@ class NftablesProbeTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(NftablesProbeTest);
 
-}  // namespace
+}  // namespace probe_test
 }  // namespace sluice::test

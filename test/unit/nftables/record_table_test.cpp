@@ -11,7 +11,7 @@
 #include "plugins/nftables/kernel/listing.hpp"
 
 namespace sluice::nftables {
-namespace {
+namespace record_table_test {
 
 using Word = std::uint32_t;
 
@@ -130,5 +130,5 @@ class RecordTableTest : public CppUnit::TestFixture {
 };
 CPPUNIT_TEST_SUITE_REGISTRATION(RecordTableTest);
 
-}  // namespace
+}  // namespace record_table_test
 }  // namespace sluice::nftables

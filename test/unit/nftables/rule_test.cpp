@@ -16,7 +16,7 @@
 #include "plugins/nftables/layout/typeof.hpp"
 
 namespace sluice::nftables {
-namespace {
+namespace rule_test {
 
 struct Free {
   void operator()(nftnl_rule* rule) const { nftnl_rule_free(rule); }
@@ -135,5 +135,5 @@ class RuleTest : public CppUnit::TestFixture {
 };
 CPPUNIT_TEST_SUITE_REGISTRATION(RuleTest);
 
-}  // namespace
+}  // namespace rule_test
 }  // namespace sluice::nftables

@@ -10,7 +10,7 @@
 #include <string>
 
 namespace sluice::nftables {
-namespace {
+namespace set_spec_test {
 
 constexpr abi::Family kFamilies[] = {abi::Family::kIpv4, abi::Family::kIpv6};
 
@@ -103,5 +103,5 @@ class SetSpecTest : public CppUnit::TestFixture {
 };
 CPPUNIT_TEST_SUITE_REGISTRATION(SetSpecTest);
 
-}  // namespace
+}  // namespace set_spec_test
 }  // namespace sluice::nftables

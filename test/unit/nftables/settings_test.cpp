@@ -20,7 +20,7 @@
 #include "sluice/sdk/views.hpp"
 
 namespace sluice::nftables {
-namespace {
+namespace settings_test {
 
 using Given = std::vector<std::pair<std::string, std::string>>;
 
@@ -98,5 +98,5 @@ class NftablesSettingsTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(NftablesSettingsTest);
 
-}  // namespace
+}  // namespace settings_test
 }  // namespace sluice::nftables

@@ -15,7 +15,7 @@
 #include "plugins/nftables/model/slots.hpp"
 
 namespace sluice::test {
-namespace {
+namespace slots_test {
 
 using namespace nftables;
 
@@ -182,5 +182,5 @@ class NftablesSlotsTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(NftablesSlotsTest);
 
-}  // namespace
+}  // namespace slots_test
 }  // namespace sluice::test

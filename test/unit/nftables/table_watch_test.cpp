@@ -27,7 +27,7 @@
 #include "test/unit/nftables/nft_wire.hpp"
 
 namespace sluice::nftables {
-namespace {
+namespace table_watch_test {
 
 using abi::Family;
 constexpr std::uint32_t kSomebody = 99, kUs = 7;
@@ -239,5 +239,5 @@ class TableWatchTest : public CppUnit::TestFixture {
 };
 CPPUNIT_TEST_SUITE_REGISTRATION(TableWatchTest);
 
-}  // namespace
+}  // namespace table_watch_test
 }  // namespace sluice::nftables

@@ -14,7 +14,7 @@
 #include "test/unit/nftables/backend_rig.hpp"
 
 namespace sluice::test {
-namespace {
+namespace traffic_test {
 
 using nftables::SetId;
 
@@ -151,5 +151,5 @@ class NftablesTrafficTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(NftablesTrafficTest);
 
-}  // namespace
+}  // namespace traffic_test
 }  // namespace sluice::test

@@ -8,7 +8,7 @@
 #include <string>
 
 namespace sluice::nftables {
-namespace {
+namespace typeof_test {
 
 std::string hex(const std::string& bytes) {
   static const char* digits = "0123456789abcdef";
@@ -92,5 +92,5 @@ class TypeofTest : public CppUnit::TestFixture {
 };
 CPPUNIT_TEST_SUITE_REGISTRATION(TypeofTest);
 
-}  // namespace
+}  // namespace typeof_test
 }  // namespace sluice::nftables

@@ -14,7 +14,7 @@
 #include "sluice/sdk/address.hpp"
 
 namespace sluice::test {
-namespace {
+namespace values_test {
 
 using namespace nftables;
 
@@ -135,5 +135,5 @@ class NftablesValuesTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(NftablesValuesTest);
 
-}  // namespace
+}  // namespace values_test
 }  // namespace sluice::test

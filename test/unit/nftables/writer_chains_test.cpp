@@ -14,7 +14,7 @@
 #include "test/unit/nftables/backend_rig.hpp"
 
 namespace sluice::test {
-namespace {
+namespace writer_chains_test {
 
 class NftablesWriterChainsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(NftablesWriterChainsTest);
@@ -146,5 +146,5 @@ class NftablesWriterChainsTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(NftablesWriterChainsTest);
 
-}  // namespace
+}  // namespace writer_chains_test
 }  // namespace sluice::test

@@ -14,7 +14,7 @@
 #include "test/unit/nftables/backend_rig.hpp"
 
 namespace sluice::test {
-namespace {
+namespace writer_refusal_test {
 
 using nftables::SetId;
 
@@ -204,5 +204,5 @@ class NftablesWriterRefusalTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(NftablesWriterRefusalTest);
 
-}  // namespace
+}  // namespace writer_refusal_test
 }  // namespace sluice::test

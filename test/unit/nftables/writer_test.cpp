@@ -17,7 +17,7 @@
 #include "test/unit/nftables/backend_rig.hpp"
 
 namespace sluice::test {
-namespace {
+namespace writer_test {
 
 using nftables::SetId;
 
@@ -182,5 +182,5 @@ class NftablesWriterTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(NftablesWriterTest);
 
-}  // namespace
+}  // namespace writer_test
 }  // namespace sluice::test

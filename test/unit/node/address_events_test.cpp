@@ -27,7 +27,7 @@
 #include "test/unit/skip.hpp"
 
 namespace sluice::node {
-namespace {
+namespace address_events_test {
 
 using namespace std::chrono_literals;
 
@@ -191,5 +191,5 @@ class AddressEventsTest : public CppUnit::TestFixture {
 };
 CPPUNIT_TEST_SUITE_REGISTRATION(AddressEventsTest);
 
-}  // namespace
+}  // namespace address_events_test
 }  // namespace sluice::node

@@ -12,7 +12,7 @@
 #include "test/unit/node/conntrack_fakes.hpp"
 
 namespace sluice::node {
-namespace {
+namespace conntrack_former_test {
 
 using namespace std::chrono_literals;
 using test::at;
@@ -300,5 +300,5 @@ class ConntrackFormerTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(ConntrackFormerTest);
 
-}  // namespace
+}  // namespace conntrack_former_test
 }  // namespace sluice::node

@@ -22,7 +22,7 @@
 #include "test/unit/skip.hpp"
 
 namespace sluice::node {
-namespace {
+namespace conntrack_kernel_test {
 
 using base::Family;
 using base::SocketAddress;
@@ -227,5 +227,5 @@ class ConntrackKernelTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(ConntrackKernelTest);
 
-}  // namespace
+}  // namespace conntrack_kernel_test
 }  // namespace sluice::node

@@ -20,7 +20,7 @@
 #include "test/unit/node/conntrack_fakes.hpp"
 
 namespace sluice::node {
-namespace {
+namespace conntrack_model_test {
 
 using base::SocketAddress;
 using test::at;
@@ -270,5 +270,5 @@ class ConntrackModelTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(ConntrackModelTest);
 
-}  // namespace
+}  // namespace conntrack_model_test
 }  // namespace sluice::node

@@ -15,7 +15,7 @@
 #include "test/unit/node/conntrack_fakes.hpp"
 
 namespace sluice::node {
-namespace {
+namespace conntrack_reconciler_test {
 
 using namespace std::chrono_literals;
 using test::at;
@@ -298,5 +298,5 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(ConntrackReconcilerTest);
 
-}  // namespace
+}  // namespace conntrack_reconciler_test
 }  // namespace sluice::node

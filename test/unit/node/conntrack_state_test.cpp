@@ -14,7 +14,7 @@
 #include "test/unit/node/conntrack_fakes.hpp"
 
 namespace sluice::node {
-namespace {
+namespace conntrack_state_test {
 
 using base::SocketAddress;
 using test::at;
@@ -337,5 +337,5 @@ class ConntrackStateTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(ConntrackStateTest);
 
-}  // namespace
+}  // namespace conntrack_state_test
 }  // namespace sluice::node

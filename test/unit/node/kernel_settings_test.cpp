@@ -12,7 +12,7 @@
 #include "test/unit/app/temporary_folder.hpp"
 
 namespace sluice::node {
-namespace {
+namespace kernel_settings_test {
 
 using namespace std::chrono_literals;
 
@@ -164,5 +164,5 @@ class KernelSettingsTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(KernelSettingsTest);
 
-}  // namespace
+}  // namespace kernel_settings_test
 }  // namespace sluice::node

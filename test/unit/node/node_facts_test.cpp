@@ -12,7 +12,7 @@
 #include "core/node/node_port_addresses.hpp"
 
 namespace sluice::node {
-namespace {
+namespace node_facts_test {
 
 using base::Family;
 using base::IpAddress;
@@ -253,5 +253,5 @@ class NodeFactsTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(NodeFactsTest);
 
-}  // namespace
+}  // namespace node_facts_test
 }  // namespace sluice::node

@@ -18,7 +18,7 @@
 #include "test/unit/app/temporary_folder.hpp"
 
 namespace sluice::node {
-namespace {
+namespace node_kernel_test {
 
 using namespace std::chrono_literals;
 using base::Family;
@@ -173,5 +173,5 @@ class NodeKernelTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(NodeKernelTest);
 
-}  // namespace
+}  // namespace node_kernel_test
 }  // namespace sluice::node

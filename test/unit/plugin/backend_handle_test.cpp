@@ -12,7 +12,7 @@
 #include "test/unit/plugin/zoo_folder.hpp"
 
 namespace sluice::plugin {
-namespace {
+namespace backend_handle_test {
 
 using base::StatusCode;
 using test::require_contains;
@@ -445,5 +445,5 @@ class BackendHandleTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(BackendHandleTest);
 
-}  // namespace
+}  // namespace backend_handle_test
 }  // namespace sluice::plugin

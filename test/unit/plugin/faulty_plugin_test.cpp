@@ -11,7 +11,7 @@
 #include "test/unit/plugin/zoo_folder.hpp"
 
 namespace sluice::plugin {
-namespace {
+namespace faulty_plugin_test {
 
 namespace fs = std::filesystem;
 using test::require_contains;
@@ -155,5 +155,5 @@ class FaultyPluginTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(FaultyPluginTest);
 
-}  // namespace
+}  // namespace faulty_plugin_test
 }  // namespace sluice::plugin

@@ -13,7 +13,7 @@
 #include "test/unit/skip.hpp"
 
 namespace sluice::plugin {
-namespace {
+namespace file_checks_test {
 
 namespace fs = std::filesystem;
 using base::Status;
@@ -258,5 +258,5 @@ class FileChecksTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(FileChecksTest);
 
-}  // namespace
+}  // namespace file_checks_test
 }  // namespace sluice::plugin

@@ -11,7 +11,7 @@
 #include "test/unit/plugin/captured_log.hpp"
 
 namespace sluice::plugin {
-namespace {
+namespace host_services_test {
 
 class FixedClock final : public base::Clock {
  public:
@@ -311,5 +311,5 @@ class HostServicesTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(HostServicesTest);
 
-}  // namespace
+}  // namespace host_services_test
 }  // namespace sluice::plugin

@@ -19,7 +19,7 @@
 #include "test/unit/plugin/zoo_folder.hpp"
 
 namespace sluice::plugin {
-namespace {
+namespace loader_test {
 
 namespace fs = std::filesystem;
 using base::Status;
@@ -288,5 +288,5 @@ class LoaderTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(LoaderTest);
 
-}  // namespace
+}  // namespace loader_test
 }  // namespace sluice::plugin

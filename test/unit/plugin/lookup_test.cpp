@@ -8,7 +8,7 @@
 #include "test/unit/plugin/zoo_folder.hpp"
 
 namespace sluice::plugin {
-namespace {
+namespace lookup_test {
 
 namespace fs = std::filesystem;
 using test::require_contains;
@@ -80,5 +80,5 @@ class LookupTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(LookupTest);
 
-}  // namespace
+}  // namespace lookup_test
 }  // namespace sluice::plugin

@@ -21,7 +21,7 @@
 #include "test/unit/plugin/zoo_folder.hpp"
 
 namespace sluice::plugin {
-namespace {
+namespace private_copy_test {
 
 namespace fs = std::filesystem;
 using base::Status;
@@ -139,5 +139,5 @@ class PrivateCopyTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(PrivateCopyTest);
 
-}  // namespace
+}  // namespace private_copy_test
 }  // namespace sluice::plugin

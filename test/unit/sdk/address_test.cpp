@@ -6,7 +6,7 @@
 #include "sluice/sdk/sdk.hpp"
 
 namespace sluice::sdk {
-namespace {
+namespace address_test {
 
 using abi::Family;
 
@@ -53,5 +53,5 @@ class AddressTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(AddressTest);
 
-}  // namespace
+}  // namespace address_test
 }  // namespace sluice::sdk

@@ -6,7 +6,7 @@
 #include "sluice/sdk/sdk.hpp"
 
 namespace sluice::sdk {
-namespace {
+namespace backend_base_test {
 
 int g_alive = 0;
 
@@ -121,5 +121,5 @@ class BackendBaseTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(BackendBaseTest);
 
-}  // namespace
+}  // namespace backend_base_test
 }  // namespace sluice::sdk

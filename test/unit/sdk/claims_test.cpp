@@ -6,7 +6,7 @@
 #include <cppunit/extensions/HelperMacros.h>
 
 namespace sluice::sdk {
-namespace {
+namespace claims_test {
 
 class ClaimsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ClaimsTest);
@@ -54,5 +54,5 @@ class ClaimsTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(ClaimsTest);
 
-}  // namespace
+}  // namespace claims_test
 }  // namespace sluice::sdk

@@ -8,7 +8,7 @@
 #include "sluice/sdk/sdk.hpp"
 
 namespace sluice::sdk {
-namespace {
+namespace error_test {
 
 class ErrorTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ErrorTest);
@@ -85,5 +85,5 @@ class ErrorTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(ErrorTest);
 
-}  // namespace
+}  // namespace error_test
 }  // namespace sluice::sdk

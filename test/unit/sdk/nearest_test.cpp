@@ -9,7 +9,7 @@
 #include <vector>
 
 namespace sluice::sdk {
-namespace {
+namespace nearest_test {
 
 class NearestTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(NearestTest);
@@ -36,5 +36,5 @@ class NearestTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(NearestTest);
 
-}  // namespace
+}  // namespace nearest_test
 }  // namespace sluice::sdk

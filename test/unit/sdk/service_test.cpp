@@ -6,7 +6,7 @@
 #include "sluice/sdk/sdk.hpp"
 
 namespace sluice::sdk {
-namespace {
+namespace service_test {
 
 class ServiceTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ServiceTest);
@@ -89,5 +89,5 @@ class ServiceTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(ServiceTest);
 
-}  // namespace
+}  // namespace service_test
 }  // namespace sluice::sdk

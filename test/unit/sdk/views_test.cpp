@@ -6,7 +6,7 @@
 #include "sluice/sdk/sdk.hpp"
 
 namespace sluice::sdk {
-namespace {
+namespace views_test {
 
 class ViewsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ViewsTest);
@@ -95,5 +95,5 @@ class ViewsTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(ViewsTest);
 
-}  // namespace
+}  // namespace views_test
 }  // namespace sluice::sdk

@@ -19,7 +19,7 @@
 #include "test/unit/serve/socket_peer.hpp"
 
 namespace sluice::serve {
-namespace {
+namespace control_server_test {
 
 using namespace std::chrono_literals;
 using nlohmann::json;
@@ -417,5 +417,5 @@ class ControlServerTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(ControlServerTest);
 
-}  // namespace
+}  // namespace control_server_test
 }  // namespace sluice::serve

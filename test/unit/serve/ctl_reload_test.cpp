@@ -11,7 +11,7 @@
 #include "core/ctl/status_text.hpp"
 
 namespace sluice::ctl {
-namespace {
+namespace ctl_reload_test {
 
 using namespace std::chrono_literals;
 using nlohmann::json;
@@ -137,5 +137,5 @@ class CtlReloadTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(CtlReloadTest);
 
-}  // namespace
+}  // namespace ctl_reload_test
 }  // namespace sluice::ctl

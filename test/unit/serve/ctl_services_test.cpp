@@ -10,7 +10,7 @@
 #include "core/ctl/services_text.hpp"
 
 namespace sluice::ctl {
-namespace {
+namespace ctl_services_test {
 
 using nlohmann::json;
 
@@ -99,5 +99,5 @@ class CtlServicesTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(CtlServicesTest);
 
-}  // namespace
+}  // namespace ctl_services_test
 }  // namespace sluice::ctl

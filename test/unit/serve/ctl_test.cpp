@@ -16,7 +16,7 @@
 #include "test/unit/serve/socket_peer.hpp"
 
 namespace sluice::ctl {
-namespace {
+namespace ctl_test {
 
 using namespace std::chrono_literals;
 using nlohmann::json;
@@ -212,5 +212,5 @@ class CtlTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(CtlTest);
 
-}  // namespace
+}  // namespace ctl_test
 }  // namespace sluice::ctl

@@ -21,7 +21,7 @@
 #include "test/unit/serve/http_peer.hpp"
 
 namespace sluice::serve {
-namespace {
+namespace http_server_test {
 
 using base::Family;
 using base::IpAddress;
@@ -239,5 +239,5 @@ class HttpServerTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(HttpServerTest);
 
-}  // namespace
+}  // namespace http_server_test
 }  // namespace sluice::serve

@@ -8,7 +8,7 @@
 #include <cppunit/extensions/HelperMacros.h>
 
 namespace sluice::serve {
-namespace {
+namespace proxy_health_test {
 
 using namespace std::chrono_literals;
 using base::Family;
@@ -129,5 +129,5 @@ class ProxyHealthTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(ProxyHealthTest);
 
-}  // namespace
+}  // namespace proxy_health_test
 }  // namespace sluice::serve

@@ -17,7 +17,7 @@
 #include "test/unit/serve/http_peer.hpp"
 
 namespace sluice::serve {
-namespace {
+namespace service_health_server_test {
 
 using base::Family;
 using base::IpAddress;
@@ -381,5 +381,5 @@ class ServiceHealthServerTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(ServiceHealthServerTest);
 
-}  // namespace
+}  // namespace service_health_server_test
 }  // namespace sluice::serve

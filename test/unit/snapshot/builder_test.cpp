@@ -10,7 +10,7 @@
 #include "test/unit/store/fixtures.hpp"
 
 namespace sluice::snapshot {
-namespace {
+namespace builder_test {
 
 using base::Family;
 
@@ -269,5 +269,5 @@ class BuilderTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(BuilderTest);
 
-}  // namespace
+}  // namespace builder_test
 }  // namespace sluice::snapshot

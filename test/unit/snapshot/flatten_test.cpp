@@ -12,7 +12,7 @@
 #include "test/unit/store/fixtures.hpp"
 
 namespace sluice::snapshot {
-namespace {
+namespace flatten_test {
 
 class FlattenTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(FlattenTest);
@@ -102,5 +102,5 @@ class FlattenTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(FlattenTest);
 
-}  // namespace
+}  // namespace flatten_test
 }  // namespace sluice::snapshot

@@ -18,7 +18,7 @@
 #include "test/unit/store/fixtures.hpp"
 
 namespace sluice::snapshot {
-namespace {
+namespace store_thread_test {
 
 using namespace std::chrono_literals;
 using base::Family;
@@ -465,5 +465,5 @@ class StoreThreadTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(StoreThreadTest);
 
-}  // namespace
+}  // namespace store_thread_test
 }  // namespace sluice::snapshot

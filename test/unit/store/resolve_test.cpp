@@ -11,7 +11,7 @@
 #include "test/unit/store/fixtures.hpp"
 
 namespace sluice::store {
-namespace {
+namespace resolve_test {
 
 using base::Family;
 using base::IpAddress;
@@ -167,5 +167,5 @@ class ResolveTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(ResolveTest);
 
-}  // namespace
+}  // namespace resolve_test
 }  // namespace sluice::store

@@ -10,7 +10,7 @@
 #include "core/store/store.hpp"
 
 namespace sluice::store {
-namespace {
+namespace service_cidr_set_test {
 
 using base::Family;
 using model::ResourceKind;
@@ -137,5 +137,5 @@ class ServiceCidrSetTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(ServiceCidrSetTest);
 
-}  // namespace
+}  // namespace service_cidr_set_test
 }  // namespace sluice::store

@@ -10,7 +10,7 @@
 #include "test/unit/store/fixtures.hpp"
 
 namespace sluice::store {
-namespace {
+namespace slice_cache_test {
 
 using test::object;
 using test::slice;
@@ -179,5 +179,5 @@ class SliceCacheTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(SliceCacheTest);
 
-}  // namespace
+}  // namespace slice_cache_test
 }  // namespace sluice::store

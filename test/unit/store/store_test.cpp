@@ -10,7 +10,7 @@
 #include "test/unit/store/fixtures.hpp"
 
 namespace sluice::store {
-namespace {
+namespace store_test {
 
 using base::Family;
 using model::ResourceKind;
@@ -231,5 +231,5 @@ class StoreTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(StoreTest);
 
-}  // namespace
+}  // namespace store_test
 }  // namespace sluice::store

@@ -14,7 +14,7 @@
 #include "core/model/endpoint_slice.hpp"
 
 namespace sluice::store {
-namespace {
+namespace topology_test {
 
 // One endpoint as text: name, then flags: l local, r ready, s serving, t terminating,
 // zX zone hint X, nX node hint X. Serving is implied by ready.
@@ -121,5 +121,5 @@ class TopologyTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(TopologyTest);
 
-}  // namespace
+}  // namespace topology_test
 }  // namespace sluice::store

@@ -23,7 +23,7 @@
 #include "test/unit/store/fixtures.hpp"
 
 namespace sluice::swap {
-namespace {
+namespace swapper_test {
 
 using namespace std::chrono_literals;
 using base::Family;
@@ -570,5 +570,5 @@ class SwapperTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(SwapperTest);
 
-}  // namespace
+}  // namespace swapper_test
 }  // namespace sluice::swap

@@ -13,7 +13,7 @@
 #include "test/unit/sync/fake_clock.hpp"
 
 namespace sluice::sync {
-namespace {
+namespace bounded_runner_test {
 
 using namespace std::chrono_literals;
 
@@ -173,5 +173,5 @@ class BoundedRunnerTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(BoundedRunnerTest);
 
-}  // namespace
+}  // namespace bounded_runner_test
 }  // namespace sluice::sync

@@ -8,7 +8,7 @@
 #include <cppunit/extensions/HelperMacros.h>
 
 namespace sluice::sync {
-namespace {
+namespace freshness_test {
 
 using namespace std::chrono_literals;
 
@@ -77,5 +77,5 @@ class FreshnessTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(FreshnessTest);
 
-}  // namespace
+}  // namespace freshness_test
 }  // namespace sluice::sync

@@ -6,7 +6,7 @@
 #include <cppunit/extensions/HelperMacros.h>
 
 namespace sluice::sync {
-namespace {
+namespace left_out_test {
 
 using namespace std::chrono_literals;
 
@@ -159,5 +159,5 @@ class LeftOutTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(LeftOutTest);
 
-}  // namespace
+}  // namespace left_out_test
 }  // namespace sluice::sync

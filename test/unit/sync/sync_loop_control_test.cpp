@@ -12,7 +12,7 @@
 #include "test/unit/sync/sync_rig.hpp"
 
 namespace sluice::sync {
-namespace {
+namespace sync_loop_control_test {
 
 class SyncLoopControlTest : public SyncRig {
   CPPUNIT_TEST_SUITE(SyncLoopControlTest);
@@ -250,5 +250,5 @@ class SyncLoopControlTest : public SyncRig {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(SyncLoopControlTest);
 
-}  // namespace
+}  // namespace sync_loop_control_test
 }  // namespace sluice::sync

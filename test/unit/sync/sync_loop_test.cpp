@@ -10,7 +10,7 @@
 #include "test/unit/sync/sync_rig.hpp"
 
 namespace sluice::sync {
-namespace {
+namespace sync_loop_test {
 
 class SyncLoopTest : public SyncRig {
   CPPUNIT_TEST_SUITE(SyncLoopTest);
@@ -492,5 +492,5 @@ class SyncLoopTest : public SyncRig {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(SyncLoopTest);
 
-}  // namespace
+}  // namespace sync_loop_test
 }  // namespace sluice::sync

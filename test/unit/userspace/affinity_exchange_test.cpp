@@ -15,7 +15,7 @@
 #include "test/unit/userspace/servers.hpp"
 
 namespace sluice::userspace {
-namespace {
+namespace affinity_exchange_test {
 
 using test::ask;
 using test::BackendBench;
@@ -209,5 +209,5 @@ class AffinityExchangeTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(AffinityExchangeTest);
 
-}  // namespace
+}  // namespace affinity_exchange_test
 }  // namespace sluice::userspace

@@ -11,7 +11,7 @@
 #include "test/unit/userspace/backend_bench.hpp"
 
 namespace sluice::userspace {
-namespace {
+namespace backend_claims_test {
 
 using test::BackendBench;
 using test::ServiceSpec;
@@ -189,5 +189,5 @@ class BackendClaimsTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(BackendClaimsTest);
 
-}  // namespace
+}  // namespace backend_claims_test
 }  // namespace sluice::userspace

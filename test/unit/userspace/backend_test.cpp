@@ -14,7 +14,7 @@
 #include "test/unit/userspace/servers.hpp"
 
 namespace sluice::userspace {
-namespace {
+namespace backend_test {
 
 using test::ask;
 using test::ask_again;
@@ -375,5 +375,5 @@ class BackendTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(BackendTest);
 
-}  // namespace
+}  // namespace backend_test
 }  // namespace sluice::userspace

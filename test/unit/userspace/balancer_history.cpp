@@ -12,7 +12,7 @@
 
 #include "plugins/userspace/balancer/balancer.hpp"
 
-namespace sluice::userspace::test {
+namespace sluice::userspace::rig {
 namespace {
 
 constexpr Nanoseconds kSecond = 1'000'000'000;
@@ -411,4 +411,4 @@ class History {
 
 std::string run_balancer_history(const Choose& choose, std::size_t steps) { return History(choose).run(steps); }
 
-}  // namespace sluice::userspace::test
+}  // namespace sluice::userspace::rig

@@ -9,7 +9,7 @@
 #include <functional>
 #include <string>
 
-namespace sluice::userspace::test {
+namespace sluice::userspace::rig {
 
 // A choice of 0 <= result < count.
 using Choose = std::function<std::size_t(std::size_t count)>;
@@ -17,4 +17,4 @@ using Choose = std::function<std::size_t(std::size_t count)>;
 // Empty when balancer and model agreed all the time; else what was done until they did not.
 std::string run_balancer_history(const Choose& choose, std::size_t steps);
 
-}  // namespace sluice::userspace::test
+}  // namespace sluice::userspace::rig

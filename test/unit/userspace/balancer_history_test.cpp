@@ -17,7 +17,7 @@
 #include "plugins/userspace/balancer/balancer.hpp"
 
 namespace sluice::userspace {
-namespace {
+namespace balancer_history_test {
 
 bool is_long() {
   const char* const text = std::getenv("SLUICE_LONG");
@@ -53,7 +53,7 @@ class BalancerHistoryTest : public CppUnit::TestFixture {
     for (std::uint64_t seed = 0; seed < histories; ++seed) {
       Random random(seed);
       const auto choose = [&](std::size_t count) { return random.below(count); };
-      const std::string problem = test::run_balancer_history(choose, 300);
+      const std::string problem = rig::run_balancer_history(choose, 300);
       CPPUNIT_ASSERT_MESSAGE("seed " + std::to_string(seed) + ": " + problem, problem.empty());
     }
   }
@@ -142,5 +142,5 @@ class BalancerHistoryTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(BalancerHistoryTest);
 
-}  // namespace
+}  // namespace balancer_history_test
 }  // namespace sluice::userspace

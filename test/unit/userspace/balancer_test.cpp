@@ -13,7 +13,7 @@
 #include "sluice/sdk/address.hpp"
 
 namespace sluice::userspace {
-namespace {
+namespace balancer_test {
 
 constexpr Nanoseconds kSecond = 1'000'000'000;
 constexpr Nanoseconds kMillisecond = 1'000'000;
@@ -578,5 +578,5 @@ class BalancerTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(BalancerTest);
 
-}  // namespace
+}  // namespace balancer_test
 }  // namespace sluice::userspace

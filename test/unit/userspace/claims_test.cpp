@@ -16,7 +16,7 @@
 #include "test/unit/userspace/sockets.hpp"
 
 namespace sluice::userspace {
-namespace {
+namespace claims_test {
 
 constexpr abi::Family kV4 = abi::Family::kIpv4;
 constexpr abi::Protocol kTcp = abi::Protocol::kTcp;
@@ -309,5 +309,5 @@ class ClaimsTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(ClaimsTest);
 
-}  // namespace
+}  // namespace claims_test
 }  // namespace sluice::userspace

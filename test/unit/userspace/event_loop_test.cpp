@@ -16,7 +16,7 @@
 #include <vector>
 
 namespace sluice::userspace {
-namespace {
+namespace event_loop_test {
 
 constexpr Nanoseconds kMillisecond = 1'000'000;
 
@@ -184,5 +184,5 @@ class EventLoopTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(EventLoopTest);
 
-}  // namespace
+}  // namespace event_loop_test
 }  // namespace sluice::userspace

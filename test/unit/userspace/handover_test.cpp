@@ -20,7 +20,7 @@
 #include "test/unit/userspace/servers.hpp"
 
 namespace sluice::userspace {
-namespace {
+namespace handover_test {
 
 using test::ask;
 using test::ask_again;
@@ -549,5 +549,5 @@ class HandoverTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(HandoverTest);
 
-}  // namespace
+}  // namespace handover_test
 }  // namespace sluice::userspace

@@ -14,7 +14,7 @@
 #include "test/unit/userspace/backend_bench.hpp"
 
 namespace sluice::userspace {
-namespace {
+namespace metrics_reporter_test {
 
 using namespace std::chrono_literals;
 
@@ -188,5 +188,5 @@ class MetricsReporterTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(MetricsReporterTest);
 
-}  // namespace
+}  // namespace metrics_reporter_test
 }  // namespace sluice::userspace

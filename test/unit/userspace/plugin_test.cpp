@@ -11,7 +11,7 @@
 #include "test/unit/userspace/backend_bench.hpp"
 
 namespace sluice::userspace {
-namespace {
+namespace plugin_test {
 
 class PluginTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(PluginTest);
@@ -52,5 +52,5 @@ class PluginTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(PluginTest);
 
-}  // namespace
+}  // namespace plugin_test
 }  // namespace sluice::userspace

@@ -13,7 +13,7 @@
 #include "test/unit/userspace/portal_bench.hpp"
 
 namespace sluice::test {
-namespace {
+namespace portal_decision_test {
 
 constexpr char kClusterIp[] = "172.30.0.41";
 constexpr char kExternalIp[] = "192.168.99.11";
@@ -334,5 +334,5 @@ class PortalDecisionTest : public CppUnit::TestFixture {
 };
 CPPUNIT_TEST_SUITE_REGISTRATION(PortalDecisionTest);
 
-}  // namespace
+}  // namespace portal_decision_test
 }  // namespace sluice::test

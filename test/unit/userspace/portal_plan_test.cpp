@@ -13,7 +13,7 @@
 #include "test/unit/userspace/portal_bench.hpp"
 
 namespace sluice::test {
-namespace {
+namespace portal_plan_test {
 
 const EndpointSpec kHere{"10.180.0.1", 80, true, Condition::kReady};
 const EndpointSpec kThere{"10.180.2.1", 80, false, Condition::kReady};
@@ -445,5 +445,5 @@ class PortalPlanTest : public CppUnit::TestFixture {
 };
 CPPUNIT_TEST_SUITE_REGISTRATION(PortalPlanTest);
 
-}  // namespace
+}  // namespace portal_plan_test
 }  // namespace sluice::test

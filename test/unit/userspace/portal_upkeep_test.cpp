@@ -15,7 +15,7 @@
 #include "test/unit/userspace/portal_bench.hpp"
 
 namespace sluice::test {
-namespace {
+namespace portal_upkeep_test {
 
 using userspace::PortalId;
 
@@ -325,5 +325,5 @@ class PortalUpkeepTest : public CppUnit::TestFixture {
 };
 CPPUNIT_TEST_SUITE_REGISTRATION(PortalUpkeepTest);
 
-}  // namespace
+}  // namespace portal_upkeep_test
 }  // namespace sluice::test

@@ -13,7 +13,7 @@
 #include "test/unit/userspace/portal_bench.hpp"
 
 namespace sluice::test {
-namespace {
+namespace portal_writer_test {
 
 constexpr char kTo[] = " -m tcp --dport 80 -d 172.30.0.41/32 -j REDIRECT --to-ports ";
 
@@ -299,5 +299,5 @@ class PortalWriterTest : public CppUnit::TestFixture {
 };
 CPPUNIT_TEST_SUITE_REGISTRATION(PortalWriterTest);
 
-}  // namespace
+}  // namespace portal_writer_test
 }  // namespace sluice::test

@@ -17,7 +17,7 @@
 #include "test/unit/userspace/sockets.hpp"
 
 namespace sluice::userspace {
-namespace {
+namespace proxy_ports_test {
 
 constexpr abi::Family kV4 = abi::Family::kIpv4;
 constexpr abi::Family kV6 = abi::Family::kIpv6;
@@ -235,5 +235,5 @@ class ProxyPortsTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(ProxyPortsTest);
 
-}  // namespace
+}  // namespace proxy_ports_test
 }  // namespace sluice::userspace

@@ -21,7 +21,7 @@
 #include "test/unit/userspace/servers.hpp"
 
 namespace sluice::userspace {
-namespace {
+namespace relayed_count_test {
 
 constexpr abi::Family kV4 = abi::Family::kIpv4;
 constexpr abi::Family kV6 = abi::Family::kIpv6;
@@ -170,5 +170,5 @@ class RelayedCountTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(RelayedCountTest);
 
-}  // namespace
+}  // namespace relayed_count_test
 }  // namespace sluice::userspace

@@ -19,7 +19,7 @@
 #include "test/unit/userspace/servers.hpp"
 
 namespace sluice::userspace {
-namespace {
+namespace retirement_test {
 
 using test::ask;
 using test::ask_again;
@@ -445,5 +445,5 @@ class RetirementTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(RetirementTest);
 
-}  // namespace
+}  // namespace retirement_test
 }  // namespace sluice::userspace

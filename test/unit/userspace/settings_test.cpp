@@ -23,7 +23,7 @@
 #include "sluice/sdk/error.hpp"
 
 namespace sluice::userspace {
-namespace {
+namespace settings_test {
 
 using namespace std::chrono_literals;
 using Given = std::vector<std::pair<std::string, std::string>>;
@@ -394,5 +394,5 @@ class SettingsTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(SettingsTest);
 
-}  // namespace
+}  // namespace settings_test
 }  // namespace sluice::userspace

@@ -8,9 +8,9 @@
 #include "test/unit/userspace/tcp_fixture.hpp"
 
 namespace sluice::userspace {
-namespace {
+namespace tcp_dial_test {
 
-using namespace test;
+using namespace rig;
 
 class TcpDialTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(TcpDialTest);
@@ -130,7 +130,7 @@ class TcpDialTest : public CppUnit::TestFixture {
     Relayed relay({silent.address()}, patient());
     Descriptor client = connected(relay.front);
     CPPUNIT_ASSERT(relay.becomes(&ThreadStatistics::dials, 1));
-    test::reset(std::move(client));
+    rig::reset(std::move(client));
     CPPUNIT_ASSERT(relay.becomes(&ThreadStatistics::open, 0));
     CPPUNIT_ASSERT_EQUAL(std::uint32_t{0}, relay.face->balancer().next({}, 0)->open());
   }
@@ -141,7 +141,7 @@ class TcpDialTest : public CppUnit::TestFixture {
     for (int i = 0; i < 100; ++i) {
       Descriptor client = connected(relay.front);
       const Descriptor server = accepted(listener);
-      test::reset(std::move(client));
+      rig::reset(std::move(client));
       CPPUNIT_ASSERT_EQUAL(ECONNRESET, how_it_ended(server));
     }
   }
@@ -295,5 +295,5 @@ class TcpDialTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(TcpDialTest);
 
-}  // namespace
+}  // namespace tcp_dial_test
 }  // namespace sluice::userspace

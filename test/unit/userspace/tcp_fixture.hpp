@@ -21,7 +21,7 @@
 
 #include "plugins/userspace/relay/engine.hpp"
 
-namespace sluice::userspace::test {
+namespace sluice::userspace::rig {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
@@ -188,4 +188,4 @@ class Relayed {
   ServingId id = 0;
 };
 
-}  // namespace sluice::userspace::test
+}  // namespace sluice::userspace::rig

@@ -12,9 +12,9 @@
 #include "test/unit/userspace/tcp_fixture.hpp"
 
 namespace sluice::userspace {
-namespace {
+namespace tcp_relay_test {
 
-using namespace test;
+using namespace rig;
 
 // The same bytes again for the same seed, made in steps of any size.
 class Bytes {
@@ -200,7 +200,7 @@ class TcpRelayTest : public CppUnit::TestFixture {
   void a_reset_by_the_client_reaches_the_endpoint() {
     Path path;
     path.settle();
-    test::reset(std::move(path.client));
+    rig::reset(std::move(path.client));
     CPPUNIT_ASSERT_EQUAL(ECONNRESET, how_it_ended(path.server));
     CPPUNIT_ASSERT(path.relay.becomes(&ThreadStatistics::ended_reset, 1));
     CPPUNIT_ASSERT(path.relay.becomes(&ThreadStatistics::open, 0));
@@ -209,7 +209,7 @@ class TcpRelayTest : public CppUnit::TestFixture {
   void a_reset_by_the_endpoint_reaches_the_client() {
     Path path;
     path.settle();
-    test::reset(std::move(path.server));
+    rig::reset(std::move(path.server));
     CPPUNIT_ASSERT_EQUAL(ECONNRESET, how_it_ended(path.client));
     CPPUNIT_ASSERT(path.relay.becomes(&ThreadStatistics::ended_reset, 1));
   }
@@ -218,7 +218,7 @@ class TcpRelayTest : public CppUnit::TestFixture {
     Path path;
     write_all(path.server, "last words");
     CPPUNIT_ASSERT(path.relay.becomes(&ThreadStatistics::bytes_to_client, 10));
-    test::reset(std::move(path.server));
+    rig::reset(std::move(path.server));
     CPPUNIT_ASSERT(path.relay.becomes(&ThreadStatistics::ended_reset, 1));
     CPPUNIT_ASSERT_EQUAL(std::string("last words"), read_exactly(path.client, 10));
     CPPUNIT_ASSERT_EQUAL(ECONNRESET, how_it_ended(path.client));
@@ -297,5 +297,5 @@ class TcpRelayTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(TcpRelayTest);
 
-}  // namespace
+}  // namespace tcp_relay_test
 }  // namespace sluice::userspace

@@ -13,9 +13,9 @@
 #include "test/unit/userspace/tcp_fixture.hpp"
 
 namespace sluice::userspace {
-namespace {
+namespace tcp_shortage_test {
 
-using namespace test;
+using namespace rig;
 
 // Clang's sanitizer looks at an object through a pipe, and complains of the object where there are no descriptors.
 #ifdef __has_feature
@@ -204,5 +204,5 @@ class TcpShortageTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(TcpShortageTest);
 
-}  // namespace
+}  // namespace tcp_shortage_test
 }  // namespace sluice::userspace

@@ -17,7 +17,7 @@
 #include <vector>
 
 namespace sluice::userspace {
-namespace {
+namespace udp_client_table_test {
 
 constexpr Nanoseconds kTimeout = 250;
 
@@ -279,5 +279,5 @@ class UdpClientTableTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(UdpClientTableTest);
 
-}  // namespace
+}  // namespace udp_client_table_test
 }  // namespace sluice::userspace

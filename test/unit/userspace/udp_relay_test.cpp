@@ -13,17 +13,17 @@
 #include "test/unit/userspace/udp_rig.hpp"
 
 namespace sluice::userspace {
-namespace {
+namespace udp_relay_test {
 
-using test::at;
-using test::descriptors;
-using test::eventually;
-using test::face_of;
-using test::kNever;
-using test::kPatience;
-using test::Peer;
-using test::Rig;
-using test::text;
+using rig::at;
+using rig::descriptors;
+using rig::eventually;
+using rig::face_of;
+using rig::kNever;
+using rig::kPatience;
+using rig::Peer;
+using rig::Rig;
+using rig::text;
 
 class UdpRelayTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(UdpRelayTest);
@@ -543,5 +543,5 @@ class UdpRelayTest : public CppUnit::TestFixture {
 
 CPPUNIT_TEST_SUITE_REGISTRATION(UdpRelayTest);
 
-}  // namespace
+}  // namespace udp_relay_test
 }  // namespace sluice::userspace

@@ -22,7 +22,7 @@
 
 #include "plugins/userspace/relay/udp_relay.hpp"
 
-namespace sluice::userspace::test {
+namespace sluice::userspace::rig {
 
 inline constexpr int kPatience = 20'000;  // milliseconds for what has to come
 inline constexpr auto kNever = std::chrono::hours(1);
@@ -120,15 +120,6 @@ inline std::size_t descriptors() {
   return count;
 }
 
-inline bool eventually(const std::function<bool()>& condition) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(kPatience);
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return true;
-}
-
 // A relay on a thread of its own.
 class Rig {
  public:
@@ -211,4 +202,4 @@ inline FacePtr face_of(const std::vector<SocketAddress>& endpoints) {
   return face;
 }
 
-}  // namespace sluice::userspace::test
+}  // namespace sluice::userspace::rig
