@@ -135,7 +135,7 @@ else
 fi
 for _ in $(seq 600); do
   if [ -n "$daemon" ] && ! kill -0 "$daemon" 2>/dev/null; then said; exit 1; fi
-  [ "$("$ctl" --state-dir "$state" status -o json 2>/dev/null | grep -o '"synced":true' | wc -l)" -ge 3 ] && break
+  [ "$("$ctl" --state-dir "$state" status -o json 2>/dev/null | grep -oE '"synced": *true' | wc -l)" -ge 3 ] && break
   sleep 0.1  # poll interval
 done
 said | grep -E -m 6 'sync\]|plugin\]' || true
