@@ -5,6 +5,7 @@ open, and what settings make of both. Ports and rules are in cases_portals.py.""
 
 import contextlib
 import ipaddress
+import select
 import time
 
 from lib import pace, probe, shell, talk
@@ -37,6 +38,16 @@ def order(t, service, questions, sender=POD):
     return [line.split()[1] if line.startswith("ok ") else line for line in lines]
 
 
+def order_heard(t, service, questions):
+    """As `order`. On a busy machine an endpoint may take longer for a datagram than the relay remembers its client; the
+    answer is lost then, and the same number of questions is asked again."""
+    for _ in range(ATTEMPTS):
+        names = order(t, service, questions)
+        if t.protocol != "udp" or "timeout" not in names:
+            break
+    return names
+
+
 # Who is next.
 
 
@@ -45,7 +56,7 @@ def order(t, service, questions, sender=POD):
 def turns(t):
     services = [t.service(THREE) for _ in range(LISTS)]
     t.settle()
-    first = [order(t, one, 7) for one in services]
+    first = [order_heard(t, one, 7) for one in services]
     for names in first:
         if set(names[:3]) != {"e1", "e2", "e3"} or names != (names[:3] * 3)[:7]:
             t.require(False, f"no turns: {names}")
@@ -55,14 +66,14 @@ def turns(t):
         one.set_endpoints([ready(E3), ready(E2), ready(E1)])
     t.settle()
     for one, names in zip(services, first):
-        again = order(t, one, 3)
+        again = order_heard(t, one, 3)
         t.require(again == [names[1], names[2], names[0]], f"after {names} came {again}")
     for one in services:
         one.set_endpoints(FOUR)
     t.settle()
     moved = 0
     for one, names in zip(services, first):
-        now = order(t, one, 8)
+        now = order_heard(t, one, 8)
         if set(now[:4]) != {"e1", "e2", "e3", "e4"} or now[:4] != now[4:]:
             t.require(False, f"no turns with four: {now}")
             return
@@ -182,11 +193,12 @@ def outlives(t):
     t.settle()
     opened = [talk.connect(t, POD, service.cluster()) for _ in range(2)]
     ends = [talk.accept(t, server) for server in (here, there)]
-    if not talk.answers(opened[0], ends[0]):
+    opened[0].sendall(b"which")
+    heard = select.select(ends, [], [], pace.stretched(talk.PATIENCE))[0]
+    t.require(len(heard) == 1 and talk.said(heard[0]) == b"which", f"{len(heard)} ends hear the first connection")
+    if heard != ends[:1]:
         opened.reverse()
-        t.require(talk.said(ends[1]) == b"there", "two connections went to one endpoint")
-        opened[1].settimeout(pace.stretched(talk.PATIENCE))
-        t.require(talk.answers(opened[0], ends[0]), "the connection to e1 does not work")
+    t.require(talk.answers(opened[0], ends[0]), "the connection to e1 does not work")
     t.require(talk.answers(opened[1], ends[1]), "the connection to e2 does not work")
     service.set_endpoints([ready(E2)])
     t.settle()
