@@ -134,10 +134,10 @@ else
   ip netns exec "$tag-node" "$sluiced" "${options[@]}" >"$work/log" 2>&1 &
   daemon=$!
 fi
-for _ in $(seq 100); do
+for _ in $(seq 600); do
   if [ -n "$daemon" ] && ! kill -0 "$daemon" 2>/dev/null; then said; exit 1; fi
-  [ "$("$ctl" --state-dir "$state" status -o json 2>/dev/null | grep -o '"synced":true' | wc -l)" -ge 3 ] && break
-  sleep 0.1
+  [ "$("$ctl" --state-dir "$state" status -o json 2>/dev/null | grep -oE '"synced": *true' | wc -l)" -ge 3 ] && break
+  sleep 0.1  # poll interval
 done
 said | grep -E -m 6 'sync\]|plugin\]' || true
 
@@ -154,6 +154,12 @@ ask() {  # ask TITLE EXPECTED-REGEX COMMAND…: shows who answered and checks it
     wrong=1
   fi
 }
+answered_without() {  # answered_without REGEX WHERE ADDRESS PORT: waits until 20 connections get no such answer, for 200 rounds at most
+  for _ in $(seq 200); do
+    on "$2" "$echo_tool" ask tcp "$3" "$4" --count 20 --summary | grep -Eq "$1" || return 0
+    sleep 0.1  # poll interval
+  done
+}
 step "Who answers at the virtual IP?"
 ask "60 TCP connections from pod-1 to 10.96.0.80:80" "ok pod-2" on pod-1 "$echo_tool" ask tcp 10.96.0.80 80 --count 60 --summary
 ask "60 TCP connections from the node to [fd00:96::80]:80" "ok pod-3" on node "$echo_tool" ask tcp fd00:96::80 80 --count 60 --summary
@@ -164,7 +170,7 @@ ask "60 TCP connections from outside to node port 192.168.50.1:30080" "ok pod-2"
 step "pod-2 goes away: its two lines leave the manifest"
 sed -e '/10\.1\.0\.12/,+1d' -e '/fd00:1::12/,+1d' "$src/packaging/demo/manifests/web.yaml" >"$work/web.new"
 mv "$work/web.new" "$work/manifests/web.yaml"
-sleep 1
+answered_without "ok pod-2" client 192.168.50.1 30080
 ask "60 TCP connections from outside" "ok pod-3" on client "$echo_tool" ask tcp 192.168.50.1 30080 --count 60 --summary
 if on client "$echo_tool" ask tcp 192.168.50.1 30080 --count 60 --summary | grep -q pod-2; then
   echo "    !! pod-2 still answers"
@@ -174,7 +180,7 @@ fi
 step "All pods go away"
 sed '/^endpoints:/,/^---/{/^endpoints:/s/$/ []/;/^-/{/^---/!d};/^  nodeName/d}' "$src/packaging/demo/manifests/web.yaml" >"$work/web.new"
 mv "$work/web.new" "$work/manifests/web.yaml"
-sleep 1
+answered_without "ok pod" node 10.96.0.80 80
 ask "3 TCP connections from the node" "refused" on node "$echo_tool" ask tcp 10.96.0.80 80 --count 3 --summary
 
 step "What the daemon says of itself"

@@ -77,8 +77,7 @@ class BodyFault:
             await connection.pause(self.fault.seconds)
         elif kind == "reset":
             await response.flush()
-            # The bytes sent so far should be seen before the reset.
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.05)  # fixed time: clients read the bytes sent so far before they notice the reset
             connection.reset()
             raise Closed
         elif kind in ("cut", "cut-mid-line", "wrong-content-length"):

@@ -70,7 +70,7 @@ class Listener:
                 sock, _ = await loop.sock_accept(listening)
             except OSError:
                 # The client was gone before we came; out of descriptors is over soon as well.
-                await asyncio.sleep(0.01)
+                await asyncio.sleep(0.01)  # poll interval
                 continue
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             task = asyncio.create_task(self.handle(sock))

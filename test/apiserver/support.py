@@ -18,7 +18,10 @@ FIXTURES = os.environ.get(
 if os.path.isdir(os.path.join(FIXTURES, "apiserver-v1.36")):
     FIXTURES = os.path.join(FIXTURES, "apiserver-v1.36")
 sys.path.insert(0, HERE)
+sys.path.append(os.path.join(HERE, "..", "system"))
 sys.dont_write_bytecode = True
+
+from lib import pace  # noqa: E402
 
 SELECTED = ("labelSelector=%21service.kubernetes.io%2Fheadless%2C"
             "%21service.kubernetes.io%2Fservice-proxy-name")
@@ -125,7 +128,7 @@ class Server:
 
     def __exit__(self, *_):
         self.process.send_signal(signal.SIGTERM)
-        self.process.wait(5)
+        self.process.wait(pace.stretched(5))
         self.process.stdout.close()
         with open(self.errors, encoding="utf-8") as file:
             errors = file.read()
@@ -133,7 +136,7 @@ class Server:
         equal(errors, "", "nothing unexpected happened inside the server")
 
     def connect(self, certificate=True):
-        sock = socket.create_connection(("127.0.0.1", self.port), timeout=15)
+        sock = socket.create_connection(("127.0.0.1", self.port), timeout=pace.stretched(15))
         if self.tls_dir is None:
             return sock
         context = ssl.create_default_context(cafile=os.path.join(self.tls_dir, "ca.crt"))

@@ -8,7 +8,7 @@ import ssl
 import time
 import zlib
 
-from support import Answer, Server, equal, read_all, service, test
+from support import Answer, Server, equal, pace, read_all, service, test
 
 LIST = "/api/v1/services"
 WATCH = LIST + "?watch=1&timeoutSeconds=1&resourceVersion=500&allowWatchBookmarks=true"
@@ -219,15 +219,14 @@ def what_is_under_way_can_be_ended():
             send_control(control, fault)
             waiting.append(server.connect())
             waiting[-1].sendall(("GET %s HTTP/1.1\r\nHost: x\r\n\r\n" % path).encode())
-            while len(server.get("/_test/requests").json["requests"]) < len(waiting):
-                time.sleep(0.01)
+            arrived = pace.wait_until(lambda: len(server.get("/_test/requests").json["requests"]) >= len(waiting), 15)
+            equal(bool(arrived), True, "the request has arrived")
         send_control(control, {"match": "connection", "kind": "stall"})
         waiting.append(socket.create_connection(("127.0.0.1", server.port)))
-        while control_answer(control, "GET", "stats", None)["faults"]:
-            time.sleep(0.01)
+        equal(bool(pace.wait_until(lambda: not control_answer(control, "GET", "stats", None)["faults"], 15)), True, "the fault is met")
         equal(control_answer(control, "POST", "disconnect", {})["disconnected"], 3)
         for sock in waiting:
-            sock.settimeout(5)
+            sock.settimeout(pace.stretched(5))
             read_all(sock)
             sock.close()
         control.close()
@@ -250,7 +249,7 @@ def control_answer(sock, method, name, body):
 def first_byte(port):
     # A reset may be there before connect() has returned.
     try:
-        with socket.create_connection(("127.0.0.1", port), timeout=5) as sock:
+        with socket.create_connection(("127.0.0.1", port), timeout=pace.stretched(5)) as sock:
             return "data" if sock.recv(1) else "end"
     except ConnectionResetError:
         return "reset"

@@ -7,6 +7,7 @@ import time
 
 from cluster import SERVICE_PORT
 from network import POD_PORT, answering_endpoint
+from patience import stretched
 
 PAUSE_SECONDS = 0.0005
 
@@ -19,11 +20,11 @@ class Packets:
 
     def wait(self, cluster_ip, expected, patience, pause=PAUSE_SECONDS):
         """The moment on the monotonic clock, or None."""
-        end = time.monotonic() + patience
+        end = time.monotonic() + stretched(patience)
         while answering_endpoint(cluster_ip, SERVICE_PORT) not in expected:
             if time.monotonic() > end:
                 return None
-            time.sleep(pause)
+            time.sleep(pause)  # poll interval
         return time.monotonic()
 
 
@@ -44,12 +45,12 @@ class PrintedLines:
                                   and any(name in line for name in names), patience)
 
     def wait_for_line(self, is_it, patience):
-        end = time.monotonic() + patience
+        end = time.monotonic() + stretched(patience)
         while time.monotonic() < end:
             if self._size() > self._seen:
                 if any(map(is_it, self._new_lines())):
                     return time.monotonic()
-            time.sleep(PAUSE_SECONDS)
+            time.sleep(PAUSE_SECONDS)  # poll interval
         return None
 
     def _size(self):

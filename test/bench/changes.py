@@ -90,7 +90,7 @@ class Changes:
         self._added += 1
         self._arrival.prepare()
         self._cluster.api.call("POST", SLICES, endpoint_slice)
-        time.sleep(AHEAD_SECONDS)
+        time.sleep(AHEAD_SECONDS)  # fixed time: the slice arrives before the Service
         begin = time.monotonic()
         self._cluster.api.send("POST", SERVICES, service)
         arrived = self._wait(cluster_ip, expected)
@@ -110,7 +110,7 @@ class Changes:
         for _ in range(self._count):
             own_before = own_cpu_seconds(self._subject.pid)
             times.append(change())
-            time.sleep(AFTERMATH_SECONDS)
+            time.sleep(AFTERMATH_SECONDS)  # fixed time: CPU time in it belongs to the change
             own.append((own_cpu_seconds(self._subject.pid) - own_before) * 1000)
             self._rest()
         used = self._subject.cpu() - before

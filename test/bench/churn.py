@@ -64,7 +64,7 @@ class Updates:
             self._client.answer()
             self.sent += 1
             self.took = now - begin
-            time.sleep(max(0.0, begin + self.sent / self._rate - time.monotonic()))
+            time.sleep(max(0.0, begin + self.sent / self._rate - time.monotonic()))  # fixed time: the rate of updates
 
 
 def churn(subject, cluster, network, changes, seconds):
@@ -75,7 +75,7 @@ def churn(subject, cluster, network, changes, seconds):
         updates = Updates(cluster, seconds)
         while updates.running:
             lags.append(changes.move_all())
-            time.sleep(PROBE_REST_SECONDS)
+            time.sleep(PROBE_REST_SECONDS)  # fixed time: a rest between two probes
         updates.end()
         took = time.monotonic() - begin
         used, server = subject.cpu() - before, cluster.cpu_seconds() - server_before

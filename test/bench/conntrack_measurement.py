@@ -10,6 +10,7 @@ from arrival import Packets
 from changes import Changes
 from cluster import SERVICES, SLICES, service_ip, udp_service, udp_slice
 from network import BenchError
+from patience import stretched
 from tracking import Looks, PeakAnonymous, Replacing, fill
 
 # Every change is written at once, so that none waits for the one before; each look is logged.
@@ -99,7 +100,7 @@ class ConntrackMeasurement:
 
     def _change(self):
         """Begin and end of one change of the TCP Service, on the monotonic clock."""
-        time.sleep(REST_SECONDS)
+        time.sleep(REST_SECONDS)  # fixed time: a rest between two changes
         begin = time.monotonic()
         return begin, begin + self._changes.move_all()
 
@@ -142,7 +143,7 @@ class ConntrackMeasurement:
         return look
 
     def _changes_while_looking(self):
-        found, end = [], time.monotonic() + self._patience
+        found, end = [], time.monotonic() + stretched(self._patience)
         while len(found) < self._wanted.conntrack_changes:
             if time.monotonic() > end:
                 raise BenchError(f"only {len(found)} changes fell into looks within {self._patience:.0f} s")
@@ -151,7 +152,7 @@ class ConntrackMeasurement:
 
     def _changes_within_look(self, cause):
         """Those during the look at everything that `cause` leads to, and the look."""
-        made, look, end = [], None, time.monotonic() + self._patience
+        made, look, end = [], None, time.monotonic() + stretched(self._patience)
         self._looks.new()
         cause()
         while look is None:
@@ -170,7 +171,7 @@ class ConntrackMeasurement:
                 "left_entries": max(0, self._entries - look.removed)}
 
     def _changes_while_removing(self):
-        found, end = [], time.monotonic() + self._patience
+        found, end = [], time.monotonic() + stretched(self._patience)
         while not found and time.monotonic() < end:
             # Made once more, they lead to endpoints that have gone; the next look finds that.
             self._fill()

@@ -23,7 +23,7 @@ class CoreMeasurement:
         self._wanted = wanted
         self._lines = PrintedLines(printed)
         self._changes = Changes(subject, cluster, self._lines, wanted.core_changes, wanted.change_patience,
-                                lambda: time.sleep(REST_SECONDS))
+                                lambda: time.sleep(REST_SECONDS))  # fixed time: a rest between two changes
         self.figures = {}
 
     def run(self, until):
@@ -43,7 +43,7 @@ class CoreMeasurement:
             raise BenchError(f"first apply: no full transaction after {self._wanted.patience:.0f} s"
                              f"{self._subject.last_words()}")
         used = self._subject.cpu()
-        time.sleep(SETTLE_SECONDS)
+        time.sleep(SETTLE_SECONDS)  # fixed time: memory is measured of a daemon at rest
         return {"start_seconds": arrived - begin, **figures.cpu("start", used, 1, "cpu_seconds"),
                 "start_own_user_cpu_seconds": used.own_user, "start_own_system_cpu_seconds": used.own_system,
                 "start_apiserver_cpu_seconds": self._cluster.cpu_seconds() - server_before,

@@ -13,6 +13,7 @@ from changes import Changes
 from cluster import SERVICE_PORT, service_ip
 from load import sentinels
 from network import BenchError, answering_endpoint, remove_namespace, run
+from patience import stretched
 
 # Every change is handed on at once, so that none has to wait for the one before.
 FLAGS = ["--ipvs-min-sync-period", "0s"]
@@ -55,15 +56,15 @@ class IpvsMeasurement:
         while waiting:
             waiting = [one for one in waiting if answering_endpoint(service_ip(one), SERVICE_PORT) is None]
             self._subject.check_alive()
-            if time.monotonic() > begin + self._wanted.patience:
+            if time.monotonic() > begin + stretched(self._wanted.patience):
                 raise BenchError(f"Services {waiting} do not answer after {self._wanted.patience:.0f} s{self._subject.last_words()}")
             if waiting:
-                time.sleep(PAUSE_SECONDS)
+                time.sleep(PAUSE_SECONDS)  # poll interval
         return time.monotonic()
 
     def _synced(self, full_syncs):
         """What was written by the last apply of both families, once there is nothing more to do."""
-        end = time.monotonic() + self._wanted.patience
+        end = time.monotonic() + stretched(self._wanted.patience)
         while True:
             families = (self._subject.status() or {}).get("families", [])
             if families and all(one["synced"] and one["full_syncs"] >= full_syncs for one in families):
@@ -71,12 +72,12 @@ class IpvsMeasurement:
             self._subject.check_alive()
             if time.monotonic() > end:
                 raise BenchError(f"not synced after {self._wanted.patience:.0f} s{self._subject.last_words()}")
-            time.sleep(PAUSE_SECONDS)
+            time.sleep(PAUSE_SECONDS)  # poll interval
 
     def _rest(self):
         families = (self._subject.status() or {}).get("families", [])
         self._writes.append([one["last_apply"]["kernel_writes"] for one in families if one["family"] == "IPv4"])
-        time.sleep(REST_SECONDS)
+        time.sleep(REST_SECONDS)  # fixed time: a rest between two changes
 
     def _one_endpoint(self):
         self._rest()

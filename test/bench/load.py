@@ -7,6 +7,7 @@ import time
 import figures
 from cluster import SERVICE_PORT, service_ip, service_name
 from network import BenchError, answering_endpoint
+from patience import stretched
 from process import PeakWithChildren, memory, wait_without_children
 
 HAMMER_INTERVAL_MS = 10
@@ -59,7 +60,6 @@ class Load:
     def _reach(self):
         """The moment when all sentinels have answered; each is hammered from then on."""
         waiting = sentinels(self._cluster.services)
-        end = self._begin + self._patience
         while True:
             for number in list(waiting):
                 if answering_endpoint(service_ip(number), SERVICE_PORT) is None:
@@ -71,19 +71,19 @@ class Load:
             if not waiting:
                 return now
             self._subject.check_alive()
-            if time.monotonic() > end:
+            if time.monotonic() > self._begin + stretched(self._patience):
                 raise BenchError(f"{self._how_far(waiting)} after {self._patience:.0f} s{self._used()}")
-            time.sleep(PAUSE_SECONDS)
+            time.sleep(PAUSE_SECONDS)  # poll interval
 
     def _sweep(self, reached):
         """How many Services did not answer though the sentinels did, and when the last of them did."""
         numbers = range(0, self._cluster.services, max(1, self._cluster.services // SWEPT))
         late = waiting = [n for n in numbers if answering_endpoint(service_ip(n), SERVICE_PORT) is None]
         while waiting:
-            if time.monotonic() > self._begin + self._patience:
+            if time.monotonic() > self._begin + stretched(self._patience):
                 raise BenchError(f"{len(waiting)} of {len(numbers)} Services asked do not answer after "
                                  f"{self._patience:.0f} s")
-            time.sleep(PAUSE_SECONDS)
+            time.sleep(PAUSE_SECONDS)  # poll interval
             waiting = [n for n in waiting if answering_endpoint(service_ip(n), SERVICE_PORT) is None]
             reached = time.monotonic()
         return len(late), reached

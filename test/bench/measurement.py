@@ -52,7 +52,7 @@ class Measurement:
 
     def _rest(self):
         wait_without_children(self._subject.pid, self._wanted.change_patience)
-        time.sleep(REST_SECONDS)
+        time.sleep(REST_SECONDS)  # fixed time: a rest between two changes
 
     def _connect_times(self):
         self._rest()

@@ -16,6 +16,8 @@ import struct
 import subprocess
 import time
 
+from patience import stretched
+
 PREFIX = "sluice-bench-"
 CLONE_NEWNET = 0x40000000
 NODE_IP = "10.190.0.1"
@@ -36,7 +38,7 @@ class BenchError(Exception):
 
 def run(*argv, stdin=None, check=True):
     try:
-        done = subprocess.run(argv, input=stdin, capture_output=True, text=True, timeout=PROGRAM_SECONDS)
+        done = subprocess.run(argv, input=stdin, capture_output=True, text=True, timeout=stretched(PROGRAM_SECONDS))
     except (OSError, subprocess.TimeoutExpired) as error:
         raise BenchError(f"{' '.join(argv)}: {error}") from error
     if check and done.returncode != 0:
@@ -80,7 +82,7 @@ class Network:
 
     def hammer(self, address, port, interval_ms):
         return Hammer([self._netecho, "hammer", "tcp", address, str(port), "--seconds", "86400",
-                       "--interval", str(interval_ms), "--timeout", str(int(CONNECT_SECONDS * 1000))])
+                       "--interval", str(interval_ms), "--timeout", str(int(stretched(CONNECT_SECONDS) * 1000))])
 
     def _build(self):
         for space in (self.node, self.pod):
@@ -103,11 +105,11 @@ class Network:
 
 
     def _wait_for_pod(self):
-        end = time.monotonic() + POD_PATIENCE
+        end = time.monotonic() + stretched(POD_PATIENCE)
         while answering_endpoint(POD_IP, POD_PORT) is None:
             if time.monotonic() > end:
                 raise BenchError(f"the pod does not answer after {POD_PATIENCE} s")
-            time.sleep(0.01)
+            time.sleep(0.01)  # poll interval
 
 
 class Hammer:
@@ -120,7 +122,7 @@ class Hammer:
         """Connections made, and how many of them failed."""
         self._process.terminate()
         try:
-            tally = json.loads(self._process.communicate(timeout=20)[0])
+            tally = json.loads(self._process.communicate(timeout=stretched(20))[0])
         except (ValueError, subprocess.TimeoutExpired) as error:
             self._process.kill()
             raise BenchError(f"a background client did not say what it counted: {error}") from error
@@ -169,6 +171,7 @@ def answering_endpoint(address, port):
     """The address of the endpoint behind a Service, by a new connection; None when there is no answer."""
     try:
         with _connected(address, port) as connection:
+            connection.settimeout(stretched(CONNECT_SECONDS))  # the server may wait for a processor
             return connection.recv(256).split(b" ")[3].decode()
     except (OSError, IndexError):
         return None

@@ -7,6 +7,8 @@ import threading
 import time
 from dataclasses import dataclass
 
+from patience import stretched
+
 TICKS = os.sysconf("SC_CLK_TCK")
 SAMPLE_SECONDS = 0.05
 QUIET_SECONDS = 0.3
@@ -63,12 +65,12 @@ def _kibibytes(path):
 
 def wait_without_children(pid, patience):
     """Returns once the process has run no program for a while, or when the patience is over."""
-    end = time.monotonic() + patience
+    end = time.monotonic() + stretched(patience)
     quiet_since = time.monotonic()
     while (now := time.monotonic()) < min(end, quiet_since + QUIET_SECONDS):
         if sum(1 for _ in tree(pid)) > 1:
             quiet_since = now
-        time.sleep(SAMPLE_SECONDS / 5)
+        time.sleep(SAMPLE_SECONDS / 5)  # poll interval
 
 
 class PeakWithChildren:

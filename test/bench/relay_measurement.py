@@ -67,10 +67,10 @@ def idle(subject, wanted):
     share = IDLE_UNIT / count
     subject.stop()
     subject.start()
-    time.sleep(0.3)  # what begins late, a thread or a report, is no connection's
+    time.sleep(0.3)  # fixed time: what begins late, a thread or a report, is no connection's
     before, slab = memory(subject.pid), System.slab_mib()
     held = subject.network.idle(subject.node, subject.target, count)
-    time.sleep(0.3)
+    time.sleep(0.3)  # fixed time: memory is measured of idle connections
     after = memory(subject.pid)
     found = {"idle_connections": count, "idle_growth_mib": (after["resident"] - before["resident"]) * share,
              "idle_resident_mib": after["resident"], "idle_pss_mib": after["pss"],

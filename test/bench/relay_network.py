@@ -8,6 +8,7 @@ import subprocess
 import time
 
 from network import PREFIX, BenchError, end_at_signals, remove_leftovers, remove_namespace, run
+from patience import stretched
 
 SERVER_PORT = 9000
 SERVICE_PORT = 80
@@ -97,7 +98,7 @@ class RelayNetwork:
     def load(self, node, target, command, *options, seconds):
         """What one run of relayload in the client's namespace says."""
         done = subprocess.run([*self._client(node, target, command), "--seconds", str(seconds), *options],
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds + 120)
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds + stretched(120))
         if done.returncode != 0:
             raise BenchError(f"relayload {command} {' '.join(options)}: {done.stderr.strip()}")
         return json.loads(done.stdout)
@@ -107,7 +108,7 @@ class RelayNetwork:
 
     def wait_for(self, node, target, udp, alive):
         """Until a first request is answered. `alive` raises when there is no hope."""
-        end = time.monotonic() + START_PATIENCE
+        end = time.monotonic() + stretched(START_PATIENCE)
         while True:
             try:
                 if not udp:
@@ -120,7 +121,7 @@ class RelayNetwork:
             alive()
             if time.monotonic() > end:
                 raise BenchError(f"no answer within {START_PATIENCE} s")
-            time.sleep(0.05)
+            time.sleep(0.05)  # poll interval
 
     def _client(self, node, target, command):
         address, port = target
@@ -144,7 +145,7 @@ class Idle:
             raise BenchError(f"relayload idle: {self._process.communicate()[1].strip()}")
 
     def end(self):
-        out, _ = self._process.communicate(timeout=120)
+        out, _ = self._process.communicate(timeout=stretched(120))
         try:
             said = json.loads(out)
         except ValueError as error:

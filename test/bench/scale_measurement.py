@@ -19,6 +19,7 @@ from churn import Updates
 from cluster import AFTER, SERVICE_PORT, address, service_ip
 from load import SWEPT, sentinels
 from network import POD_PORT, BenchError, answering_endpoint, connect_seconds, run
+from patience import stretched
 from process import memory, own_cpu_seconds
 
 POLL_SECONDS = 0.002
@@ -86,7 +87,7 @@ class ScaleMeasurement:
         apply = self._last_apply()
         late = self._late()
         used = self._subject.cpu()
-        time.sleep(GRACE_SECONDS)
+        time.sleep(GRACE_SECONDS)  # fixed time: memory is measured of a daemon at rest
         found = memory(self._subject.pid)
         return {"first_seconds": synced - self._begin, "first_known_seconds": synced - known,
                 "first_apply_seconds": apply["seconds"], "first_kernel_writes": apply["kernel_writes"],
@@ -135,7 +136,7 @@ class ScaleMeasurement:
         no_op = self._no_op()
         before, begin, syncs = self._subject.cpu(), time.monotonic(), self._ipv4()
         while updates.running:
-            time.sleep(POLL_SECONDS * 50)
+            time.sleep(POLL_SECONDS * 50)  # poll interval
         updates.end()
         took = time.monotonic() - begin
         used, after, found = self._subject.cpu() - before, self._ipv4(), memory(self._subject.pid)
@@ -175,13 +176,13 @@ class ScaleMeasurement:
         for _ in range(self._wanted.rounds):
             seen = self._ipv4()["full_syncs"]
             # Longer than the backend rests after a look.
-            time.sleep(REST_OF_BACKEND_SECONDS)
+            time.sleep(REST_OF_BACKEND_SECONDS)  # fixed time: the backend rests after a check
             run(self._toucher, "touch", service_ip(0))
-            end = time.monotonic() + self._wanted.patience
+            end = time.monotonic() + stretched(self._wanted.patience)
             while (now := self._ipv4())["full_syncs"] == seen:
                 if time.monotonic() > end:
                     raise BenchError(f"no full transaction for {self._wanted.patience:.0f} s")
-                time.sleep(SLOW_POLL_SECONDS)
+                time.sleep(SLOW_POLL_SECONDS)  # poll interval
             seconds.append(now["last_apply"]["seconds"])
             writes += now["last_apply"]["kernel_writes"]
         used = self._subject.cpu() - before
@@ -206,12 +207,12 @@ class ScaleMeasurement:
     def _each(self, name, change):
         self._applies, self._own, arrivals = [], [], []
         writes = []
-        time.sleep(AFTERMATH_SECONDS)
+        time.sleep(AFTERMATH_SECONDS)  # fixed time: CPU time in it belongs to the change
         for _ in range(self._wanted.changes):
             before = self._ipv4()["delta_syncs"]
             own = own_cpu_seconds(self._subject.pid)
             arrivals.append(change())
-            time.sleep(AFTERMATH_SECONDS)
+            time.sleep(AFTERMATH_SECONDS)  # fixed time: CPU time in it belongs to the change
             self._own.append((own_cpu_seconds(self._subject.pid) - own) * 1e6)
             after = self._after(before)
             self._applies.append(after["seconds"] * 1e6)
@@ -225,11 +226,11 @@ class ScaleMeasurement:
                 f"{name}_own_cpu_us_each": self._own, f"{name}_kernel_writes": statistics.median(writes)}
 
     def _after(self, before):
-        end = time.monotonic() + self._wanted.change_patience
+        end = time.monotonic() + stretched(self._wanted.change_patience)
         while (found := self._ipv4())["delta_syncs"] <= before:
             if time.monotonic() > end:
                 raise BenchError("a change arrived, but no transaction is counted for it")
-            time.sleep(POLL_SECONDS)
+            time.sleep(POLL_SECONDS)  # poll interval
         return found["last_apply"]
 
     def _add_endpoint(self):
@@ -245,7 +246,7 @@ class ScaleMeasurement:
         return AFTER, self._cluster.services * self._cluster.endpoints + 1
 
     def _rest(self):
-        time.sleep(REST_SECONDS)
+        time.sleep(REST_SECONDS)  # fixed time: a rest between two changes
 
     # The daemon.
 
@@ -257,7 +258,7 @@ class ScaleMeasurement:
     def _synced(self):
         """The last moment when no object was known, and when both families were in the kernel for the first time."""
         known, unknown = None, self._begin
-        end = time.monotonic() + self._wanted.patience
+        end = time.monotonic() + stretched(self._wanted.patience)
         while True:
             status = self._subject.status() or {}
             now = time.monotonic()
@@ -271,7 +272,7 @@ class ScaleMeasurement:
             self._subject.check_alive()
             if now > end:
                 raise BenchError(f"not synced after {self._wanted.patience:.0f} s{self._subject.last_words()}")
-            time.sleep(POLL_SECONDS)
+            time.sleep(POLL_SECONDS)  # poll interval
 
     def _ipv4(self):
         for one in (self._subject.status() or {}).get("families", []):

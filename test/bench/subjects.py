@@ -12,6 +12,7 @@ import time
 
 from cluster import NODE_NAME
 from network import BenchError, run
+from patience import stretched
 from process import Cpu
 
 # An own /run: the lock of iptables is not shared with the host. The program begins when it is told to, so that
@@ -59,7 +60,7 @@ class Subject:
     def stop(self):
         self._process.terminate()
         try:
-            self._process.wait(20)
+            self._process.wait(stretched(20))
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
@@ -67,7 +68,7 @@ class Subject:
     def wait(self, patience):
         """Its status, when it ends by itself."""
         try:
-            return self._process.wait(patience)
+            return self._process.wait(stretched(patience))
         except subprocess.TimeoutExpired as error:
             raise BenchError(f"{self.name} does not end within {patience:.0f} s{self.last_words()}") from error
 
@@ -112,7 +113,7 @@ class Sluiced(Subject):
         """What `sluicectl status -o json` prints, asked for without starting a program; None while nobody answers."""
         try:
             with socket.socket(socket.AF_UNIX) as connection:
-                connection.settimeout(5)
+                connection.settimeout(stretched(5))
                 connection.connect(os.path.join(self._state, "control.sock"))
                 connection.sendall(b'{"command":"status"}\n')
                 with connection.makefile("rb") as answer:
@@ -122,7 +123,7 @@ class Sluiced(Subject):
 
     def restart_writes(self, patience):
         """Kernel writes of the first apply of this process, both families; None when that has passed unseen."""
-        end = time.monotonic() + patience
+        end = time.monotonic() + stretched(patience)
         while True:
             families = (self.status() or {}).get("families", [])
             if families and all(family["synced"] for family in families):
@@ -130,7 +131,7 @@ class Sluiced(Subject):
             self.check_alive()
             if time.monotonic() > end:
                 raise BenchError(f"{self.name} is not synced {patience} s after a restart{self.last_words()}")
-            time.sleep(0.02)
+            time.sleep(0.02)  # poll interval
         if any(family["full_syncs"] != 1 or family["delta_syncs"] for family in families):
             return None
         return sum(family["last_apply"]["kernel_writes"] for family in families)

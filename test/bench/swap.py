@@ -21,6 +21,7 @@ import environment  # noqa: E402
 import report  # noqa: E402
 from cluster import AFTER, BEFORE, NODE_NAME, SERVICE_PORT, Cluster, service_ip  # noqa: E402
 from network import BenchError, Network, answering_endpoint  # noqa: E402
+from patience import stretched  # noqa: E402
 from process import memory  # noqa: E402
 from subjects import CLUSTER_CIDR, Sluiced  # noqa: E402
 
@@ -99,20 +100,20 @@ class Swappable(Sluiced):
     def reload(self):
         """Seconds."""
         begin = time.monotonic()
-        done = subprocess.run([self._ctl, "--state-dir", self._state, "reload", "--timeout", f"{round(self._wanted.patience)}s"],
-                              capture_output=True, text=True, check=False, timeout=self._wanted.patience + 30)
+        done = subprocess.run([self._ctl, "--state-dir", self._state, "reload", "--timeout", f"{round(stretched(self._wanted.patience))}s"],
+                              capture_output=True, text=True, check=False, timeout=stretched(self._wanted.patience + 30))
         if done.returncode != 0:
             raise BenchError(f"sluicectl reload: {(done.stdout + done.stderr).strip()}{self.last_words()}")
         return time.monotonic() - begin
 
     def wait_for(self, condition, what):
         """Until that is true of the status."""
-        end = time.monotonic() + self._wanted.patience
+        end = time.monotonic() + stretched(self._wanted.patience)
         while not ((status := self.status()) and condition(status)):
             self.check_alive()
             if time.monotonic() > end:
                 raise BenchError(f"{what}: not after {self._wanted.patience:.0f} s{self.last_words()}")
-            time.sleep(0.05)
+            time.sleep(0.05)  # poll interval
         return status
 
 
@@ -198,7 +199,7 @@ def measure(services, wanted):
 def exchange(subject, network, mode, services):
     """Figures of one swap."""
     hammers = [network.hammer(service_ip(number), SERVICE_PORT, 5) for number in (0, services - 1)]
-    time.sleep(0.3)
+    time.sleep(0.3)  # fixed time: clients connect for a while before the swap
     subject.write(mode)
     seconds = subject.reload()
     last = subject.status()["swap"]["last"]

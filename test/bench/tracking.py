@@ -9,6 +9,7 @@ import time
 from dataclasses import dataclass
 
 from network import BenchError, end_at_signals, run
+from patience import stretched
 
 SAMPLE_SECONDS = 0.01
 MOST = "/proc/sys/net/netfilter/nf_conntrack_max"
@@ -95,14 +96,14 @@ class Looks:
 
     def wait(self, patience, everything=None):
         """The next, or the next of that kind; None when the patience is over."""
-        end = time.monotonic() + patience
+        end = time.monotonic() + stretched(patience)
         while True:
             for look in self.new():
                 if everything is None or look.everything == everything:
                     return look
             if time.monotonic() > end:
                 return None
-            time.sleep(SAMPLE_SECONDS)
+            time.sleep(SAMPLE_SECONDS)  # poll interval
 
     @staticmethod
     def _read(found):

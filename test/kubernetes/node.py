@@ -11,7 +11,6 @@ import signal
 import ssl
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -45,14 +44,10 @@ class NodeError(Exception):
 
 
 def wait_for(condition, what, seconds=20):
-    end = time.monotonic() + pace.stretched(seconds)
-    while True:
-        found = condition()
-        if found:
-            return found
-        if time.monotonic() > end:
-            raise NodeError(f"within {seconds} s not: {what() if callable(what) else what}")
-        time.sleep(0.05)
+    found = pace.wait_until(condition, seconds)
+    if not found:
+        raise NodeError(f"within {pace.stretched(seconds):g} s not: {what() if callable(what) else what}")
+    return found
 
 
 def of_kind(objects, kind):

@@ -7,10 +7,9 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 from pathlib import Path
 
-from outcome import stretched
+from outcome import pace, stretched
 
 SOURCES = ("/etc/apt/sources.list", "/etc/apt/sources.list.d")
 SUITE = "bookworm"
@@ -103,15 +102,16 @@ class System:
 
     def wait_until_up(self, seconds=120):
         """Until systemd has started what there is; raises CannotRun when it does not come up."""
-        end = time.monotonic() + stretched(seconds)
         state = ""
-        while time.monotonic() < end:
+
+        def is_up():
+            nonlocal state
             if self.reachable():
                 state = self.run("systemctl", "is-system-running").stdout.strip()
-                if state in ("running", "degraded"):
-                    return
-            time.sleep(stretched(0.2))
-        raise CannotRun(f"systemd does not come up here, it is '{state}'")
+            return state in ("running", "degraded")
+
+        if not pace.wait_until(is_up, seconds, every=0.2):
+            raise CannotRun(f"systemd does not come up here, it is '{state}'")
 
     def run(self, *argv, timeout=120, stdin=None):
         """A program in the system; never raises for its exit status."""
@@ -176,12 +176,13 @@ class Container(System):
         self._remove_group()
 
     def _remove_group(self):
-        end = time.monotonic() + 20
-        while self._group.exists() and time.monotonic() < end:
+        def is_gone():
             for folder in sorted((path for path in self._group.rglob("*") if path.is_dir()), reverse=True):
                 remove_empty(folder)
             remove_empty(self._group)
-            time.sleep(0.1)
+            return not self._group.exists()
+
+        pace.wait_until(is_gone, 20, every=0.1)
 
 
 def remove_empty(folder):

@@ -21,7 +21,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 
-from package_test import SRC, Tests, call, require  # noqa: E402
+from package_test import SRC, Tests, call, require, stretched  # noqa: E402
 
 SCRIPT = SRC / "packaging/image/rootfs.sh"
 LOADER = next(iter(sorted(Path("/lib64").glob("ld-linux-*.so.2")) + sorted(Path("/lib").glob("ld-linux-*.so.*"))), None)
@@ -50,7 +50,7 @@ class Image:
     def inside(self, *argv):
         """The command in the root filesystem, in namespaces of its own."""
         return subprocess.run(["unshare", "--mount", "--net", "--pid", "--fork", "sh", "-c", ENTER, "sh", str(self.root), *argv],
-                              capture_output=True, text=True, timeout=120, check=False, env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"})
+                              capture_output=True, text=True, timeout=stretched(120), check=False, env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"})
 
     def files(self):
         for folder, names, others in os.walk(self.root):

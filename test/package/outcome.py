@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests in groups, told as TAP, and what they are made of."""
 
-import os
 import subprocess
+import sys
 import time
+from pathlib import Path
 
-# How many times slower than usual this machine does anything: see test/system/lib/pace.py.
-SLOWNESS = max(1.0, float(os.environ.get("SLUICE_TEST_SLOWNESS") or 1))
+sys.path.append(str(Path(__file__).resolve().parents[1] / "system"))
+
+from lib import pace  # noqa: E402
+from lib.pace import stretched  # noqa: E402
 
 
 class Skip(Exception):
@@ -61,16 +64,8 @@ def call(*argv, timeout=600, **options):
     return succeed(subprocess.run(argv, capture_output=True, text=True, check=False, timeout=stretched(timeout), **options))
 
 
-def stretched(limit):
-    """A limit or a pause as it is to be on this machine."""
-    return limit * SLOWNESS
-
-
 def wait_for(condition, what, seconds=60):
-    end = time.monotonic() + stretched(seconds)
-    while True:
-        found = condition()
-        if found:
-            return found
-        require(time.monotonic() < end, f"within {stretched(seconds):g} s not: {what() if callable(what) else what}")
-        time.sleep(stretched(0.1))
+    found = pace.wait_until(condition, seconds, every=0.1)
+    if not found:
+        raise AssertionError(f"within {stretched(seconds):g} s not: {what() if callable(what) else what}")
+    return found

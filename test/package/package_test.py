@@ -18,7 +18,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 from container import CannotRun, Container, make_root
@@ -159,15 +158,26 @@ class Installed:
         said = self.run("dpkg-query", "-W", "-f", "${db:Status-Abbrev} ${Package}\n", "sluice*")
         return {line.split()[-1] for line in said.splitlines() if line.startswith("ii")}
 
+    def wait_attempts(self, count):
+        """Returns once netecho has made that many attempts more; each has a socket of its own."""
+        sockets = set()
+
+        def made():
+            listed = self.container.run("sh", "-c", "ls -l /proc/$(pgrep -f '^netecho hammer')/fd")
+            sockets.update(re.findall(r"socket:\[\d+\]", listed.stdout))
+            return len(sockets) >= count
+
+        wait_for(made, lambda: f"{count} attempts, only {len(sockets)}")
+
     def hammered(self, what, most_failures=0):
         """Runs `what` while connections are made; each must succeed, or all but so many."""
         command = self.container.command("netecho", "hammer", "tcp", SERVICE_IP, "80", "--seconds", "3600",
                                          "--timeout", f"{stretched(5000):.0f}")
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         try:
-            time.sleep(stretched(0.3))
+            self.wait_attempts(11)
             what()
-            time.sleep(stretched(0.5))
+            self.wait_attempts(11)
         finally:
             self.container.run("pkill", "-f", "^netecho hammer")
             process.wait()

@@ -23,6 +23,10 @@ import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.append(os.path.join(HERE, "..", "system"))
+
+from lib import pace  # noqa: E402
+
 APISERVER = os.path.join(HERE, "..", "apiserver", "apiserver.py")
 NODE = "node-1"
 SERVICES = 12
@@ -43,11 +47,8 @@ class Failed(Exception):
 
 
 def await_that(what, condition):
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        if time.monotonic() > deadline:
-            raise Failed(f"{what}: not within {PATIENCE} s")
-        time.sleep(0.02)
+    if not pace.wait_until(condition, PATIENCE, every=0.02):
+        raise Failed(f"{what}: not within {pace.stretched(PATIENCE):.0f} s")
 
 
 # Objects.
@@ -119,7 +120,7 @@ class ApiSource:
         context = ssl.create_default_context(cafile=self._ca)
         folder = os.path.dirname(self._ca)
         context.load_cert_chain(os.path.join(folder, "client.crt"), os.path.join(folder, "client.key"))
-        connection = http.client.HTTPSConnection(self._address, timeout=10, context=context)
+        connection = http.client.HTTPSConnection(self._address, timeout=pace.stretched(10), context=context)
         connection.request(method, path, None if body is None else json.dumps(body))
         answer = connection.getresponse()
         answer.read()
@@ -185,7 +186,7 @@ class Daemon:
 
     def ctl(self, *words):
         return subprocess.run([self._ctl, "--state-dir", self._state, *words], capture_output=True, text=True,
-                              timeout=PATIENCE)
+                              timeout=pace.stretched(PATIENCE))
 
     def alive(self):
         return self._process.poll() is None
@@ -201,7 +202,7 @@ class Daemon:
     def stop(self):
         self._process.terminate()
         try:
-            status = self._process.wait(PATIENCE)
+            status = self._process.wait(pace.stretched(PATIENCE))
         except subprocess.TimeoutExpired:
             self._process.kill()
             raise Failed(f"the daemon does not end within {PATIENCE} s") from None
@@ -243,7 +244,7 @@ class Clients:
                 connection.getresponse().read()
                 connection.close()
             except (OSError, http.client.HTTPException):
-                time.sleep(0.01)
+                time.sleep(0.01)  # poll interval
 
 
 def change_at_random(source, chance, seconds):

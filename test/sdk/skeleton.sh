@@ -25,7 +25,7 @@ daemon=$!
 for _ in $(seq 600); do
   if grep -q '(IPv4): generation' "$log" && grep -q '(IPv6): generation' "$log"; then break; fi
   kill -0 "$daemon" 2>/dev/null || break
-  sleep 0.1
+  sleep 0.1  # poll interval
 done
 kill "$daemon" 2>/dev/null
 wait "$daemon"

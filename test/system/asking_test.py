@@ -21,7 +21,7 @@ from lib.cases import Trial
 from lib.outcomes import kept
 
 IP = a.LOOPBACK[a.V4]
-LATE = pace.stretched(1.4)  # longer than the kernel waits before it sends a SYN again, shorter than the patience
+LATE = 1.4 * pace.SLOWNESS  # seconds: longer than the kernel waits before it sends a SYN again, shorter than the patience
 KINDS = {"tcp": socket.SOCK_STREAM, "udp": socket.SOCK_DGRAM}
 
 
@@ -71,7 +71,7 @@ def accepts(*pauses):
         if pause is None:
             silent.append(stream)
             return
-        time.sleep(pause)
+        time.sleep(pause)  # fixed time: how late the answer is
         with stream:
             stream.sendall(greeting(peer))
 
@@ -85,7 +85,7 @@ def receives(*pauses):
         _, peer = one.recvfrom(100)
         pause = left.pop(0) if len(left) > 1 else left[0]
         if pause is not None:
-            time.sleep(pause)
+            time.sleep(pause)  # fixed time: how late the answer is
             one.sendto(greeting(peer), peer)
 
     return serve
@@ -99,13 +99,20 @@ def problems(netecho, protocol, serve, questions):
     return trial.problems
 
 
+def overflows():
+    """How many SYNs met a full queue so far."""
+    with open("/proc/net/netstat", encoding="ascii") as file:
+        names, values = [line.split() for line in file if line.startswith("TcpExt:")]
+    return int(values[names.index("ListenOverflows")])
+
+
 def lost_syn(netecho):
     """The first SYN meets a full queue; the one that repeats it does not."""
-    begun = threading.Event()
+    begun, before = threading.Event(), overflows()
 
     def serve(one):
         begun.wait()
-        time.sleep(0.3)
+        pace.wait_until(lambda: overflows() > before, 10)
         accepts(0)(one)
 
     bench = types.SimpleNamespace(topology=Topology(netecho), profile=types.SimpleNamespace(relays=False))

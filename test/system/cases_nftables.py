@@ -12,6 +12,8 @@ from lib.objects import ready
 from lib.services import Front
 from lib.writes import WriteWatch
 from cases_affinity import remembering
+from cases_no_endpoints import wait_attempts
+from cases_sync import count_seen
 
 BOTH = [ready(E1), ready(E2)]
 ONLY = {"backends": ["nftables"], "protocols": ["tcp"], "sources": ["manifests"]}
@@ -119,7 +121,7 @@ def endpoints_change(t):
         wait_lists(t, front, E2, E4)
         lists = "endpoints", "nodeport-endpoints"
         t.wait_until(lambda: len(written(writes.lines(), *lists)[0]) >= 8, "all of it has been told")
-        time.sleep(0.3)
+        time.sleep(0.3)  # fixed time: nothing else is written meanwhile
         about, others = written(writes.lines(), *lists)
     t.require(not others, f"besides elements of lists: {others[:3]}")
     # Cluster IP, external IP, balancer and node port; each is removed and added.
@@ -129,7 +131,7 @@ def endpoints_change(t):
         wait_lists(t, front, E2, E4, E3)
         lists = "endpoints", "nodeport-endpoints", "service-treatments", "nodeport-treatments"
         t.wait_until(lambda: len(written(writes.lines(), *lists)[0]) >= 12, "all of it has been told")
-        time.sleep(0.3)
+        time.sleep(0.3)  # fixed time: nothing else is written meanwhile
         about, others = written(writes.lines(), *lists)
     t.require(not others, f"besides elements of lists and classes: {others[:3]}")
     t.require(len(about) == 4 + 2 * 4, f"{len(about)} elements, not 12: {about[:4]}")
@@ -155,7 +157,7 @@ def service_deleted(t):
         service.delete_service()
         t.wait_until(lambda: not nftables.about(nftables.lines(t), *own), "nothing names its addresses")
         t.wait_until(lambda: len(_of_table(t, writes)) >= len(theirs), "all of it has been told")
-        time.sleep(0.3)
+        time.sleep(0.3)  # fixed time: nothing else is written meanwhile
         lines = _of_table(t, writes)
     t.require(not [line for line in lines if not line.startswith("delete element ")], f"something else is written: {lines[:4]}")
     t.require(len(lines) == len(theirs), f"{len(theirs)} elements were its own, {len(lines)} are deleted")
@@ -203,7 +205,7 @@ def endpoints_lost(t):
         t.require(nftables.node_port(service) in table.elements("rejected-nodeports"), "its node port is not among those without")
         t.wait_until(lambda: chain not in nftables.read(t).chains, f"{chain} is removed")
         gone = time.monotonic() - began
-        lines = writes.lines()
+        lines = writes.lines()[:count_seen(t, writes)]
     t.require(gone > 1, f"{chain} was removed after {gone:.1f} s")
     # From the first change of an element of the Service to the last there is one generation.
     generations = [at for at, line in enumerate(lines) if line.startswith("# new generation")]
@@ -335,6 +337,22 @@ def counted(t, service):
     return now.count(PACKETS, service=name), now.count(BYTES, service=name)
 
 
+def wait_all_counted(t, other, service):
+    """The counts of `other`, once two readings of the kernel's counters have found the same: each reading counts a
+    question to `service`, too."""
+    front, seen = service.cluster(), {}
+
+    def same_again():
+        wanted = counted(t, service)[0] + (2 if t.protocol == "udp" else 4)
+        probe.ask(t.topology, POD, front.protocol, front.ip, front.port, t.family, 1)
+        t.wait_until(lambda: counted(t, service)[0] >= wanted, f"{wanted:.0f} packets are counted at {front.ip}")
+        before, seen["other"] = seen.get("other"), counted(t, other)
+        return before == seen["other"]
+
+    t.wait_until(same_again, "no more packets of another Service are counted", seconds=20)
+    return seen["other"]
+
+
 @case(None, "counters: packets and bytes of a Service grow by what went to it and came from it, by cluster IP, balancer and node port; those "
       "of another do not", config="nftables-counters", exclusive=True, families=FAMILIES, **{**ONLY, "protocols": ["tcp", "udp"]})
 def counters(t):
@@ -342,8 +360,8 @@ def counters(t):
     other = t.service(BOTH)
     t.settle()
     t.expect(POD, other.cluster(), kept(E1, E2))
-    time.sleep(2.5)
-    idle, (packets, size) = counted(t, other), counted(t, service)
+    idle = wait_all_counted(t, other, service)
+    packets, size = counted(t, service)
     for sender, front in ((POD, service.cluster()), (EXT, service.vip()), (EXT, service.node())):
         lines = probe.ask(t.topology, sender, front.protocol, front.ip, front.port, t.family, QUESTIONS)
         t.require(all(line.startswith("ok ") for line in lines), f"{front.ip} answers {lines[:2]}")
@@ -415,7 +433,8 @@ def takes_over(t):
                    if any(f"{prefix}{at} " in line for prefix in gone for at in range(1, 30)) or
                    any(f" {32000 + at} " in line for at in range(1, 30))]
     t.require(not theirs_left, f"elements of theirs are left: {theirs_left[:3]}")
-    time.sleep(1)
+    for hammer, _ in hammers:
+        wait_attempts(t, hammer, 10)
     for hammer, who in hammers:
         t.require_unbroken(hammer, f"{who}, while the table was replaced")
     survived, last = held.end()
@@ -436,7 +455,8 @@ def handed_back(t):
                (t.hammer(EXT, services[2].node()), "a node port")]
     done = nftables.nft(t, kube_proxys(t, services, kube_proxy_table.taking_over), check=False)
     t.require(done.returncode == 0, f"kube-proxy's transaction over our table: {done.stderr[:300]}")
-    time.sleep(1)
+    for hammer, _ in hammers:
+        wait_attempts(t, hammer, 10)
     for hammer, who in hammers:
         t.require_unbroken(hammer, f"{who}, while kube-proxy took over")
     t.require("service-ips" in nftables.read(t).sets, "there is no map of kube-proxy's")

@@ -54,9 +54,10 @@ def repaired(t, *damages):
         if "flush ruleset" in text:
             foreign.add(t.topology)
             theirs = foreign.picture(t.topology)
-        state = {}
+        state = {"limit": 0.0}
 
         def right(state=state, repairs=repairs, fulls=fulls):
+            state["limit"] = max(state["limit"], pace.stretched(REPAIRED_WITHIN))
             # In this order: what is right may not yet have been damaged, but then nothing was repaired. It is counted when it is found.
             counted = count_repairs(t) > repairs and count_fulls(t) > fulls
             state["apart"] = ipvs.apart(before, nftables.meaning(t))
@@ -66,7 +67,9 @@ def repaired(t, *damages):
         took = time.monotonic() - began
         t.require(not state["apart"], f"'{text}': {state['apart']}")
         t.remark(f"{text}: {took:.1f} s")
-        t.require(took < pace.stretched(REPAIRED_WITHIN) + rest, f"'{text}' took {took:.1f} s to repair")
+        # A notification leads to the repair: the next sync without one is much later. The limit is that of the busiest moment.
+        rest = max(rest, 20 * max(family["last_apply"]["seconds"] for family in t.status()["families"]))
+        t.require(took < state["limit"] + rest, f"'{text}' took {took:.1f} s to repair")
         t.require(not nftables.is_dense(nftables.read(t)), f"'{text}': {nftables.is_dense(nftables.read(t))[:2]}")
         changed = foreign.difference(theirs, foreign.picture(t.topology))
         t.require(not changed, f"foreign rules changed after '{text}': {changed}")
@@ -144,14 +147,14 @@ def elements_damaged(t):
 def others_change_theirs(t):
     t.service(BOTH)
     t.settle()
-    time.sleep(2.5)  # chains without users go
+    wait_quiet(t)
     before, repairs, used = nftables.kernel_writes(t), count_repairs(t), processor_seconds(t)
     began = time.monotonic()
     t.defer(lambda: t.topology.run("node", "nft", "delete", "table", "ip", "somebody_busy", check=False))
     for number in range(100):
         nftables.nft(t, "add table ip somebody_busy; add set ip somebody_busy s { type inet_service; }; "
                         f"add element ip somebody_busy s {{ {1000 + number} }}")
-    time.sleep(1)
+    time.sleep(1)  # fixed time: nothing is written meanwhile
     t.require(nftables.kernel_writes(t) == before, f"{nftables.kernel_writes(t) - before:.0f} writes")
     t.require(count_repairs(t) == repairs, "something was repaired")
     took = processor_seconds(t) - used
@@ -177,7 +180,7 @@ def killed_during_churn(t):
     hammers = [t.hammer(POD, steady.cluster()), t.hammer(POD, sticky.cluster())]
     for turn in range(5):
         changing(t, services, turn)
-        time.sleep(0.02 + 0.15 * turn)
+        time.sleep(0.02 + 0.15 * turn)  # fixed time: each kill comes at another moment of a sync
         t.bench.daemon.kill()
         changing(t, services, turn + 1)
         t.bench.start_daemon()

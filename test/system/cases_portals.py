@@ -4,9 +4,9 @@
 and what becomes of it when the daemon ends or somebody else writes."""
 
 import errno
-import time
 
 from cases_conntrack import everywhere
+from cases_resilience import wait_changes
 from lib import foreign, talk
 from lib.addresses import E1, E2, E3, E4, FAMILIES, NODE as FIRST, V4
 from lib.cases import DROPPED, EXT, POD, UNTOUCHED, case, kept, masqueraded, own_daemon, untouched
@@ -254,9 +254,9 @@ def killed(t):
     t.require(portals(t) == before, "rules lead elsewhere after the start")
     t.bench.start_churn()
     for _ in range(2):
-        time.sleep(1)
+        wait_changes(t, 4)
         t.bench.daemon.kill()
-        time.sleep(0.3)
+        wait_changes(t, 2)
         t.bench.start_daemon()
     counts = t.bench.stop_churn()
     t.require(counts["changes"] > 6, f"only {counts['changes']} changes were made")

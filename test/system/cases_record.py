@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shutil
-import time
 
 from lib import addresses as a
 from lib.addresses import E1, E2, E3, FAMILIES
@@ -67,16 +66,6 @@ def service_rules(t):
 
 def differences(before, after):
     return [f"-{line}" for line in before if line not in after] + [f"+{line}" for line in after if line not in before]
-
-
-def wait_until(t, what, condition):
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        t.bench.daemon.check_alive()
-        if time.monotonic() > deadline:
-            t.require(False, f"after {PATIENCE} s still not: {what}")
-            return
-        time.sleep(0.05)
 
 
 def replayed_whole(t):
@@ -142,8 +131,8 @@ def replay_gives_the_same(t):
 
     fresh = ReplayDaemon(t.topology, t.bench.programs, t.bench.backend, t.bench.label + "-replay")
     restart_with(t, fresh, ["--replay", path, "--replay-speed", "0"])
-    wait_until(t, "everything replayed", lambda: replayed_whole(t))
-    wait_until(t, "the same rules", lambda: service_rules(t) == before)
+    t.wait_until(lambda: replayed_whole(t), "everything replayed", PATIENCE)
+    t.wait_until(lambda: service_rules(t) == before, "the same rules", PATIENCE)
     changed = differences(before, service_rules(t))
     t.require(not changed, f"{len(changed)} rules differ, first: {changed[:2]}")
     expect()

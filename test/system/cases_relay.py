@@ -6,7 +6,7 @@ import os
 import time
 
 from lib import addresses as a
-from lib import observed
+from lib import observed, pace
 from lib.addresses import E1, E2, E3, E4
 from lib.cases import EXT, POD, Skip, case, own_daemon
 from lib.episode import WATCHED
@@ -18,6 +18,12 @@ LONG = os.environ.get("SLUICE_LONG", "0") != "0"
 MIB = 1 << 20
 TCP = ("tcp",)
 USERSPACE = ("userspace",)
+
+
+def under_way(t, host, port):
+    """How many connections at that port of the host have received and sent data."""
+    said = t.topology.run(host.place, "ss", "-Htni", "state", "established", f"sport = :{port}").stdout
+    return min(said.count(" bytes_received:"), said.count(" bytes_acked:"))
 
 
 def relayed(t, endpoints, port):
@@ -50,7 +56,7 @@ def many_open(t):
     number = min(10_000 if LONG else 1000, most_descriptors(t) // 2 - 500)
     # An idle connection must not be told from a busy one by what becomes of it.
     counts = carry(t, POD, front, number, together=True, up=50_000, down=50_000, vary=True, pauses=100, hold=500,
-                   timeout=60_000, seed=21)
+                   timeout=round(pace.stretched(60_000)), seed=21)
     t.require(counts["most_open"] == number, f"at most {counts['most_open']} were open")
     require_whole(t, servers)
 
@@ -82,10 +88,10 @@ def killed(t):
     # The server reads far slower than the slowest relay sends: there is always something it has not read, and its kernel
     # resets.
     flow = {"together": True, "up": 1 << 30, "down": 1 << 30, "server_read_rate": 20_000}
-    cut = Client(t, POD, doomed, connections=20, timeout=5000, seed=41, **flow)
+    cut = Client(t, POD, doomed, connections=20, timeout=round(pace.stretched(5000)), seed=41, **flow)
     unharmed = Client(t, POD, steady, connections=4, seed=42, **flow)
     t.require(cut.wait_open() and unharmed.wait_open(), "connections were not all there")
-    time.sleep(0.5)
+    t.wait_until(lambda: under_way(t, E1, port) == 20, "data goes both ways on every connection")
     servers[0].kill()
     counts = cut.end()
     t.require(counts["problems"] == {"reset": 20}, f"clients of the dead endpoint saw {counts['problems']}")
@@ -107,7 +113,7 @@ def slow_readers(t):
     t.require(slow.wait_open(), "connections were not all there")
     most = before.resident_kib
     for _ in range(15):
-        time.sleep(0.2)
+        time.sleep(0.2)  # fixed time: its memory is watched for 3 s
         most = max(most, Holdings(t).resident_kib)
     # Others are carried meanwhile, by the same threads.
     carry(t, EXT, front, 10, up=MIB, down=MIB, seed=53)
@@ -142,12 +148,12 @@ def churn(t):
     forget_flows(t)
     not_tracked = flows_not_tracked(t)
     busy = Client(t, POD, service.cluster(), connections=50, total=CHURN, up=2000, down=2000, vary=True, seed=62)
-    changes, started, pace = 0, time.monotonic(), 1 / CHANGES_A_SECOND
+    changes, started, gap = 0, time.monotonic(), 1 / CHANGES_A_SECOND
     while busy.running():
         changes += 1
         chosen = [ready(host) for number, host in enumerate(hosts) if (changes * 7) % 15 + 1 & 1 << number]
         service.set_endpoints(chosen or [ready(E1)])
-        time.sleep(max(0.0, started + changes * pace - time.monotonic()))
+        time.sleep(max(0.0, started + changes * gap - time.monotonic()))  # fixed time: the rate of changes
     seconds = time.monotonic() - started
     counts = busy.end()
     not_tracked = flows_not_tracked(t) - not_tracked
@@ -155,7 +161,8 @@ def churn(t):
                                 f"out then, whatever the relay does ({counts['problems']})")
     t.require(counts["ok"] == CHURN, f"{counts['ok']} of {CHURN} connections were as they should be; {counts['problems']}, "
                                      f"{counts['first_problem']}")
-    t.require(changes > CHANGES_A_SECOND / 2 * seconds, f"{changes} changes in {seconds:.0f} s")
+    # In proportion to connections: what a busy machine delays are both.
+    t.require(changes > CHURN / 1000, f"only {changes} changes during {CHURN} connections, in {seconds:.0f} s")
     service.set_endpoints([ready(E1)])
     t.settle()
     t.wait_until(lambda: (now := Holdings(t)).descriptors <= before.descriptors + 8 and now.sockets <= before.sockets + 8,

@@ -4,7 +4,7 @@
 
 import time
 
-from lib import foreign, leftovers
+from lib import foreign, leftovers, pace
 from lib.addresses import E1, E2, NODE2
 from lib.cases import EXT, IN_KERNEL, POD, UNTOUCHED, kept, masqueraded, own_daemon
 from lib.objects import ready
@@ -48,8 +48,7 @@ def api_server_down(t):
     t.wait_until(lambda: away(t), "the status says of every kind of object that it is not connected, and why")
     shown = t.bench.daemon.status_page()
     t.require(f"{NODE2.v4}:6443" in shown and "not connected" in shown, f"the page does not say so: {shown}")
-    # Attempts go on.
-    time.sleep(2)
+    time.sleep(2)  # fixed time: attempts to connect go on, and nothing is lost by them
     weather.require_unharmed("while the API server was away")
     survived, last = held.end()
     t.require(survived, f"an established connection broke: {last}")
@@ -92,7 +91,7 @@ def started_without_server(t):
     daemon.start(source.daemon_flags(), t.bench.flags)
     t.wait_until(lambda: away(t), "the status says that nothing is connected, and why")
     t.require(not t.status()["source"]["synced"], "the status says that everything has been listed")
-    time.sleep(3)
+    time.sleep(3)  # fixed time: nothing is written meanwhile
     t.require(foreign.ruleset(t.topology) == before, "rules were written without a list of Services")
     weather.episode.require_explained(["connection"])
     source.gate(False)
@@ -141,15 +140,21 @@ def half_dead(t):
     t.require(noticed > 5, f"noticed after {noticed:.0f} s: the packets did not vanish silently")
 
 
+def wait_changes(t, count):
+    """Returns once the churn has made so many changes more, whether the daemon runs or not."""
+    wanted = t.bench.churn.changes + count
+    t.require(pace.wait_until(lambda: t.bench.churn.changes >= wanted, 10), f"the churn did not make {count} changes")
+
+
 @own_daemon(None, "kill -9 while everything changes, and a new start: no failed connect, and converged",
             sources=BOTH_SOURCES, backends=IN_KERNEL)
 def killed_during_churn(t):
     _, hammer = steady(t)
     t.bench.start_churn()
     for _ in range(3):
-        time.sleep(1)
+        wait_changes(t, 4)
         t.bench.daemon.kill()
-        time.sleep(0.3)
+        wait_changes(t, 2)
         t.bench.start_daemon()
     counts = t.bench.stop_churn()
     t.require(counts["changes"] > 10, f"only {counts['changes']} changes were made")
@@ -180,7 +185,7 @@ def restart_writes_nothing(t):
     before = foreign.ruleset(t.topology)
     with WriteWatch(t.topology) as writes:
         t.bench.start_daemon()
-        time.sleep(2)
+        time.sleep(2)  # fixed time: nothing is written meanwhile
         writes.expect_none(t, "after a restart")
     t.require(foreign.ruleset(t.topology) == before, "rules or their handles differ after the restart")
     if not t.relayed:

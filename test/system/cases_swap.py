@@ -16,14 +16,16 @@ from lib.cases import POD, own_daemon
 LONG = os.environ.get("SLUICE_LONG", "0") != "0"
 HELD = 300 if LONG else 3  # seconds that connections live on after a swap
 # Connections live on for as long as that, and UDP clients that never pause have until then. It begins when the other backend
-# serves; a slow machine takes seconds until it has told who asked for it.
-DRAIN = round(HELD + pace.stretched(3))
+# serves; an emulated machine takes seconds until `sluicectl reload` ends.
+DRAIN = round(HELD + 3 * pace.SLOWNESS)
+BEFORE_ITS_END = 0.5  # seconds: connections are judged so long before the drain can end
 NATIVE = ("iptables", "nftables", "userspace")
 MANY = int(os.environ.get("SLUICE_TEST_SWAPS") or (1000 if LONG else 20))
 RATE_MS = 5
 # Source ports: none that the kernel gives to others.
 AGAIN, ELDERS = range(20000, 20024), range(21000, 21004)
 OTHER = "acme.nft"  # as long as nftables
+ATTEMPTS = 5
 
 ONLY = {"sources": ["manifests"], "backends": ["iptables", "ipvs"], "protocols": ("tcp",)}
 
@@ -40,6 +42,13 @@ def edges(t):
     return list(itertools.product(modes(t), repeat=2))
 
 
+def wait_answered(t, running, times):
+    """Returns once every flow and every twin is answered so many times from now on."""
+    before = running.progress()
+    t.wait_until(lambda: all(one["ok"] >= times for one in traffic.since(before, running.progress()).values()),
+                 f"each flow is answered {times} times", seconds=15)
+
+
 def exchange(t, daemon, everywhere, local, steady, one, other, forgotten=0):
     """One edge of the walk."""
     occasion = f"{one} → {other}"
@@ -48,8 +57,14 @@ def exchange(t, daemon, everywhere, local, steady, one, other, forgotten=0):
     begun = time.monotonic()
     daemon.swap(other)
     served = time.monotonic()
-    time.sleep(HELD)
-    traffic.require_unharmed(t, connections.flows, connections.stop(), occasion)
+    # The drain begins after `begun`. On a busy machine less of it may be left than HELD.
+    left = begun + DRAIN - BEFORE_ITS_END - served
+    time.sleep(max(0.0, min(HELD, left)))  # fixed time: connections have to live on for so long
+    if left > 0:
+        traffic.require_unharmed(t, connections.flows, connections.stop(), occasion)
+    else:
+        connections.stop()
+        t.remark(f"{occasion}: the swap took longer than the drain of {DRAIN} s: held connections may end")
     daemon.wait_retired(occasion, DRAIN + 10)
     retired = time.monotonic()
     daemon.require_tidy(occasion)
@@ -126,7 +141,7 @@ def many(t):
             families=FAMILIES, slow=True, sources=["manifests"], backends=["ipvs"])
 def same_ports(t):
     everywhere, _ = swapping.services(t)
-    daemon = swapping.Swappable(t, "ipvs", drain=round(pace.stretched(60)))
+    daemon = swapping.Swappable(t, "ipvs", drain=round(60 * pace.SLOWNESS))
     t.settle()
     ways = [(POD, everywhere.cluster()), (a.NODE2, everywhere.node())]  # the second one is masqueraded
     for mode in [mode for mode in modes(t) if LONG or mode == "nftables"]:
@@ -135,13 +150,13 @@ def same_ports(t):
             elder.keep(ELDERS)
             client.keep(AGAIN)
             client.end()
-        time.sleep(ports_again.TW_REUSE_AFTER)
+        time.sleep(ports_again.TW_REUSE_AFTER)  # fixed time: the clock of TCP time stamps moves on
         daemon.swap(mode)
         for client in clients:
             t.require(not (wrong := client.keep(AGAIN)), f"{mode}: from ports used before: {wrong}")
         t.require(daemon.retiring(), f"{mode}: mode ipvs has nothing left: nothing is tested")
         if LONG:
-            time.sleep(125)  # until they are forgotten one by one
+            time.sleep(125)  # fixed time: the kernel forgets ended connections one by one after 120 s
             for client in clients:
                 t.require(not (wrong := client.faults()), f"{mode}: one by one: {wrong}")
         for elder in elders:
@@ -165,7 +180,7 @@ def back_while_draining(t):
     for mode in ("iptables", "nftables", "userspace", "nftables", "userspace"):
         daemon.swap(mode)
         t.require(mode != "nftables" or daemon.retiring(), "mode userspace does not drain: nothing is tested")
-        time.sleep(0.5)
+        wait_answered(t, steady, 10)
     counts = steady.stop()
     traffic.require_unharmed(t, steady.flows, counts, "back while draining")
     t.remark(traffic.summary(steady.flows, counts))
@@ -184,8 +199,8 @@ def notices(t):
         running = traffic.Traffic(t, flows).wait_flowing()
         if action:
             with swapping.interference(t, action, (everywhere, local)):
-                time.sleep(0.3)
-        time.sleep(1)
+                time.sleep(0.3)  # fixed time: how long packets are disturbed
+        wait_answered(t, running, 10)
         counts = running.stop()
         return {name: traffic.faults(flow, counts, True) for name, flow in by_name.items()}, counts
 
@@ -202,26 +217,32 @@ def notices(t):
     for action, counters in (("drop", {"tcp-new": "repeated", "tcp-held": "late", "udp-fixed": "lost"}),
                              ("reject with tcp reset", {"tcp-new": "ECONNREFUSED", "tcp-held": "reset"}),
                              ("reject", {"udp-fixed": "ECONNREFUSED"})):
-        said, counts = disturbed(action)
-        for name, flow in by_name.items():
-            counter = counters.get(flow.kind)
-            if counter is None:
-                continue
-            count = counts[name]["failed"].get(counter, 0) if counter.isupper() else counts[name][counter]
-            t.require(count > 0 and any(sentence.startswith(f"{name}: ") for sentence in said[name]),
-                      f"{action}: {name}: it is not noticed ({counter}): {said[name]}, {counts[name]}")
-        straight = [sentence for sentences in said.values() for sentence in sentences if "straight to" in sentence]
-        t.require(not straight, f"{action}: the twins suffered: {straight}")
+        unnoticed = {name: counters[flow.kind] for name, flow in by_name.items() if flow.kind in counters}
+        for _ in range(ATTEMPTS):
+            said, counts = disturbed(action)
+            straight = [sentence for sentences in said.values() for sentence in sentences if "straight to" in sentence]
+            t.require(not straight, f"{action}: the twins suffered: {straight}")
+            for name, counter in list(unnoticed.items()):
+                count = counts[name]["failed"].get(counter, 0) if counter.isupper() else counts[name][counter]
+                if count > 0 and any(sentence.startswith(f"{name}: ") for sentence in said[name]):
+                    del unnoticed[name]
+            if not unnoticed:  # on a busy machine the twins are late, too, which hides what else is late
+                break
+        for name, counter in unnoticed.items():
+            t.require(False, f"{action}: {name}: it is not noticed ({counter}): {said[name]}, {counts[name]}")
     # Without rules everything is answered, by somebody else.
     running = traffic.Traffic(t, flows).wait_flowing()
     t.bench.daemon.stop()
     t.bench.cleanup()
-    time.sleep(0.5)
+
+    def without_other_server(counts):
+        return [flow.name for flow in flows if flow.kind == "tcp-new" and "node port" not in flow.name and
+                not any("answered by outside" in sentence for sentence in traffic.faults(flow, counts, False))]
+
+    t.wait_until(lambda: not without_other_server(running.progress()), "without rules another server answers")
     counts = running.stop()
-    for flow in swapping.steady(everywhere, local):
-        if flow.kind == "tcp-new" and "node port" not in flow.name:
-            t.require(any("answered by outside" in sentence for sentence in traffic.faults(by_name[flow.name], counts, True)),
-                      f"no rules: {flow.name}: nobody else answered: {counts[flow.name]}")
+    for name in without_other_server(counts):
+        t.require(False, f"no rules: {name}: no other server answered: {counts[name]}")
     t.bench.start_daemon()
 
 

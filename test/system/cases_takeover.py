@@ -7,6 +7,7 @@ import os
 import threading
 import time
 
+from cases_no_endpoints import wait_attempts
 from lib import foreign, kube_proxy_node, outcomes, pace, probe, shell, talk
 from lib.addresses import E1, E2, FAMILIES
 from lib.cases import EXT, POD, REJECTED, kept, masqueraded, own_daemon
@@ -35,7 +36,7 @@ class Datagrams:
             thread.start()
 
     def _send(self):
-        while not self._stop.wait(pace.stretched(GAP)):
+        while not self._stop.wait(GAP * pace.SLOWNESS):
             self._sent += 1
             try:
                 self._socket.send(b"?")
@@ -45,15 +46,22 @@ class Datagrams:
                 return
 
     def _receive(self):
-        quiet = 0
-        while quiet < 10:
+        heard = time.monotonic()
+        while not self._stop.is_set() or time.monotonic() - heard < pace.stretched(1):
             try:
                 self._socket.recv(2048)
                 self._answered += 1
+                heard = time.monotonic()
             except (TimeoutError, ConnectionError):
-                quiet += self._stop.is_set()
+                if not self._stop.is_set():
+                    heard = time.monotonic()
             except OSError:
                 return
+
+    def wait_answered(self, count):
+        """Whether so many more are answered."""
+        wanted = self._answered + count
+        return pace.wait_until(lambda: self._answered >= wanted, 10)
 
     def end(self):
         """(sent, answered)."""
@@ -76,10 +84,16 @@ class Clients:
         self._held = [(t.hold(POD, front(cart, family)), "of a pod"), (t.hold(EXT, front(cart, family, "vip")), "from outside"),
                       (t.hold(POD, front("shop/sticky", family)), "with affinity")]
         self._datagrams = Datagrams(t, front("shop/echo", family))
-        time.sleep(pace.stretched(0.5))
+        self._wait_connected(2)
+
+    def _wait_connected(self, count):
+        """Returns once every client has connected, or was answered, so many times more."""
+        for hammer, _ in self._hammers:
+            wait_attempts(self._t, hammer, count)
+        self._t.require(self._datagrams.wait_answered(count), f"{count} datagrams of one flow were not answered")
 
     def require_unharmed(self, occasion):
-        time.sleep(pace.stretched(1.5))
+        self._wait_connected(20)
         for hammer, said in self._hammers:
             self._t.require_unbroken(hammer, f"{occasion}: {said}")
         for held, said in self._held:

@@ -3,10 +3,12 @@
 """Cases 128–132 and what else only a proxy that relays does: who gets the next connection, what becomes of those that are
 open, and what settings make of both. Ports and rules are in cases_portals.py."""
 
+import contextlib
 import ipaddress
+import select
 import time
 
-from lib import probe, shell, talk
+from lib import pace, probe, shell, talk
 from lib.addresses import E1, E2, E3, E4, NODE as FIRST, V4
 from lib.cases import EXT, POD, UNTOUCHED, case
 from lib.objects import ready
@@ -21,6 +23,8 @@ LISTS = 22
 UDP_SILENCE = 0.8  # three times the time a UDP client is remembered
 LADDER = 3.75
 REMEMBERED = 4
+IDLE = 2  # tcpIdleTimeout of the configuration userspace-drain
+ATTEMPTS = 5
 WITH_ONE_SOURCE = {"sources": ["manifests"], "backends": ["userspace"]}
 TCP_ONLY = {"protocols": ["tcp"], **WITH_ONE_SOURCE}
 UDP_ONLY = {"protocols": ["udp"], **WITH_ONE_SOURCE}
@@ -30,8 +34,18 @@ PROXY_SIGNATURE = b"\r\n\r\n\0\r\nQUIT\n"
 def order(t, service, questions, sender=POD):
     """Who answers that many connections, one after the other."""
     front = service.cluster()
-    lines = probe.ask(t.topology, sender, front.protocol, front.ip, front.port, t.family, questions, 2500)
+    lines = probe.ask(t.topology, sender, front.protocol, front.ip, front.port, t.family, questions, pace.stretched(2500))
     return [line.split()[1] if line.startswith("ok ") else line for line in lines]
+
+
+def order_heard(t, service, questions):
+    """As `order`. On a busy machine an endpoint may take longer for a datagram than the relay remembers its client; the
+    answer is lost then, and the same number of questions is asked again."""
+    for _ in range(ATTEMPTS):
+        names = order(t, service, questions)
+        if t.protocol != "udp" or "timeout" not in names:
+            break
+    return names
 
 
 # Who is next.
@@ -42,7 +56,7 @@ def order(t, service, questions, sender=POD):
 def turns(t):
     services = [t.service(THREE) for _ in range(LISTS)]
     t.settle()
-    first = [order(t, one, 7) for one in services]
+    first = [order_heard(t, one, 7) for one in services]
     for names in first:
         if set(names[:3]) != {"e1", "e2", "e3"} or names != (names[:3] * 3)[:7]:
             t.require(False, f"no turns: {names}")
@@ -52,14 +66,14 @@ def turns(t):
         one.set_endpoints([ready(E3), ready(E2), ready(E1)])
     t.settle()
     for one, names in zip(services, first):
-        again = order(t, one, 3)
+        again = order_heard(t, one, 3)
         t.require(again == [names[1], names[2], names[0]], f"after {names} came {again}")
     for one in services:
         one.set_endpoints(FOUR)
     t.settle()
     moved = 0
     for one, names in zip(services, first):
-        now = order(t, one, 8)
+        now = order_heard(t, one, 8)
         if set(now[:4]) != {"e1", "e2", "e3", "e4"} or now[:4] != now[4:]:
             t.require(False, f"no turns with four: {now}")
             return
@@ -91,13 +105,17 @@ def affinity_and_failure(t):
     before = order(t, service, 4)
     t.require(before in (["e1"] * 4, ["e2"] * 4), f"it did not stay: {before}")
     lost, other = (E1, E2) if before[0] == "e1" else (E2, E1)
-    shell.stop(servers[lost.name])
-    moved = order(t, service, 4)
-    t.require(moved == [other.name] * 4, f"with {lost.name} dead: {moved}")
-    serve(lost)
-    back = order(t, service, 2)
+    for _ in range(ATTEMPTS):
+        shell.stop(servers[lost.name])
+        asked = time.monotonic()
+        moved = order(t, service, 4)
+        t.require(moved == [other.name] * 4, f"with {lost.name} dead: {moved}")
+        serve(lost)
+        back = order(t, service, 2)
+        if time.monotonic() - asked < REMEMBERED:  # a busy machine may take longer than a client is remembered
+            break
     t.require(back == [other.name] * 2, f"it did not stay with the new one: {back}")
-    time.sleep(REMEMBERED + 1.2)
+    time.sleep(REMEMBERED + 1.2)  # fixed time: the affinity timeout expires
     later = order(t, service, 1)
     t.require(later == [lost.name], f"after the time-out it is not the turn of {later}")
 
@@ -109,7 +127,7 @@ def nobody_there(t):
     t.settle()
     client = talk.connect(t, POD, service.cluster())
     if t.protocol == "tcp":
-        last = talk.said(client, 2)
+        last = talk.said(client, pace.stretched(2))
         t.require(last in (talk.END, talk.RESET), f"the connection ended with {last}")
         return
     for _ in range(2):
@@ -137,10 +155,13 @@ def dial_ladder(t):
     t.settle()
     met = order(t, both, 6)
     t.require(met == ["e1"] * 6, f"with one of two dead: {met}")
+    began = time.monotonic()
     client = talk.connect(t, POD, alone.cluster())
-    took, last = talk.seconds_until_over(client)
+    _, last = talk.seconds_until_over(client, pace.stretched(20))
+    took = time.monotonic() - began
     t.require(last in (talk.END, talk.RESET), f"it ended with {last}")
-    t.require(LADDER - 0.3 < took < LADDER + 2, f"the client was given up after {took:.2f} s")
+    # The upper bound finds a step too many, which takes longer than all others together; a busy machine gets more time.
+    t.require(LADDER - 0.3 < took < LADDER + pace.stretched(2), f"the client was given up after {took:.2f} s")
 
 
 # What is open.
@@ -172,11 +193,12 @@ def outlives(t):
     t.settle()
     opened = [talk.connect(t, POD, service.cluster()) for _ in range(2)]
     ends = [talk.accept(t, server) for server in (here, there)]
-    if not talk.answers(opened[0], ends[0]):
+    opened[0].sendall(b"which")
+    heard = select.select(ends, [], [], pace.stretched(talk.PATIENCE))[0]
+    t.require(len(heard) == 1 and talk.said(heard[0]) == b"which", f"{len(heard)} ends hear the first connection")
+    if heard != ends[:1]:
         opened.reverse()
-        t.require(talk.said(ends[1]) == b"there", "two connections went to one endpoint")
-        opened[1].settimeout(talk.PATIENCE)
-        t.require(talk.answers(opened[0], ends[0]), "the connection to e1 does not work")
+    t.require(talk.answers(opened[0], ends[0]), "the connection to e1 does not work")
     t.require(talk.answers(opened[1], ends[1]), "the connection to e2 does not work")
     service.set_endpoints([ready(E2)])
     t.settle()
@@ -208,13 +230,20 @@ def datagrams_end(t):
     relay = t.wait_until(arrives, "a datagram arrives")
     server.sendto(b"!", relay)
     t.require(talk.said(client) == b"!", "no answer while the Service is there")
+    ip = service.cluster().ip
+    t.require(any(f"{ip}/" in line for line in t.saved()), f"no rule names {ip} while the Service is there")
     service.delete()
-    # The client goes on, so that nobody forgets it for its silence.
+
+    def rules_gone():
+        # The client goes on: it must not be forgotten for its silence.
+        with contextlib.suppress(ConnectionRefusedError):
+            client.send(b"?")
+        return not any(f"{ip}/" in line for line in t.saved())
+
+    t.wait_until(rules_gone, f"no rule names {ip}")
     t.wait_until(lambda: not arrives(), "nothing arrives any more")
-    try:
+    with contextlib.suppress(ConnectionRefusedError):
         server.sendto(b"late", relay)
-    except ConnectionRefusedError:
-        pass
     t.require(talk.said(client, 0.5) != b"late", "an answer came although the Service is gone")
 
 
@@ -228,24 +257,27 @@ def silent_client(t):
     for _ in range(3):  # by chance a port may be the same twice
         client.send(b"?")
         relays.append(server.recvfrom(100)[1])
-        time.sleep(UDP_SILENCE)
-        try:
+        time.sleep(UDP_SILENCE)  # fixed time: the UDP timeout expires
+        t.wait_until(lambda: relays[-1][1] not in open_ports(t), "the socket for the silent client is closed")
+        with contextlib.suppress(ConnectionRefusedError):
             server.sendto(b"late", relays[-1])
-        except ConnectionRefusedError:
-            pass
         t.require(talk.said(client, 0.3) == talk.SILENCE, "a late answer came through")
     t.require(len(set(relays)) > 1, f"always from {relays[0]}")
-    t.require(prompt_answer(client, server), "no prompt answer came through")
+    # On a busy machine one of them may take longer than the UDP timeout.
+    t.wait_until(lambda: prompt_answer(client, server), "a prompt answer comes through")
+
+
+def open_ports(t):
+    """Local ports of the sockets that processes on the node have open; the kernel's own, as in TIME_WAIT, have inode 0."""
+    table = f"/proc/net/{t.protocol}{'' if t.family == V4 else '6'}"
+    rows = [line.split() for line in t.topology.run("node", "cat", table).stdout.splitlines()[1:]]
+    return {int(row[1].rpartition(":")[2], 16) for row in rows if row[9] != "0"}
 
 
 def prompt_answer(client, server):
-    """On a busy machine even the promptest may be late."""
-    for _ in range(5):
-        client.send(b"?")
-        server.sendto(b"prompt", server.recvfrom(100)[1])
-        if talk.said(client, 1) == b"prompt":
-            return True
-    return False
+    client.send(b"?")
+    server.sendto(b"prompt", server.recvfrom(100)[1])
+    return talk.said(client, 1) == b"prompt"
 
 
 @case(132, "with --udp-timeout 2s an answer may take a second, and the next datagram comes from the same port",
@@ -258,14 +290,16 @@ def longer_silence(t):
     def patient():
         client.send(b"?")
         relay = server.recvfrom(100)[1]
-        time.sleep(UDP_SILENCE)
-        server.sendto(b"late", relay)
+        time.sleep(UDP_SILENCE)  # fixed time: silence that is shorter than --udp-timeout
+        with contextlib.suppress(ConnectionRefusedError):
+            server.sendto(b"late", relay)
         if talk.said(client, 1) != b"late":
             return False
         client.send(b"?")
         return server.recvfrom(100)[1] == relay
 
-    t.require(any(patient() for _ in range(3)), "a client was forgotten before its time")
+    # On a busy machine the silence may be longer than --udp-timeout.
+    t.wait_until(patient, "a client that is silent for a shorter time than --udp-timeout keeps its port")
 
 
 @case(None, "datagrams of every size go through whole, in both directions", **UDP_ONLY)
@@ -274,21 +308,25 @@ def sizes(t):
     t.settle()
     client = talk.connect(t, POD, service.cluster())
 
+    sent, seen = set(), set()
+
     def echoed(data):
-        for _ in range(5):
-            client.send(data)
-            try:
-                server.settimeout(1)
-                got, relay = server.recvfrom(1 << 16)
-                server.sendto(got, relay)
-                client.settimeout(1)
-                return got == data and client.recv(1 << 16) == data
-            except TimeoutError:
-                continue
-        return False
+        sent.add(data)
+        client.send(data)
+        try:
+            server.settimeout(1)
+            got, relay = server.recvfrom(1 << 16)
+            server.sendto(got, relay)
+            client.settimeout(1)
+            back = client.recv(1 << 16)
+        except TimeoutError:
+            return False
+        seen.update((got, back))
+        return back == data  # one that was sent before may come late
 
     for size in (0, 1, 1400, 4097, 30000, 65000):
-        t.require(echoed(bytes(size % 251 for _ in range(size))), f"{size} bytes did not come back")
+        t.wait_until(lambda data=bytes(size % 251 for _ in range(size)): echoed(data), f"{size} bytes come back")
+    t.require(seen <= sent, f"something else came, of {sorted(map(len, seen - sent))} bytes")
 
 
 # With other settings.
@@ -320,10 +358,11 @@ def drained_when_removed(t):
     t.require(talk.answers(client, endpoint), "the connection does not work")
     began = time.monotonic()
     service.set_endpoints([ready(E2)])
-    _, last = talk.seconds_until_over(client)
+    _, last = talk.seconds_until_over(client, pace.stretched(20))
     took = time.monotonic() - began
     t.require(last == talk.RESET, f"the connection ended with {last}")
-    t.require(1 <= took < 8, f"it ended after {took:.2f} s")
+    # The upper bound finds a drain timeout that is not the configured one of 1 s; a busy machine gets more time.
+    t.require(1 <= took < pace.stretched(8), f"it ended after {took:.2f} s")
 
 
 @case(None, "tcpIdleTimeout: a connection on which nobody speaks ends, one on which one end speaks lives",
@@ -331,20 +370,34 @@ def drained_when_removed(t):
 def idle_connections(t):
     service, (server,) = served_at(t, E1)
     t.settle()
-    began = time.monotonic()
-    silent, speaking = (conversation(t, service, server) for _ in range(2))
-    while time.monotonic() - began < 3:
-        time.sleep(0.3)
-        speaking[1].sendall(b".")
-    _, last = talk.seconds_until_over(silent[0], 6)
-    t.require(last in (talk.END, talk.RESET), f"the silent one ended with {last}")
-    speaking[1].sendall(b"!")
-    heard = b""
-    while isinstance(part := talk.said(speaking[0]), bytes) and b"!" not in heard:
-        heard += part
-        if b"!" in heard:
+    for _ in range(ATTEMPTS):
+        silent = conversation(t, service, server)
+        before = time.monotonic()
+        speaking = conversation(t, service, server)
+        longest_pause, last, over = spoken_beside(silent[0], speaking[1], before)
+        with contextlib.suppress(OSError):
+            speaking[1].sendall(b"!")
+        heard = b""
+        while b"!" not in heard and isinstance(part := talk.said(speaking[0]), bytes):
+            heard += part
+        t.require(last in (talk.END, talk.RESET), f"the silent one ended with {last}")
+        if max(longest_pause, time.monotonic() - over) < IDLE:  # a busy machine may let it pause for too long
             break
     t.require(b"!" in heard, f"the speaking one ended, too: {part}")
+
+
+def spoken_beside(silent, speaking, before):
+    """One speaks until the other is over, and for longer than IDLE: its longest pause, how the other ended, and when
+    the last word was said."""
+    spoke, longest, last = before, 0.0, talk.SILENCE
+    while (last == talk.SILENCE and spoke - before < pace.stretched(9)) or spoke - before < 3:
+        time.sleep(0.3)  # fixed time: the rate at which one end speaks
+        with contextlib.suppress(OSError):  # the caller finds that it is over
+            speaking.sendall(b".")
+        longest, spoke = max(longest, time.monotonic() - spoke), time.monotonic()
+        if last == talk.SILENCE:
+            last = talk.said(silent, 0.01)
+    return longest, last, spoke
 
 
 @case(None, "leastConnections: the next connections go to the endpoint that has fewest, until it has as many as others",
@@ -374,17 +427,18 @@ def fewest_first(t):
 
     first = open_many(6)
     t.require(len(first[0]) == len(first[1]) == 3, f"six connections: {len(first[0])} and {len(first[1])}")
+    closed = {endpoint.getpeername()[1] for _, endpoint in first[0]}
     for ends in first[0]:
         for end in ends:
             end.close()
-    time.sleep(0.5)  # for both ends to be over
+    t.wait_until(lambda: not closed & open_ports(t), "the daemon has closed the connections to this endpoint")
     then = open_many(3)
     t.require(len(then[0]) == 3, f"of three more {len(then[0])} went to the endpoint without any")
 
 
 def accepted(t, servers):
     """Which server gets a connection, and its end of it."""
-    deadline = time.monotonic() + talk.PATIENCE
+    deadline = time.monotonic() + pace.stretched(talk.PATIENCE)
     while time.monotonic() < deadline:
         for index, server in enumerate(servers):
             server.settimeout(0.05)
@@ -416,7 +470,7 @@ def outlier(t):
     counted = next(line for line in t.topology.run(E2.place, tool, "-w", "-L", "INPUT", "-nvx").stdout.splitlines()
                    if f"dpt:{number} " in line)
     dials = int(counted.split()[0])
-    # Two to find out, and one a second to look again; without passing over about fifty.
+    # Two to find out, and one a second, as measured here, to look again; without passing over about fifty.
     t.require(2 <= dials <= 4 + took, f"{dials} dials of the dead endpoint in {took:.1f} s")
     back = t.topology.serve(E2.place, E2.name, [number], [t.protocol])
     t.defer(lambda: shell.stop(back))

@@ -17,9 +17,11 @@ import sys
 import threading
 import time
 
+from lib import pace
+
 VIP, PORT = "10.96.0.1", 80
 ENDPOINT, ENDPOINT_PORT = "10.2.0.2", 8080
-PATIENCE = 5 * float(os.environ.get("SLUICE_TEST_SLOWNESS", "1"))
+PATIENCE = 5
 TABLE = f"""table ip other {{
   chain pre {{ type nat hook prerouting priority -100; ip daddr {VIP} meta l4proto {{ tcp, udp }} dnat to {ENDPOINT}:{ENDPOINT_PORT}; }}
   chain out {{ type nat hook output priority -100; ip daddr {VIP} meta l4proto {{ tcp, udp }} dnat to {ENDPOINT}:{ENDPOINT_PORT}; }}
@@ -81,7 +83,7 @@ class Talk:
     def __init__(self, place, kind):
         self.kind = kind
         self.socket = in_place(place, lambda: socket.socket(socket.AF_INET, kind))
-        self.socket.settimeout(PATIENCE)
+        self.socket.settimeout(pace.stretched(PATIENCE))
         self.socket.connect((VIP, PORT))
         self.source = self.socket.getsockname()[0]
 
@@ -129,7 +131,7 @@ class Ticking:
 
     def __init__(self, place):
         self.talk = udp(place)
-        self.talk.socket.settimeout(max(1.0, PATIENCE / 5))
+        self.talk.socket.settimeout(pace.stretched(PATIENCE / 5))
         self.lost = 0
         self.answered = 0
         self.ends = False
@@ -142,7 +144,7 @@ class Ticking:
                 self.answered += 1
             else:
                 self.lost += 1
-            time.sleep(0.05)
+            time.sleep(0.05)  # fixed time: the rate at which the client asks
 
     def end(self):
         self.ends = True
@@ -171,6 +173,11 @@ def serve():
     listener = socket.create_server(("0.0.0.0", ENDPOINT_PORT))
     while True:
         threading.Thread(target=connection, args=listener.accept(), daemon=True).start()
+
+
+def endpoint_listens():
+    port = f":{ENDPOINT_PORT:04X} "
+    return all(port in inside("endpoint", "cat", f"/proc/net/{kind}") for kind in ("tcp", "udp"))
 
 
 def topology():
@@ -203,6 +210,18 @@ def nothing_left():
     return not left and not servers
 
 
+def retires_until(accepted, seconds):
+    """The last answer to one call after another, which is `done` or accepted; another one when the time is over."""
+    answers = []
+
+    def over():
+        answers.append(step("retire", "20", "nft/ip/other"))
+        return answers[-1] == "done" or accepted(answers[-1])
+
+    pace.wait_until(over, seconds, every=0.5)
+    return answers[-1]
+
+
 def retires_before_another():
     check(step("apply", *SERVICE) == "done", "mode ipvs serves")
     check(fresh("client") and fresh("node"), "clients of both places are answered")
@@ -229,7 +248,7 @@ def retires_before_another():
 
     # Their entries deleted, as the daemon does it when they are quiet, flows meet the successor.
     ticking = Ticking("client")
-    time.sleep(1)
+    check(pace.wait_until(lambda: ticking.answered >= 10, PATIENCE * 2), "a client that asks every 50 ms is answered")
     entries = inside("node", "conntrack", "-L", "-p", "udp", "-d", VIP)
     inside("node", "conntrack", "-D", "-p", "udp", "-d", VIP)
     check(held[1][2].works() and held[3][2].works(), "a flow whose entry was deleted is answered by the successor's way")
@@ -239,20 +258,15 @@ def retires_before_another():
         if kind is tcp:
             talk.close()
     half.close()
-    deadline = time.monotonic() + 45 + PATIENCE * 4  # a flow is over half a minute after its last packet
-    while (said := step("retire", "20", "nft/ip/other")) != "done" and time.monotonic() < deadline:
-        if "connections of this node from 1 service addresses" in said and "virtual" not in said:
-            break
-        time.sleep(1)
+    # A flow is over half a minute after its last packet.
+    said = retires_until(lambda said: "connections of this node from 1 service addresses" in said and "virtual" not in said, 65)
     check(said == "retry: connections of this node from 1 service addresses live on",
           f"without a connection the virtual servers go, but not the address the node itself sends from: {said}")
     check(between.works(), "which needs it")
     between.close()
     held[1][2].close()
     held[3][2].close()
-    deadline = time.monotonic() + PATIENCE * 4
-    while (said := step("retire", "20", "nft/ip/other")) != "done" and time.monotonic() < deadline:
-        time.sleep(0.5)
+    said = retires_until(lambda said: False, PATIENCE * 4)
     check(said == "done" and nothing_left(), f"then everything goes: {said}")
     check(fresh("client") and fresh("node"), "and all are answered")
     check(late.works(), "a connection of the node from the time of the drain goes on behind it")
@@ -264,21 +278,27 @@ def comes_behind_another():
     ticking = Ticking("client")
     held = [kind(place) for place in ("client", "node") for kind in (tcp, udp)]
     check(all(talk.works() for talk in held), "the other one serves")
-    failed = []
+    failed, times = [], {"client": 0, "node": 0}
     ends = threading.Event()
 
     def connect_all_the_time(place):
         while not ends.is_set():
             if not fresh(place):
                 failed.append(place)
+            times[place] += 1
+
+    def wait_connected():
+        """Both have made five connections, each begun after the call but the first."""
+        wanted = {place: number + 5 for place, number in times.items()}
+        check(pace.wait_until(lambda: all(times[place] >= wanted[place] for place in times), PATIENCE * 4), "both places go on to connect")
     threads = [threading.Thread(target=connect_all_the_time, args=(place,)) for place in ("client", "node")]
     for thread in threads:
         thread.start()
     check(step("newcomer", *SERVICE) == "done", "mode ipvs has come")
     check(all(talk.works() for talk in held), "what was established goes on")
-    ends.wait(1)
+    wait_connected()
     other(False)
-    ends.wait(1)
+    wait_connected()
     ends.set()
     for thread in threads:
         thread.join()
@@ -341,7 +361,7 @@ def main():
             libc.setns(namespace.fileno(), 0x40000000)
         serve()
     try:
-        time.sleep(PATIENCE / 5)
+        check(pace.wait_until(endpoint_listens, PATIENCE), "the endpoint listens")
         retires_before_another()
         comes_behind_another()
         ends_at_once()

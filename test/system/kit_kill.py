@@ -45,7 +45,7 @@ def during_changes(t):
             at = chance.randrange(len(services))
             hosts[at] = E1 if hosts[at] == E2 else E2
             services[at].set_endpoints([ready(hosts[at])])
-            time.sleep(chance.random() * 0.05)
+            time.sleep(chance.random() * 0.05)  # fixed time: changes come at any distance
         t.bench.daemon.kill()
         t.bench.start_daemon()
         t.settle()

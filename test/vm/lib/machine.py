@@ -13,8 +13,14 @@ import sys
 import tempfile
 import time
 
-from . import qemu, sharing
-from .failure import LIMIT_STATUS, STATUS
+# Both folders are packages named lib, so pace is imported as a module of its own. The folder comes last in the path because
+# it has modules with names of the standard library.
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "system", "lib"))
+
+import pace  # noqa: E402
+
+from . import qemu, sharing  # noqa: E402
+from .failure import LIMIT_STATUS, STATUS  # noqa: E402
 
 GUEST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "guest")
 # As the guest's environment; a machine that is emulated does everything so many times slower.
@@ -130,11 +136,11 @@ class Machine:
 
     def _watch(self):
         """The command's status; None when the machine ended by itself, and which limit passed when one did."""
-        deadline, late = time.monotonic() + BOOT_SECONDS, _NO_START
-        while time.monotonic() < deadline:
-            busy = self._forward(min(deadline - time.monotonic(), 1))
+        begun, limit, late = time.monotonic(), BOOT_SECONDS, _NO_START
+        while (left := begun + pace.stretched(limit) - time.monotonic()) > 0:
+            busy = self._forward(min(left, 1))
             if late is _NO_START and b"begun\n" in self._told:
-                deadline, late = time.monotonic() + self._wanted.limit, _TOO_LATE
+                begun, limit, late = time.monotonic(), self._wanted.limit, _TOO_LATE
             told = re.search(rb"status (\d+)\n", self._told)
             if told:
                 return int(told.group(1))
@@ -144,7 +150,7 @@ class Machine:
             return late
         # Who is busy and who waits for what is on the console then.
         self._tell(b"explain\n")
-        explained = time.monotonic() + EXPLAIN_SECONDS
+        explained = time.monotonic() + pace.stretched(EXPLAIN_SECONDS)
         while b"explained" not in self._told and (left := explained - time.monotonic()) > 0 and self._open:
             self._forward(min(left, 1))
         return late
@@ -158,7 +164,7 @@ class Machine:
     def _forward(self, seconds):
         """Passes on what the guest says within that time; whether it was anything."""
         if not self._open:
-            time.sleep(seconds)
+            time.sleep(seconds)  # poll interval
             return False
         ready, _, _ = select.select(list(self._open.values()), [], [], max(seconds, 0))
         for name, port in list(self._open.items()):
