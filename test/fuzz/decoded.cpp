@@ -22,7 +22,7 @@ std::string port_text(base::Symbol name, model::Protocol protocol, std::uint16_t
   return std::string(name.text()) + "/" + std::string(model::protocol_name(protocol)) + "/" + std::to_string(port);
 }
 
-std::string describe(const model::Service& service) {
+std::string text_of(const model::Service& service) {
   std::string out = "Service " + service.name.to_string() + " type " + std::to_string(static_cast<int>(service.type)) +
                     " ips " + joined(service.cluster_ips) + " external " + joined(service.external_ips) + " lb " +
                     joined(service.load_balancer_ips) + " ranges " + joined(service.source_ranges) + " affinity " +
@@ -35,7 +35,7 @@ std::string describe(const model::Service& service) {
   return out;
 }
 
-std::string describe(const model::EndpointSlice& slice) {
+std::string text_of(const model::EndpointSlice& slice) {
   std::string out = "EndpointSlice " + slice.name.to_string() + " of " + slice.service.to_string();
   for (const auto& port : slice.ports) out += " port " + port_text(port.name, port.protocol, port.port);
   for (const auto& endpoint : slice.endpoints) {
@@ -47,32 +47,32 @@ std::string describe(const model::EndpointSlice& slice) {
   return out;
 }
 
-std::string describe(const model::Node& node) {
+std::string text_of(const model::Node& node) {
   return "Node " + node.name + " zone " + node.zone + " ips " + joined(node.internal_ips) + " external " +
          joined(node.external_ips) + " cidrs " + joined(node.pod_cidrs) + " leaving " + std::to_string(node.leaving);
 }
 
-std::string describe(const model::ServiceCidr& service_cidr) {
+std::string text_of(const model::ServiceCidr& service_cidr) {
   return "ServiceCIDR " + service_cidr.name + " cidrs " + joined(service_cidr.cidrs);
 }
 
-std::string describe(const kube::Object& object) {
-  return std::visit([](const auto& value) { return describe(value); }, object);
+std::string text_of(const kube::Object& object) {
+  return std::visit([](const auto& value) { return text_of(value); }, object);
 }
-std::string describe(const kube::Ignored& ignored) { return "ignored: " + ignored.reason; }
-std::string describe(const kube::WrongKind& wrong) { return "of kind " + wrong.kind; }
-std::string describe(const kube::Failed& failed) { return "failed: " + failed.to_string(); }
-std::string describe(const kube::Slices& slices) {
+std::string text_of(const kube::Ignored& ignored) { return "ignored: " + ignored.reason; }
+std::string text_of(const kube::WrongKind& wrong) { return "of kind " + wrong.kind; }
+std::string text_of(const kube::Failed& failed) { return "failed: " + failed.to_string(); }
+std::string text_of(const kube::Slices& slices) {
   std::string out;
-  for (const auto& slice : slices.slices) out += describe(slice) + ", ";
+  for (const auto& slice : slices.slices) out += text_of(slice) + ", ";
   return out;
 }
 
 }  // namespace
 
-std::string describe(const kube::Decoded& decoded) {
+std::string describe_decoded(const kube::Decoded& decoded) {
   std::string out = decoded.name.to_string() + "@" + decoded.resource_version + " ";
-  out += std::visit([](const auto& value) { return describe(value); }, decoded.result);
+  out += std::visit([](const auto& value) { return text_of(value); }, decoded.result);
   for (const auto& note : decoded.notes) out += "; note: " + note;
   return out;
 }

@@ -10,7 +10,7 @@
 
 namespace sluice::fuzz {
 
-std::string describe(const kube::Decoded& decoded);
+std::string describe_decoded(const kube::Decoded& decoded);
 
 // Ends the process unless the object is one the store can take, or the refusal says why.
 void require_sound(const kube::Decoded& decoded);

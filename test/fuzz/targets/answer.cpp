@@ -53,7 +53,7 @@ std::string read_list(const Answer& answer, std::string_view sizes) {
   kube::ListReader reader(decoder, answer.kind, [&] { seen += "begun\n"; },
                           [&](kube::Decoded decoded) {
                             require_sound(decoded);
-                            seen += describe(decoded) + "\n";
+                            seen += describe_decoded(decoded) + "\n";
                             return base::Status();
                           });
   const std::string ended = deliver(reader, answer, sizes);
@@ -69,7 +69,7 @@ std::string read_watch(const Answer& answer, std::string_view sizes) {
   kube::WatchReader reader(decoder, answer.kind, [&] { seen += "begun\n"; },
                            [&](kube::WatchEvent event) {
                              require_sound(event.object);
-                             seen += event.type_text + " " + describe(event.object) + "\n";
+                             seen += event.type_text + " " + describe_decoded(event.object) + "\n";
                              return base::Status();
                            },
                            [] { return std::nullopt; });
