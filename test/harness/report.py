@@ -24,7 +24,7 @@ def ended(outcome):
     word = "ok" if outcome.good else "FAILED"
     took = outcome.ended
     say(f"{word:<7} {outcome.step.id:<28} {outcome.passed:>5} passed, {len(outcome.failed)} failed, "
-        f"{len(outcome.skipped)} skipped, {took.seconds:.0f} s, load {took.load:.1f}")
+        f"{len(outcome.skipped)} skipped, {took.seconds:.0f} s, {took.cpu:.0f} CPU-s, load {took.load:.1f}")
 
 
 def named(outcome, failure):
