@@ -23,7 +23,7 @@ def started(step):
 def ended(outcome):
     word = "ok" if outcome.good else "FAILED"
     took = outcome.ended
-    say(f"{word:<7} {outcome.step.id:<28} {outcome.passed:>5} passed, {len(outcome.failed)} failed, "
+    say(f"{word:<7} {outcome.step.id:<28} {len(outcome.passed):>5} passed, {len(outcome.failed)} failed, "
         f"{len(outcome.skipped)} skipped, {took.seconds:.0f} s, {took.cpu:.0f} CPU-s, load {took.load:.1f}")
 
 
@@ -84,7 +84,7 @@ def rows(outcomes):
         parts.setdefault(outcome.step.part, []).append(outcome)
     for part, found in parts.items():
         yield (part, seconds_of([(one.ended.started, one.ended.ended) for one in found]), sum(one.ended.cpu for one in found),
-               sum(one.passed for one in found), sum(len(one.failed) for one in found),
+               sum(len(one.passed) for one in found), sum(len(one.failed) for one in found),
                sum(len(one.skipped) for one in found), sum(len(one.retried) for one in found))
 
 
@@ -103,7 +103,7 @@ def finish(outcomes, begun, cpu, logs):
     too_many = print_retried(outcomes)
     print_skipped(outcomes)
     print_table(outcomes, begun, cpu)
-    return last_line(sum(one.passed for one in outcomes), sum(len(one.failed) for one in outcomes) + too_many,
+    return last_line(sum(len(one.passed) for one in outcomes), sum(len(one.failed) for one in outcomes) + too_many,
                      sum(len(one.skipped) for one in outcomes))
 
 

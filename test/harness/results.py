@@ -29,7 +29,7 @@ def read(settings, step, ended, logs=None):
             _machine(outcome)
     _add_words(outcome, err)
     if not step.counted and outcome.good:
-        outcome.passed = 0
+        outcome.passed = []
     return outcome
 
 
@@ -39,7 +39,7 @@ def prefix(step):
 
 
 def _add(outcome, counted, source=""):
-    outcome.passed += len(counted.passed)
+    outcome.passed += counted.passed
     outcome.skipped += counted.skipped
     for failure in counted.failed:
         failure.source = source

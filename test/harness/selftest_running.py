@@ -128,6 +128,9 @@ def _retries(folder):
     _, status, said = run(folder, [good, *(once(folder, f"three-{number}") for number in range(3))])
     yield "three retried tests make the run fail, with a sentence that says so", \
         [] if status == 1 and "3 tests passed only when they ran again" in said and said.endswith(", 1 failed\n") else [said]
+    gone = f'if [ -e "{folder}/gone" ]; then echo "ok 1 - other"; else : >"{folder}/gone"; echo "not ok 1 - c"; fi; echo 1..1'
+    _, status, said = run(folder, [good, Step("p", "gone", ["sh", "-c", gone], 20)])
+    yield "a test that is missing when its program runs again has failed", [] if status == 1 and said.endswith(", 1 failed\n") else [said]
     _, status, said = run(folder, [good, Step("p", "bad", ["echo", "not ok 1 - b\n1..1"], 20)])
     yield "a test that fails alone, too, has failed", [] if status == 1 and said.endswith("1 passed, 1 failed\n") else [said]
     _, status, said = run(folder, [good, once(folder, "finding", NEVER)])

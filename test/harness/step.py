@@ -71,7 +71,7 @@ class Outcome:
 
     step: Step
     ended: Ended
-    passed: int = 0
+    passed: list = dataclasses.field(default_factory=list)   # names
     failed: list = dataclasses.field(default_factory=list)   # tap.Failure
     skipped: list = dataclasses.field(default_factory=list)  # (name, reason)
     retried: list = dataclasses.field(default_factory=list)  # names

@@ -52,5 +52,5 @@ def _once(settings, processes, tests, number):
 
 
 def _sum(outcomes):
-    return report.last_line(sum(one.passed for one in outcomes), sum(len(one.failed) for one in outcomes),
+    return report.last_line(sum(len(one.passed) for one in outcomes), sum(len(one.failed) for one in outcomes),
                             sum(len(one.skipped) for one in outcomes))
