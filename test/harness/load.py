@@ -35,3 +35,32 @@ class Clock:
     def load(self):
         """Mean number of runnable processes per processor."""
         return self._runnable / self._samples if self._samples else 0.0
+
+
+class Idle:
+    """Processors that were idle in the last seconds."""
+
+    WINDOW = 10  # seconds
+
+    def __init__(self):
+        self._samples = []  # (when, busy, all), in ticks of all processors
+
+    def sample(self, now):
+        with open("/proc/stat", encoding="ascii") as file:
+            ticks = [int(word) for word in file.readline().split()[1:9]]
+        idle = ticks[3] + ticks[4]
+        self._samples.append((now, sum(ticks) - idle, sum(ticks)))
+        while len(self._samples) > 2 and self._samples[1][0] <= now - self.WINDOW:
+            del self._samples[0]
+
+    def forget(self):
+        """What was measured says nothing about what runs from now on."""
+        del self._samples[:]
+
+    @property
+    def processors(self):
+        """0 until there is a whole window."""
+        if not self._samples or self._samples[-1][0] - self._samples[0][0] < self.WINDOW:
+            return 0.0
+        (_, busy_before, all_before), (_, busy, total) = self._samples[0], self._samples[-1]
+        return PROCESSORS * (1 - (busy - busy_before) / max(1, total - all_before))

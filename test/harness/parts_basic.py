@@ -48,7 +48,8 @@ def check_again(run, step, failure):
 
 
 def apiserver(run):
-    return [Step("apiserver", "test", ["python3", run.test("apiserver/test_apiserver.py")], 300, needs=READY, weight=0.7)]
+    return [Step("apiserver", "test", ["python3", run.test("apiserver/test_apiserver.py")], 300, needs=READY, weight=0.3,
+                 expected=60)]
 
 
 def kernel(run):
@@ -59,10 +60,10 @@ def kernel(run):
         target = f"test/system/{program}"
         starter = [] if not script else ["python3", f"{system}/{script}"] if script.endswith(".py") else [f"{system}/{script}"]
         return Step("kernel", name, [*starter, run.built(target), *words], limit, needs=READY, after=(PROGRAMS,),
-                    programs=(target,), weight=0.8, expected=expected, environment={"SLUICE_BUILDDIR": run.build})
+                    programs=(target,), weight=0.4, expected=expected, environment={"SLUICE_BUILDDIR": run.build})
 
     return [
-        step("iptables", 300, "iptables_kernel_test.sh", "iptables_roundtrip"),
+        step("iptables", 300, "iptables_kernel_test.sh", "iptables_roundtrip", expected=60),
         step("userspace", 120, "iptables_kernel_test.sh", "userspace_roundtrip"),
         step("ipset", 120, "ipset_kernel_test.sh", "ipset_roundtrip"),
         step("ipvs-rules", 180, "iptables_kernel_test.sh", "ipvs_rules_roundtrip"),
@@ -77,7 +78,7 @@ def demo(run):
     command = [os.path.join(run.source, "packaging/demo/demo.sh"), "--build-dir", run.build]
     # It runs make, to be sure that there is a build.
     return [Step("demo", "", command, 300, STATUS, "the demo answers as it says", needs=READY, after=(PROGRAMS,), locks=(TREE,),
-                 weight=0.8)]
+                 weight=0.4)]
 
 
 def bench(run):
@@ -87,7 +88,7 @@ def bench(run):
     made = []
     for name, program, title, limit in forms:
         command = ["python3", run.test("bench", f"{program}.py"), "--builddir", run.build]
-        about = {"needs": READY, "after": (PROGRAMS,), "locks": ("bench",), "weight": 1.6}
+        about = {"needs": READY, "after": (PROGRAMS,), "locks": ("bench",), "weight": 1.6, "quiet": True}
         if run.long:
             made.append(Step("bench", name, [*command, "--json", run.log(f"{program}.json")], limit, STATUS, title, again=NEVER,
                              expected=limit / 2, **about))

@@ -39,6 +39,7 @@ class Scheduler:
         self._watch = watch
         self._running = {}
         self._checked = 0.0
+        self._idle = load.Idle()
         self._over = {}  # step → whether it succeeded; a reason when it was skipped
 
     def run(self):
@@ -74,8 +75,10 @@ class Scheduler:
         busy = [one.step for one in self._running.values()]
         held = {lock for step in busy for lock in step.locks}
         room = self._budget - sum(step.weight for step in busy) + 1e-6
+        # Weights are estimates: processors that stay idle take more, but not beside steps that compare times.
+        spare = 0 if any(step.quiet for step in busy) else self._idle.processors
         able = [step for step in self._waiting if self._is_ready(step) and held.isdisjoint(step.locks) and
-                (not busy or step.weight <= room)]
+                (not busy or step.weight <= (room if step.quiet else max(room, spare)))]
         chains = chain_lengths(self._waiting)
         return max(able, key=lambda step: chains[step.id], default=None)
 
@@ -96,6 +99,7 @@ class Scheduler:
         command = step.command() if callable(step.command) else step.command
         out, err = log_files(self._logs, step)
         self._watch.started(step)
+        self._idle.forget()
         try:
             pid = self._processes.start(command, out, err, step.environment, step.nice)
         except OSError as error:
@@ -111,6 +115,7 @@ class Scheduler:
         if now - self._checked < TICK:
             return
         self._checked = now
+        self._idle.sample(now)
         runnable, slowness = load.sample()
         for one in self._running.values():
             one.clock.tick(now, runnable, slowness)

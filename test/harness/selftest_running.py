@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 
+import load
 import report
 import results
 import scheduler
@@ -74,6 +75,10 @@ def _scheduling(folder):
         [] if not found.apart("p/a", "p/b") and found.apart("p/a", "p/c") and found.apart("p/b", "p/c") else [str(found.spans)]
     found = schedule(folder, [nap("a", weight=5.0), nap("b")], budget=2)
     yield "a step heavier than the machine runs alone", [] if found.apart("p/a", "p/b") else [str(found.spans)]
+    with _idle(2.0):
+        found = schedule(folder, [nap("a", weight=2.0), nap("b", weight=1.5), nap("c", weight=1.5, quiet=True)], budget=2)
+    yield "idle processors take more than weights allow, but not beside a step that compares times", \
+        [] if not found.apart("p/a", "p/b") and found.apart("p/a", "p/c") and found.apart("p/b", "p/c") else [str(found.spans)]
     found = schedule(folder, [nap("a", locks=("x",)), nap("b", locks=("x", "y")), nap("c", locks=("z",))])
     yield "steps with the same lock never run side by side", \
         [] if found.apart("p/a", "p/b") and not found.apart("p/a", "p/c") else [str(found.spans)]
@@ -99,6 +104,17 @@ def _scheduling(folder):
     outcome = results.read(Settings(folder, folder), Step("p", "a", [], 0.3), found.spans["p/a"])
     yield "a step that was ended has failed, with that reason", \
         [] if [one.name for one in outcome.failed] == ["printed no plan and ended with its time limit (status 124)"] else [str(outcome)]
+
+
+@contextlib.contextmanager
+def _idle(processors):
+    """As if so many processors had long been idle."""
+    measured = load.Idle.processors
+    load.Idle.processors = processors
+    try:
+        yield
+    finally:
+        load.Idle.processors = measured
 
 
 def once(folder, name, again=None):

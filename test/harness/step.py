@@ -28,6 +28,7 @@ class Step:
     programs: tuple = ()     # targets of make in the build tree that the main build leaves out
     locks: tuple = ()        # no two steps with the same lock run side by side
     weight: float = 1.0      # processors that it keeps busy on average
+    quiet: bool = False      # compares times or traffic: nothing runs beside it beyond what weights allow
     expected: float = 30     # seconds, for the order only
     environment: dict = dataclasses.field(default_factory=dict)
     again: object = WHOLE
