@@ -20,12 +20,17 @@ SYSTEM_PROGRAMS = ("test/tools/netlinkfaults.la", "test/plugins/other_major.la")
 
 
 def only_trial(step, failure):
-    """The step with the one test, for test/system/run.py and kit.py, which take the name that they printed. Logs of the
-    first run are kept."""
-    command = list(step.command)
-    if "--keep-logs" in command:
-        place = len(command) - 1 - command[::-1].index("--keep-logs") + 1
-        command[place] = os.path.join(command[place], "again")
+    """The step with the one test, for test/system/run.py and kit.py, which take the name that they printed. Logs and reports
+    of the first run are kept."""
+    program = next(place for place, word in enumerate(step.command) if word.endswith(("/run.py", "/kit.py")))
+    command, words = list(step.command[:program + 1]), iter(step.command[program + 1:])
+    for word in words:
+        if word in ("--results", "--json"):
+            next(words)
+        elif word == "--keep-logs":
+            command += [word, os.path.join(next(words), "again")]
+        else:
+            command.append(word)
     return dataclasses.replace(step, command=[*command, "--only-trial", failure.name])
 
 

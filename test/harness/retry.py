@@ -69,7 +69,7 @@ class Retry:
         os.makedirs(logs, exist_ok=True)
         self._say(f"again   {step.id}: {failures[0].name[:150]}" + (f" and {len(failures) - 1} more" if failures[1:] else ""))
         watch = _Silent()
-        Scheduler([dataclasses.replace(step, needs=(), after=(), absent=None)], 1, self._processes, logs, watch).run()
+        Scheduler([dataclasses.replace(step, needs=(), after=(), absent=None, clean=())], 1, self._processes, logs, watch).run()
         second = results.read(self._settings, step, watch.end, logs)
         outcome.ended.cpu += watch.end.cpu
         if step.reports and results.reports_in(step.reports):

@@ -221,7 +221,7 @@ class Kit:
         made = report.document(self.about(), records)
         for line in report.text(made):
             print(f"# {line}")
-        if self.wanted.json and not self.wanted.only_trial:
+        if self.wanted.json:
             report.write_json(self.wanted.json, made)
         if self.wanted.junit:
             report.write_junit(self.wanted.junit, made)

@@ -249,7 +249,7 @@ def main():
                     keep_logs(topology.directory, wanted.keep_logs)
     status = results.finish()
     print(f"# {time.monotonic() - started:.0f} s")
-    if wanted.results and not wanted.only_trial:
+    if wanted.results:
         variant = f"-{wanted.iptables}" if wanted.backend == "iptables" or wanted.iptables == "legacy" else ""
         results.write(wanted.results, wanted.backend + variant)
     return status
