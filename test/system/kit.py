@@ -65,6 +65,7 @@ def parser_of_options():
                         help="run what is declared unsupported, too, and say where it works")
     parser.add_argument("--only", action="append", default=[], metavar="WHAT",
                         help=f"a group ({', '.join((FILE, CASES, *GROUPS))}), the number of a case, or part of a name; repeatable")
+    parser.add_argument("--only-trial", metavar="NAME", help="one test alone: NAME is what was printed for it, parameters and all")
     parser.add_argument("--family", choices=a.FAMILIES)
     parser.add_argument("--protocol", choices=("tcp", "udp", "sctp"))
     parser.add_argument("--short", action="store_true",
@@ -171,7 +172,7 @@ class Kit:
         runnable = []
         for one in self.picked:
             missing = PROGRAMS.get(one.test.partition(".")[0])
-            if missing and not shutil.which(missing):
+            if missing and not shutil.which(missing) and not self.wanted.only_trial:
                 self.add(one, [], tap.SKIP, f"{missing} is not installed")
             else:
                 runnable.append(one)
@@ -198,7 +199,8 @@ class Kit:
 
     def file(self):
         for promise, problem in plugin.problems_of_file(self.plugin):
-            self.about_file(promise, problem)
+            if self.wanted.only_trial in (None, f"file: {promise}"):
+                self.about_file(promise, problem)
 
     def about_file(self, promise, problem):
         """A result about the file; the problem is empty where there is none."""

@@ -20,6 +20,7 @@ from lib import cases, node_tools, profile, programs, shell, tap
 from lib.bench import CONFIGS, Bench
 from lib.topology import Topology
 
+CHURN = "churn: a steady Service is reachable throughout"
 WORKERS = 6
 LANES = 2
 
@@ -41,6 +42,7 @@ def options():
                              "legacy only the cases that are marked for it; with ipvs, which an emulated machine runs, each "
                              "marked case with one family and protocol")
     parser.add_argument("--once", action="store_true", help="each case with one family and protocol")
+    parser.add_argument("--only-trial", metavar="NAME", help="one test alone: NAME is what was printed for it, parameters and all")
     parser.add_argument("--family", choices=a.FAMILIES)
     parser.add_argument("--protocol", choices=("tcp", "udp", "sctp"))
     parser.add_argument("--source", choices=cases.SOURCES)
@@ -102,7 +104,18 @@ def parameters(one, wanted, source_name):
         every = [every[zlib.crc32(one.test.encode()) % len(every)]]  # another one for each case, and always the same
     if wanted.short and halved(one, wanted, source_name):
         every = [pair for pair in every if (one.families.index(pair[0]) + one.protocols.index(pair[1])) % 2 == 0]
+    if wanted.only_trial and not only_job(wanted):
+        every = [pair for pair in every if tap.title(one.name, cases.trial_parameters(one, *pair, source_name)) == wanted.only_trial]
     return every
+
+
+def only_job(wanted):
+    """The job that --only-trial names where it is not one case: a daemon that did not start, or the Service under churn."""
+    name = wanted.only_trial or ""
+    if name.startswith(CHURN):
+        source_name, config = name.removeprefix(CHURN).strip(" ()").split()
+        return f"start with {config} from {source_name}"
+    return name if name.startswith("start ") else None
 
 
 def halved(one, wanted, source_name):
@@ -137,7 +150,7 @@ def record_churn(results, counts, source_name, config):
     failed = counts["failed"] != 0 or counts["ok"] == 0
     sentence = f"{counts['failed']} of {counts['failed'] + counts['ok']} connects failed during {counts['changes']} changes"
     results.add({
-        "name": "churn: a steady Service is reachable throughout", "numbers": [], "title": "steady Service under churn",
+        "name": CHURN, "numbers": [], "title": "steady Service under churn",
         "test": "churn", "parameters": [source_name, config], "result": tap.FAIL if failed else tap.PASS,
         "reason": sentence if failed else "", "seconds": counts["seconds"],
     }, [f"{sentence}, first: {counts['first_failure']}"] if failed else [sentence])
@@ -187,7 +200,7 @@ def jobs(where, wanted, picked, results):
     groups.sort(key=lambda job: -job[0])
     alone.sort(key=lambda job: not job[0])
     return [lambda topology, what=what, work=work: guarded(results, what, lambda: work(topology))
-            for _, what, work in groups + alone]
+            for _, what, work in groups + alone if only_job(wanted) in (None, what)]
 
 
 def run_all(topologies, work):
@@ -223,6 +236,8 @@ def main():
     results = tap.Results()
     started = time.monotonic()
     work = jobs(where, wanted, picked, results)
+    if not work:
+        print(f"no test is named {wanted.only_trial}" if wanted.only_trial else "nothing to run", file=sys.stderr)
     with contextlib.ExitStack() as stack:
         topologies = [stack.enter_context(Topology(where.netecho, wanted.iptables))
                       for _ in range(min(wanted.lanes, len(work)))]

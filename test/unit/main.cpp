@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Runs every registered CppUnit test and prints TAP: one line a test method, so that
-// what is counted is tests. An argument runs only tests whose name contains it.
+// what is counted is tests. An argument runs only tests whose name contains it, --exact NAME those of that name.
 #include <cppunit/Test.h>
 #include <cppunit/TestFailure.h>
 #include <cppunit/TestListener.h>
@@ -62,12 +62,12 @@ class TapListener : public CppUnit::TestListener {
   std::string failure_;
 };
 
-void run(CppUnit::Test& test, const std::string& filter, CppUnit::TestResult& result) {
+void run(CppUnit::Test& test, const std::string& filter, bool exact, CppUnit::TestResult& result) {
   if (test.getChildTestCount() == 0) {
-    if (filter.empty() || test.getName().find(filter) != std::string::npos) test.run(&result);
+    if (exact ? test.getName() == filter : test.getName().find(filter) != std::string::npos) test.run(&result);
     return;
   }
-  for (int i = 0; i < test.getChildTestCount(); ++i) run(*test.getChildTestAt(i), filter, result);
+  for (int i = 0; i < test.getChildTestCount(); ++i) run(*test.getChildTestAt(i), filter, exact, result);
 }
 
 }  // namespace
@@ -77,7 +77,8 @@ int main(int argc, char** argv) {
   CppUnit::TestResult result;
   TapListener tap;
   result.addListener(&tap);
-  run(*all, argc > 1 ? argv[1] : "", result);
+  const bool exact = argc > 2 && std::string(argv[1]) == "--exact";
+  run(*all, argc > 1 ? argv[exact ? 2 : 1] : "", exact, result);
   std::printf("1..%d\n", tap.count());
   return tap.failed() == 0 && tap.count() > 0 ? 0 : 1;
 }

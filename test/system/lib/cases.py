@@ -248,13 +248,18 @@ class Trial:
             self._cleanup.pop()()
 
 
+def trial_parameters(one, family, protocol, source_name):
+    """Words that tell one run of a case from others of it."""
+    return [word for word in (family, protocol, source_name, one.config) if word and word != DEFAULT]
+
+
 def run_trial(results, one, bench, family, protocol, source_name):
     """Runs one case with one set of parameters and records what came of it."""
     label = "-".join(["c", *map(str, one.numbers), family, protocol]) if one.numbers else f"{one.area}-{family}-{protocol}"
     trial = Trial(bench, label, family, protocol)
     record = {
         "name": one.name, "numbers": list(one.numbers), "title": one.title, "test": one.test,
-        "parameters": [word for word in (family, protocol, source_name, one.config) if word and word != DEFAULT],
+        "parameters": trial_parameters(one, family, protocol, source_name),
         "result": tap.PASS, "reason": "",
     }
     declared = bench.profile.declared.about(one, protocol)

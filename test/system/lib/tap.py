@@ -10,6 +10,11 @@ PASS, FAIL, SKIP = "pass", "fail", "skip"
 UNSUPPORTED = "unsupported"  # as its author has declared
 
 
+def title(name, parameters):
+    """A test's name as it is printed."""
+    return f"{name} ({' '.join(parameters)})" if parameters else name
+
+
 class Results:
     def __init__(self, out=sys.stdout):
         self._out = out
@@ -21,9 +26,7 @@ class Results:
         with self._lock:
             self.records.append(record)
             word = "not ok" if record["result"] == FAIL else "ok"
-            line = f"{word} {len(self.records)} - {record['name']}"
-            if record["parameters"]:
-                line += f" ({' '.join(record['parameters'])})"
+            line = f"{word} {len(self.records)} - {title(record['name'], record['parameters'])}"
             if record["result"] in (SKIP, UNSUPPORTED):
                 line += f" # SKIP {record['reason']}"
             print(line, file=self._out)

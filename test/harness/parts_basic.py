@@ -1,0 +1,113 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Parts without system tests: lint, check, apiserver, kernel, demo, bench, dist."""
+
+import os
+
+from parts_build import BUILD, PROGRAMS, READY, TREE
+from results import trs_files
+from step import CHECKS, NEVER, STATUS, TAP, Step
+
+# Programs of test/lint; each prints TAP.
+LINT = ("includes.py", "headers.py", "links.py", "versions.py", "shell.sh")
+# Programs of `make check` that run one test when its name is given.
+CPPUNIT = ("test/unit/unit_tests", "test/unit/iptables_tests", "test/unit/ipvs_tests", "test/unit/nftables_tests",
+           "test/unit/userspace_tests")
+FINDINGS = ("test/fuzz/fuzz_targets",)  # what fails here is never run again
+
+
+def lint(run):
+    starter = {".py": ["python3"], ".sh": []}
+    made = [Step("lint", name, [*starter[name[-3:]], run.test("lint", name)], 60, weight=0.7, expected=5) for name in LINT]
+    return [*made, Step("lint", "selftest", ["python3", run.test("harness/selftest.py")], 60, weight=0.7, expected=15)]
+
+
+def check(run):
+    """Every program of `make check` leaves its TAP in NAME.log and its verdict in NAME.trs."""
+    def command():
+        for verdict in trs_files(run.build):  # those of an earlier run would be counted
+            os.remove(verdict)
+        return ["make", "-C", run.build, "-k", "-j", str(run.jobs), "check", "CXXFLAGS=-g1 -O0"]
+
+    return [Step("check", "", command, 900, CHECKS, needs=(BUILD, PROGRAMS), locks=(TREE,), weight=1.8, expected=180,
+                 again=lambda step, failure: check_again(run, step, failure))]
+
+
+def check_again(run, step, failure):
+    """One program of `make check` as the makefile runs it; one test of it where it can be chosen."""
+    if not failure.source or failure.source in FINDINGS:
+        return None
+    program = run.built(failure.source)
+    if not os.path.exists(program):
+        program = os.path.join(run.source, failure.source + ".sh")
+    environment = {"SLUICE_TEST_DATA": run.test(), "SLUICE_SRCDIR": run.source, "SLUICE_BUILDDIR": run.build,
+                   "CXX": run.variable("CXX")}
+    only = ["--exact", failure.name] if failure.source in CPPUNIT and not failure.whole else []
+    return Step(step.part, step.name, ["sh", "-c", 'cd "$1" && shift && exec "$@"', "sh", run.build, program, *only], step.limit,
+                TAP, environment=environment)
+
+
+def apiserver(run):
+    return [Step("apiserver", "test", ["python3", run.test("apiserver/test_apiserver.py")], 300, needs=READY, weight=0.3,
+                 expected=60)]
+
+
+def kernel(run):
+    """A backend without the daemon, against a real kernel."""
+    system = run.test("system")
+
+    def step(name, limit, script, program, *words, expected=30):
+        target = f"test/system/{program}"
+        starter = [] if not script else ["python3", f"{system}/{script}"] if script.endswith(".py") else [f"{system}/{script}"]
+        return Step("kernel", name, [*starter, run.built(target), *words], limit, needs=READY, after=(PROGRAMS,),
+                    programs=(target,), weight=0.4, expected=expected, environment={"SLUICE_BUILDDIR": run.build})
+
+    return [
+        step("iptables", 300, "iptables_kernel_test.sh", "iptables_roundtrip", expected=60),
+        step("userspace", 120, "iptables_kernel_test.sh", "userspace_roundtrip"),
+        step("ipset", 120, "ipset_kernel_test.sh", "ipset_roundtrip"),
+        step("ipvs-rules", 180, "iptables_kernel_test.sh", "ipvs_rules_roundtrip"),
+        step("nftables", 120, "nftables_kernel_test.sh", "nftables_roundtrip"),
+        step("nftables-crowd", 120, None, "nftables_crowd"),
+        step("nftables-listing", 300, "nftables_listing_test.py", "nftables_layout"),
+        step("nftables-random", 1800, None, "nftables_random", "--steps", "10000" if run.long else "300"),
+    ]
+
+
+def demo(run):
+    command = [os.path.join(run.source, "packaging/demo/demo.sh"), "--build-dir", run.build]
+    # It runs make, to be sure that there is a build.
+    return [Step("demo", "", command, 300, STATUS, "the demo answers as it says", needs=READY, after=(PROGRAMS,), locks=(TREE,),
+                 weight=0.4)]
+
+
+def bench(run):
+    """Benchmarks compare times: little runs beside them, and never another one."""
+    forms = (("smoke", "bench", "the benchmark", 3600), ("scale", "scale", "the benchmark of mode nftables", 5400),
+             ("swap", "swap", "the benchmark of swaps", 3600))
+    made = []
+    for name, program, title, limit in forms:
+        command = ["python3", run.test("bench", f"{program}.py"), "--builddir", run.build]
+        about = {"needs": READY, "after": (PROGRAMS,), "locks": ("bench",), "weight": 1.6, "quiet": True}
+        if run.long:
+            made.append(Step("bench", name, [*command, "--json", run.log(f"{program}.json")], limit, STATUS, title, again=NEVER,
+                             expected=limit / 2, **about))
+        else:
+            made.append(Step("bench", name, [*command, "--smoke"], 300, expected=40, **about))
+    return made
+
+
+def dist(run):
+    """The short form checks that the tarball has every file; the long form builds, tests and installs from it, at another
+    level of optimisation."""
+    has_clone = os.path.exists(os.path.join(run.source, ".git"))
+    made = [Step("dist", "tarball", [run.test("lint/tarball.sh"), run.build], 300, STATUS,
+                 "the tarball has every file of the clone", needs=READY, after=(PROGRAMS,), locks=(TREE,), weight=1,
+                 absent=lambda: None if has_clone else "there is no clone to compare the tarball with")]
+    if run.long:
+        command = ["make", "-C", run.build, "-j", str(run.jobs), "distcheck",
+                   "DISTCHECK_CONFIGURE_FLAGS=--enable-werror CXXFLAGS=-O0"]
+        made.append(Step("dist", "distcheck", ["sh", "-c", 'CXX=$(sed -n "s/^CXX = //p" "$1/Makefile") && export CXX && shift '
+                                               '&& exec "$@"', "sh", run.build, *command], 1200, STATUS, "make distcheck",
+                         needs=READY, after=(PROGRAMS,), locks=(TREE,), weight=2, expected=900, again=NEVER))
+    return made

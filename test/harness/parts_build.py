@@ -1,0 +1,77 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Steps that other steps need: packages of the distribution, the build, and builds of other kinds. Each is a row of its own
+in the table; the parts that need them bring them in."""
+
+import os
+import subprocess
+
+from step import NEVER, STATUS, Step
+
+INSTALL, BUILD, PROGRAMS = "install", "build", "build-check"
+ASAN, TSAN, PACKAGES = "build-asan", "build-tsan", "packages"
+READY = (BUILD,)
+TREE = "build tree"  # lock: one make at a time
+
+
+def builds(run, steps):
+    """The builds by name; `steps` are those chosen, whose check programs are made."""
+    made = [
+        Step(INSTALL, "", [os.path.join(run.source, "packaging/install-deps.sh"), "build", "test"], 1800, STATUS,
+             "packaging/install-deps.sh build test", weight=0.5, expected=60, counted=False, is_build=True, again=NEVER),
+        # Lines for backtraces and no more: types for debuggers are a third of the time a compiler takes.
+        Step(BUILD, "", [os.path.join(run.source, "packaging/build.sh"), run.build, "--enable-werror"], 1500, STATUS,
+             "the build, warnings being errors", needs=(INSTALL,), locks=(TREE,), weight=2, expected=300, is_build=True,
+             again=NEVER, environment={"CXXFLAGS": os.environ.get("CXXFLAGS") or "-g1 -O2", "SLUICE_JOBS": str(run.jobs)}),
+        _check_programs(run, steps), _asan(run), _tsan(run), _packages(run),
+    ]
+    return {step.id: step for step in made}
+
+
+def _check_programs(run, steps):
+    """Everything that is compiled after the main build, before any test runs. What tests test is optimised, as it is installed;
+    the tests themselves need no optimiser, which would take as long as they run."""
+    whole = any(step.part == "check" for step in steps)
+    targets = ["check", "TESTS="] if whole else sorted({one for step in steps for one in step.programs})
+    command = ["make", "-C", run.build, "-k", "-j", str(run.jobs), *targets, "CXXFLAGS=-g1 -O0"]
+    return Step(PROGRAMS, "", command, 1500, STATUS, "programs of the tests are built", needs=READY, locks=(TREE,), weight=2,
+                expected=240 if whole else 60, counted=False, is_build=True, again=NEVER)
+
+
+def has_libfuzzer(run):
+    source = run.log("libfuzzer.cpp")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write('extern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }\n')
+    with open(run.log("libfuzzer.log"), "wb") as log:
+        try:
+            return subprocess.run(["clang++", "-fsanitize=fuzzer", source, "-o", run.log("libfuzzer")], stdout=log, stderr=log,
+                                  check=False).returncode == 0
+        except OSError:
+            return False
+
+
+def _asan(run):
+    """asan and fuzz share clang's build, which alone has libFuzzer and reports of both sanitizers in one place."""
+    command = [run.test("sanitizers/build.sh"), run.built("clang"), "clang++", "", "--enable-sanitizers=address,undefined",
+               "--enable-fuzzing"]
+    why = "clang++ with libFuzzer is missing; install clang and libclang-rt-dev"
+    return Step(ASAN, "", command, 2400, STATUS, "the build for address and undefined behaviour", needs=READY,
+                after=(PROGRAMS,), locks=("clang tree",), weight=run.side_jobs, expected=600, is_build=True, again=NEVER, nice=10,
+                environment={"SLUICE_JOBS": str(run.side_jobs)}, absent=lambda: None if has_libfuzzer(run) else why)
+
+
+def _tsan(run):
+    programs = "test/unit/unit_tests test/unit/userspace_tests test/unit/nftables_tests test/unit/ipvs_tests"
+    command = [run.test("sanitizers/build.sh"), run.built("thread"), "g++", programs, "--enable-sanitizers=thread"]
+    return Step(TSAN, "", command, 2400, STATUS, "the build for threads", needs=READY, after=(PROGRAMS,),
+                locks=("thread tree",), weight=run.side_jobs, expected=400, is_build=True, again=NEVER, nice=10,
+                environment={"SLUICE_JOBS": str(run.side_jobs)})
+
+
+def _packages(run):
+    """Its `make distdir` at the start writes to a folder of its own and compiles nothing, so the build tree is not locked."""
+    script = os.path.join(run.source, "packaging/debian/build.sh")
+    command = ["sh", "-c", 'rm -f "$2/done"; "$1" "$2" "$3" && : >"$2/done"', "packages", script, run.built("packages"), run.build]
+    return Step(PACKAGES, "", command, 2400, STATUS, "the Debian packages are built", needs=READY, after=(PROGRAMS,),
+                weight=run.side_jobs, expected=400, is_build=True, again=NEVER, nice=10,
+                environment={"SLUICE_JOBS": str(run.side_jobs)})

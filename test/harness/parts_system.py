@@ -1,0 +1,115 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Parts with real packets on this machine's kernel: system, swap, kit."""
+
+import dataclasses
+import os
+
+from parts_build import PROGRAMS, READY
+from step import Step
+
+# Cases that compare traffic with a twin of it want a machine that is not full: they have a part of their own.
+TRAFFIC = ("cases_swap.", "cases_swapfaults.", "cases_swapaffinity.", "cases_restart.", "cases_reload.")
+BUT_TRAFFIC = tuple(word for file in TRAFFIC for word in ("--except", file))
+ONLY_TRAFFIC = tuple(word for file in TRAFFIC for word in ("--filter", file))
+# What the kit finds in a backend of the tree. The cases themselves part system runs, with the same files; in the short form
+# it is the groups of the kit, and one case.
+KIT_GROUPS = tuple(word for group in ("file", "contract", "cost", "kill", "claims", "cleanup", "foreign", "random")
+                   for word in ("--only", group))
+SYSTEM_PROGRAMS = ("test/tools/netlinkfaults.la", "test/plugins/other_major.la")
+
+
+def only_trial(step, failure):
+    """The step with the one test, for test/system/run.py and kit.py, which take the name that they printed. Logs and reports
+    of the first run are kept."""
+    program = next(place for place, word in enumerate(step.command) if word.endswith(("/run.py", "/kit.py")))
+    command, words = list(step.command[:program + 1]), iter(step.command[program + 1:])
+    for word in words:
+        if word in ("--results", "--json"):
+            next(words)
+        elif word == "--keep-logs":
+            command += [word, os.path.join(next(words), "again")]
+        else:
+            command.append(word)
+    return dataclasses.replace(step, command=[*command, "--only-trial", failure.name])
+
+
+def filtered(run, command):
+    """With --filter of the whole run: in place of what the step itself chooses."""
+    if not run.words:
+        return list(command)
+    kept, skip = [], False
+    for word in command:
+        if skip or word == "--filter":
+            skip = not skip
+        else:
+            kept.append(word)
+    return [*kept, *(word for one in run.words for word in ("--filter", one))]
+
+
+def cases(run, part, name, limit, *words, results=None, builddir=None, log=None, **more):
+    """A step of test/system/run.py."""
+    log = log or f"{part}-{name}"
+    command = ["python3", run.test("system/run.py"), "--builddir", builddir or run.build, *words]
+    if results:
+        command += ["--results", run.log(f"{results}.json")]
+    command += ["--keep-logs", run.log(log)]
+    about = {"needs": READY, "after": (PROGRAMS,), "programs": SYSTEM_PROGRAMS, "again": only_trial, **more}
+    return Step(part, name, filtered(run, command), limit, **about)
+
+
+def system(run):
+    """Every case runs in peace with modes iptables and nftables; those that share a daemon again while everything around
+    them changes; some, in the long form all, with the old iptables; and what is about the backend with mode userspace.
+    The short form takes manifests for mode iptables and the API server for mode nftables. The long form tests mode
+    userspace under change, too, and the tests themselves."""
+    short = () if run.long else ("--short",)
+
+    def step(name, *words, results=None, expected=120):
+        return cases(run, "system", name, 900, *BUT_TRAFFIC, *words, *short, results=results, expected=expected, weight=1.0)
+
+    made = [
+        Step("system", "fd-holder", ["python3", run.test("system/fd_holder_test.py")], 120, needs=READY, weight=0.5),
+        Step("system", "asking", ["python3", run.test("system/asking_test.py"), run.built("test/tools/netecho")], 120,
+             needs=READY, weight=0.5),
+        step("iptables", "--lanes", "4", results="system-nft", expected=300),
+        step("nftables", "--lanes", "4", "--backend", "nftables", results="system-nftables", expected=240),
+        *(step(f"{mode}-churn", "--backend", mode, "--churn") for mode in ("iptables", "nftables")),
+        step("legacy", "--lanes", "3", "--iptables", "legacy", results="system-legacy"),
+        step("userspace", "--lanes", "4", "--backend", "userspace", results="system-userspace"),
+        step("userspace-legacy", "--lanes", "3", "--backend", "userspace", "--iptables", "legacy"),
+    ]
+    if run.long:
+        made.append(step("userspace-churn", "--backend", "userspace", "--churn"))
+        made.append(Step("system", "selftest", ["python3", run.test("system/selftest.py"), "--builddir", run.build], 3600,
+                         needs=READY, after=(PROGRAMS,), expected=1800))
+    return made
+
+
+def swap(run):
+    """The daemon under traffic that must not notice: backends are exchanged, swaps fail, processes are killed, settings
+    change. In the long form 1,000 swaps, 200 kills of each mode and 10,000 mutilated files, and connections held for
+    5 minutes. Little runs beside it, and one of its own at a time."""
+    short = () if run.long else ("--short",)
+    programs = ("test/tools/sluiced-faults", "test/plugins/faulty.la")
+    return [cases(run, "swap", mode, 28800 if run.long else 900, "--lanes", "2", "--backend", mode, *short, *ONLY_TRAFFIC,
+                  results=f"swap-{mode}", programs=programs, weight=1.4, quiet=True, locks=("swap",), expected=150)
+            for mode in ("iptables", "nftables", "userspace")]
+
+
+def kit(run):
+    """Every backend of the tree is judged as a plugin of another author is, nothing declared and nothing left out."""
+    programs = ("test/tools/conformance-load", "test/tools/netecho", "test/plugins/mutant.la")
+    extent = () if run.long else ("--short", "--family", "v4", "--only", "20", *KIT_GROUPS)
+    about = {"needs": READY, "after": (PROGRAMS,), "programs": programs, "weight": 0.7}
+    made = []
+    for mode in ("iptables", "nftables", "userspace"):
+        command = ["python3", run.test("system/kit.py"), "--builddir", run.build, "--lanes", "4", "--plugin",
+                   run.built("plugins", mode, ".libs", f"{mode}.so"), *extent, "--json", run.log(f"kit-{mode}.json"),
+                   "--keep-logs", run.log(f"kit-{mode}")]
+        made.append(Step("kit", mode, command, 7200 if run.long else 300, again=only_trial, expected=40, **about))
+    # One mistake that only the model sees; all of them in the long form.
+    chosen = [] if run.long else ["--only", "forgets"]
+    made.append(Step("kit", "mutants", ["python3", run.test("system/kit_mutants.py"), "--builddir", run.build, *chosen],
+                     3600 if run.long else 300, **about))
+    return made

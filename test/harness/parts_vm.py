@@ -1,0 +1,100 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""Part vm: kernels of Debian in virtual machines, with what this machine's may lack: mode ipvs, SCTP, and the old iptables as
+a kernel of its time has it. In the long form everything, on each kernel. One machine runs at a time."""
+
+import dataclasses
+
+from parts_build import PROGRAMS, READY
+from parts_system import BUT_TRAFFIC, ONLY_TRAFFIC, filtered, only_trial
+from step import MACHINE, Step
+
+RELEASES = ("6.1", "6.12")
+BACKENDS = ("servers", "handover", "rules", "nftables", "nftables-crowd")
+# There is more patience around a machine than in it: what hangs is to be reported by the machine, with its console.
+PATIENCE = 300
+ABOUT = {"needs": READY, "after": (PROGRAMS,), "weight": 1.2, "locks": ("virtual machine",)}
+
+
+def vm(run):
+    made = [Step("vm", "selftest", ["python3", run.test("vm/selftest.py"), "--builddir", run.build], 600, expected=120, **ABOUT)]
+    made += [_backends(run, release) for release in (RELEASES if run.long else RELEASES[:1])]
+    return made + (_long(run) if run.long else _short(run))
+
+
+def _short(run):
+    return [
+        # Mode ipvs under the conformance kit, as small as it can be.
+        _kit(run, "6.1", 600, "--short", "--family", "v4", "--lanes", "1", "--only", "file", "--only", "contract",
+             "--only", "cleanup"),
+        _cases(run, "ipvs", 1300, "6.1", "--backend", "ipvs", "--short", "--lanes", "3", expected=400),
+        # Every pair with ipvs in one family; kill -9.
+        _cases(run, "ipvs-swap", 900, "6.1", "--backend", "ipvs", "--lanes", "1", "--family", "v4", "--source", "manifests",
+               "--filter", "cases_swap.", "--filter", "cases_restart.", expected=250),
+        _cases(run, "sctp", 300, "6.1", "--protocol", "sctp", "--source", "manifests", expected=60),
+        # Each set and each kind of chain once, on a kernel that lists and removes otherwise than a new one; SCTP.
+        _cases(run, "nftables", 900, "6.1", "--backend", "nftables", "--short", "--once", *_filters(
+            "8", "13", "22", "56", "63", "74", "125", "126", "stale_after_restart", "cases_nftables.counters")),
+        # Each way of the rules once: cluster IP, no endpoints, policies, ranges, node ports, memory, repair.
+        _cases(run, "legacy", 900, "6.1", "--iptables", "legacy", "--short", "--family", "v4", "--protocol", "tcp",
+               *_filters("2", "13", "22", "56", "63", "74", "100")),
+    ]
+
+
+def _long(run):
+    made = []
+    for release in RELEASES:
+        made.append(_kit(run, release, 14400))
+        made += [_cases(run, f"{mode}-{release}", 14400, release, "--backend", mode, *BUT_TRAFFIC)
+                 for mode in ("iptables", "ipvs", "nftables", "userspace")]
+        made += [_cases(run, f"{mode}-legacy-{release}", 14400, release, "--backend", mode, "--iptables", "legacy", *BUT_TRAFFIC)
+                 for mode in ("iptables", "ipvs")]
+        made.append(_cases(run, f"ipvs-swap-{release}", 36000, release, "--backend", "ipvs", "--lanes", "1", *ONLY_TRAFFIC))
+    return made
+
+
+def _filters(*words):
+    return tuple(word for one in words for word in ("--filter", one))
+
+
+def _machine(run, name, limit, release):
+    return ["python3", run.test("vm/run"), "--builddir", run.build, "--kernel", release, "--limit", str(limit),
+            "--results", run.log(f"vm-{name}"), "--console", run.log(f"vm-{name}.console"), "--"]
+
+
+def _cases(run, name, limit, release, *words, expected=150):
+    """System tests in a virtual machine with that kernel."""
+    command = ["/usr/bin/python3", run.test("system/run.py"), "--builddir", run.build,
+               "--results", run.log(f"vm-{name}", "results.json"), "--keep-logs", run.log(f"vm-{name}"), *words]
+    return Step("vm", name, [*_machine(run, name, limit, release), *filtered(run, command)], limit + PATIENCE,
+                again=only_trial, expected=expected, **ABOUT)
+
+
+def _kit(run, release, limit, *words):
+    """Mode ipvs, judged as a plugin on that kernel."""
+    name = f"kit-{release}"
+    command = ["/usr/bin/python3", run.test("system/kit.py"), "--builddir", run.build,
+               "--plugin", run.built("plugins/ipvs/.libs/ipvs.so"), "--json", run.log(f"vm-{name}", "kit.json"),
+               "--keep-logs", run.log(f"vm-{name}"), *words]
+    return Step("vm", name, [*_machine(run, name, limit, release), *command], limit + PATIENCE, again=only_trial, expected=200,
+                programs=("test/tools/conformance-load", "test/tools/netecho"), **ABOUT)
+
+
+def _backends(run, release):
+    """Those without the daemon, all in one machine; what each printed is counted afterwards."""
+    name = f"backends-{release}"
+    folder = run.log(f"vm-{name}")
+    # Part kernel has run the rules where matches of IPVS may be missing.
+    programs = tuple(f"test/system/{one}" for one in ("ipvs_handover", "ipvs_roundtrip", "ipvs_rules_roundtrip",
+                                                      "nftables_roundtrip", "nftables_crowd"))
+    command = [*_machine(run, name, 1200, release), "env", f"SLUICE_BUILDDIR={run.build}", run.test("harness/backends_in_vm.sh"),
+               run.test("system"), run.built("test/system"), folder, *BACKENDS]
+    return Step("vm", name, command, 1200 + PATIENCE, MACHINE, clean=(folder,), results=folder, machines=BACKENDS,
+                programs=programs, again=_one_backend, expected=300, **ABOUT)
+
+
+def _one_backend(step, failure):
+    """The one program again, whole, in a machine of its own."""
+    if not failure.source:
+        return None
+    return dataclasses.replace(step, command=[*step.command[:-len(BACKENDS)], failure.source], machines=(failure.source,), clean=())

@@ -1,0 +1,112 @@
+# Copyright 2026 The Sluice Authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a run prints: a line as each step starts and ends, then failures, retries, skips, the table and the sum."""
+
+import collections
+import time
+
+import load
+from results import prefix
+
+MOST_RETRIED = 2
+COLUMNS = ("part", "seconds", "CPU-s", "passed", "failed", "skipped", "retried")
+
+
+def say(line):
+    print(line, flush=True)
+
+
+def started(step):
+    say(f"start   {step.id}")
+
+
+def ended(outcome):
+    word = "ok" if outcome.good else "FAILED"
+    took = outcome.ended
+    say(f"{word:<7} {outcome.step.id:<28} {len(outcome.passed):>5} passed, {len(outcome.failed)} failed, "
+        f"{len(outcome.skipped)} skipped, {took.seconds:.0f} s, {took.cpu:.0f} CPU-s, load {took.load:.1f}")
+
+
+def named(outcome, failure):
+    middle = f"{failure.source.rpartition('/')[2]}: " if failure.source else ""
+    return f"{prefix(outcome.step)}: {middle}{failure.name}"
+
+
+def print_failures(outcomes, logs):
+    failed = [(named(outcome, failure), failure.why) for outcome in outcomes for failure in outcome.failed]
+    if not failed:
+        return
+    # The names by themselves first: what was said of them may be long.
+    say("Failed:")
+    for name, _ in failed:
+        say(f"  {name[:200]}")
+    say("Reasons:")
+    for name, why in failed:
+        say(f"  {name}")
+        for line in why:
+            say(f"      {line}")
+    say(f"Logs: {logs}")
+
+
+def print_retried(outcomes):
+    """Also what follows from their number; returns whether there are too many."""
+    retried = [f"{prefix(outcome.step)}: {name}" for outcome in outcomes for name in outcome.retried]
+    if retried:
+        say("Retried (failed beside other steps, passed alone):")
+        for name in retried:
+            say(f"  {name}")
+    if len(retried) > MOST_RETRIED:
+        say(f"{len(retried)} tests passed only when they ran again, and at most {MOST_RETRIED} may: the run counts as failed.")
+        return True
+    return False
+
+
+def print_skipped(outcomes):
+    reasons = collections.Counter(reason for outcome in outcomes for _, reason in outcome.skipped)
+    if reasons:
+        say("Skipped:")
+    for reason, number in sorted(reasons.items(), key=lambda item: (-item[1], item[0])):
+        say(f"  {number:>4}  {reason}")
+
+
+def seconds_of(spans):
+    """How long at least one of these (start, end) was under way."""
+    total, until = 0.0, float("-inf")
+    for begin, end in sorted(spans):
+        total += max(0.0, end - max(begin, until))
+        until = max(until, end)
+    return total
+
+
+def rows(outcomes):
+    parts = {}
+    for outcome in outcomes:
+        parts.setdefault(outcome.step.part, []).append(outcome)
+    for part, found in parts.items():
+        yield (part, seconds_of([(one.ended.started, one.ended.ended) for one in found]), sum(one.ended.cpu for one in found),
+               sum(len(one.passed) for one in found), sum(len(one.failed) for one in found),
+               sum(len(one.skipped) for one in found), sum(len(one.retried) for one in found))
+
+
+def print_table(outcomes, begun, cpu):
+    say("".join(f"{title:<16}" if title == "part" else f"{title:>9}" for title in COLUMNS))
+    for part, *figures in rows(outcomes):
+        say(f"{part:<16}" + "".join(f"{figure:>9.0f}" for figure in figures))
+    wall = time.monotonic() - begun
+    share = 100 * cpu / (wall * load.PROCESSORS) if wall else 0
+    say(f"total: {wall:.0f} s, {cpu:.0f} s of processor time, {share:.0f} % of {load.PROCESSORS} processors")
+
+
+def finish(outcomes, begun, cpu, logs):
+    """Prints everything after the last step; the exit status."""
+    print_failures(outcomes, logs)
+    too_many = print_retried(outcomes)
+    print_skipped(outcomes)
+    print_table(outcomes, begun, cpu)
+    return last_line(sum(len(one.passed) for one in outcomes), sum(len(one.failed) for one in outcomes) + too_many,
+                     sum(len(one.skipped) for one in outcomes))
+
+
+def last_line(passed, failed, skipped):
+    say(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
+    return 0 if passed and not failed else 1
