@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Runs every registered CppUnit test and prints TAP: one line a test method, so that
-// what is counted is tests. An argument runs only tests whose name contains it, --exact NAME those of that name.
+// what is counted is tests. Arguments run only tests whose name contains one of them, --exact NAME those of that name.
 #include <cppunit/Test.h>
 #include <cppunit/TestFailure.h>
 #include <cppunit/TestListener.h>
@@ -11,9 +11,11 @@
 #include <cppunit/Exception.h>
 #include <cppunit/extensions/TestFactoryRegistry.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "test/unit/skip.hpp"
 
@@ -62,12 +64,24 @@ class TapListener : public CppUnit::TestListener {
   std::string failure_;
 };
 
-void run(CppUnit::Test& test, const std::string& filter, bool exact, CppUnit::TestResult& result) {
+struct Filter {
+  bool exact = false;
+  std::vector<std::string> words;  // none: every test
+
+  bool takes(const std::string& name) const {
+    if (words.empty()) return true;
+    return std::any_of(words.begin(), words.end(), [&](const std::string& word) {
+      return exact ? name == word : name.find(word) != std::string::npos;
+    });
+  }
+};
+
+void run(CppUnit::Test& test, const Filter& filter, CppUnit::TestResult& result) {
   if (test.getChildTestCount() == 0) {
-    if (exact ? test.getName() == filter : test.getName().find(filter) != std::string::npos) test.run(&result);
+    if (filter.takes(test.getName())) test.run(&result);
     return;
   }
-  for (int i = 0; i < test.getChildTestCount(); ++i) run(*test.getChildTestAt(i), filter, exact, result);
+  for (int i = 0; i < test.getChildTestCount(); ++i) run(*test.getChildTestAt(i), filter, result);
 }
 
 }  // namespace
@@ -77,8 +91,10 @@ int main(int argc, char** argv) {
   CppUnit::TestResult result;
   TapListener tap;
   result.addListener(&tap);
-  const bool exact = argc > 2 && std::string(argv[1]) == "--exact";
-  run(*all, argc > 1 ? argv[exact ? 2 : 1] : "", exact, result);
+  Filter filter;
+  filter.exact = argc > 1 && std::string(argv[1]) == "--exact";
+  filter.words.assign(argv + (filter.exact ? 2 : 1), argv + argc);
+  run(*all, filter, result);
   std::printf("1..%d\n", tap.count());
   return tap.failed() == 0 && tap.count() > 0 ? 0 : 1;
 }
