@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which parts the changes of a clone can affect: --changed."""
 
-import os
 import subprocess
 
 from parts import PARTS

@@ -72,12 +72,12 @@ def system(run):
         Step("system", "fd-holder", ["python3", run.test("system/fd_holder_test.py")], 120, needs=READY, weight=0.5),
         Step("system", "asking", ["python3", run.test("system/asking_test.py"), run.built("test/tools/netecho")], 120,
              needs=READY, weight=0.5),
-        step("iptables", "--lanes", "4", results="system-nft", expected=300),
-        step("nftables", "--lanes", "4", "--backend", "nftables", results="system-nftables", expected=240),
-        *(step(f"{mode}-churn", "--backend", mode, "--churn") for mode in ("iptables", "nftables")),
-        step("legacy", "--lanes", "3", "--iptables", "legacy", results="system-legacy"),
-        step("userspace", "--lanes", "4", "--backend", "userspace", results="system-userspace"),
-        step("userspace-legacy", "--lanes", "3", "--backend", "userspace", "--iptables", "legacy"),
+        step("iptables", "--lanes", "4", results="system-nft", expected=180),
+        step("nftables", "--lanes", "4", "--backend", "nftables", results="system-nftables", expected=120),
+        *(step(f"{mode}-churn", "--backend", mode, "--churn", expected=25) for mode in ("iptables", "nftables")),
+        step("legacy", "--lanes", "3", "--iptables", "legacy", results="system-legacy", expected=60),
+        step("userspace", "--lanes", "4", "--backend", "userspace", results="system-userspace", expected=130),
+        step("userspace-legacy", "--lanes", "3", "--backend", "userspace", "--iptables", "legacy", expected=60),
     ]
     if run.long:
         made.append(step("userspace-churn", "--backend", "userspace", "--churn"))

@@ -52,7 +52,7 @@ class Processes:
                                      env={**os.environ, **(environment or {})}, start_new_session=True)
         child.returncode = 0  # of no use to Popen: wait4 gives the processor time as well
         if nice:
-            os.setpriority(os.PRIO_PROCESS, child.pid, nice)
+            os.setpriority(os.PRIO_PGRP, child.pid, nice)
         self._alive.add(child.pid)
         return child.pid
 
