@@ -26,8 +26,8 @@ else
   cd "$other/${tree##*/}"
   rm -rf debian config.status config.log
   cp -r "$tree/packaging/debian" debian
-  rm core/app/sluiced-build_info.o core/ctl/sluicectl-main.o plugins/*/*_la-entry.lo plugins/*/.libs/*_la-entry.o \
-    test/tools/conformance_load-conformance_load.o
+  rm core/unity/sluiced-sluiced.o core/unity/sluicectl-ctl.o plugins/*/*_la-entry.lo plugins/*/.libs/*_la-entry.o \
+    test/unity/tools_conformance_load-conformance_load.o
   export DEB_BUILD_OPTIONS=nocheck DEB_BUILD_PROFILES=nocheck
   dpkg-buildpackage --build=binary --no-pre-clean --no-sign --jobs-try="${SLUICE_JOBS:-$(nproc)}"
 fi
