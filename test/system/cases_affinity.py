@@ -108,9 +108,9 @@ def memory_ends(t):
     rounds = [ask(questions=2)]
     # Longer than the time-out in all, and each pause shorter: every connection starts the time anew.
     for _ in range(2):
-        time.sleep(SHORT_SECONDS * 0.6)
+        time.sleep(SHORT_SECONDS * 0.6)  # fixed time: shorter than the time-out of the memory
         rounds.append(ask())
-    time.sleep(SHORT_SECONDS + 1)
+    time.sleep(SHORT_SECONDS + 1)  # fixed time: the memory ends by time alone
     later = ask()
     proved = 0
     for before, after in zip(rounds, rounds[1:]):

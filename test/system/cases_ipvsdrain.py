@@ -63,12 +63,12 @@ def rolling_update(t):
     rolled, left_alone = (t.service([ready(E1), ready(E2)], ports=[("p80", 80, 80), ("p81", 81, port)]) for _ in range(2))
     t.settle()
     rolled_crowd, crowd = Crowd(t, rolled, port), Crowd(t, left_alone, port)
-    time.sleep(1)
+    time.sleep(1)  # fixed time: connections before the first change
     for at in range(1, 2 * len(TURN) + 1):
         # The new one comes before the old one goes, as a Deployment does it.
         one, other, new = (TURN[(at + more) % len(TURN)] for more in (-1, 0, 1))
         rolled.set_endpoints([ready(one), ready(other), ready(new)])
-        time.sleep(0.5)
+        time.sleep(0.5)  # fixed time: connections between two changes
         rolled.set_endpoints([ready(other), ready(new)])
         t.settle()
     t.expect(POD, rolled.cluster(), kept(E1, E2))
@@ -221,7 +221,7 @@ def end_of(client, endpoint, patience):
         if not talk.answers(client, endpoint, pace.stretched(1)):
             return last
         last = time.monotonic()
-        time.sleep(0.2)
+        time.sleep(0.2)  # poll interval
     return None
 
 
@@ -259,7 +259,7 @@ def cut_at_deadline(t):
 def deadline_survives(t):
     _, client, endpoint, went = held_at(t, E1, E2)
     t.bench.daemon.kill()
-    time.sleep(max(0.0, went + LONG_DRAIN + 1 - time.monotonic()))
+    time.sleep(max(0.0, went + LONG_DRAIN + 1 - time.monotonic()))  # fixed time: the deadline passes without a daemon
     t.require(talk.answers(client, endpoint), "it was cut while no daemon ran")
     t.bench.start_daemon()
     started = time.monotonic()

@@ -185,7 +185,7 @@ def killed_during_churn(t):
     hammer = t.hammer(POD, steady.cluster())
     for turn in range(4):
         changing(t, services, turn)
-        time.sleep(0.1 + 0.15 * turn)
+        time.sleep(0.1 + 0.15 * turn)  # fixed time: the daemon is killed earlier or later in its sync
         t.bench.daemon.kill()
         changing(t, services, turn + 1)
         t.bench.start_daemon()

@@ -131,13 +131,17 @@ class Trial:
 
     def wait_until(self, condition, sentence, seconds=10):
         """Returns what the condition returns once that is true of anything; records the sentence when it never is."""
-        deadline = time.monotonic() + pace.stretched(seconds)
-        while not (found := condition()):
-            self.bench.daemon.check_alive()
-            if time.monotonic() > deadline:
-                self.problems.append(f"after {pace.stretched(seconds):g} s still not: {sentence}")
-                break
-            time.sleep(pace.stretched(0.05))
+        begun = time.monotonic()
+
+        def holds():
+            found = condition()
+            if not found:
+                self.bench.daemon.check_alive()
+            return found
+
+        found = pace.wait_until(holds, seconds)
+        if not found:
+            self.problems.append(f"after {time.monotonic() - begun:.1f} s still not: {sentence}")
         return found
 
     @property
@@ -176,14 +180,16 @@ class Trial:
 
     def expect_soon(self, sender, front, expected, seconds=10):
         """For what no barrier orders: a change of the node, a repair. The outcome must come within the time."""
-        deadline = time.monotonic() + pace.stretched(seconds)
-        while True:
+        begun = time.monotonic()
+        wrong = None
+
+        def as_expected():
+            nonlocal wrong
             wrong = self._check(sender, front, expected)
-            if wrong is None:
-                return
-            if time.monotonic() > deadline:
-                self.problems.append(f"after {pace.stretched(seconds):g} s still: {wrong}")
-                return
+            return wrong is None
+
+        if not pace.wait_until(as_expected, seconds, every=0):
+            self.problems.append(f"after {time.monotonic() - begun:.1f} s still: {wrong}")
 
     def _check(self, sender, front, expected):
         return probe.check(self.topology, sender, front.protocol, front.ip, front.port, self.family,

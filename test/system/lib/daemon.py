@@ -14,7 +14,7 @@ from . import pace, shell
 # An own /run: neither the lock files of iptables nor anything else there is shared with the host.
 ENTER = 'mount -t tmpfs tmpfs /run && exec "$@"'
 
-START_PATIENCE = pace.stretched(30)
+START_PATIENCE = 30
 
 # As it was at the start: what a case does to this process's own would reach the daemons of the lanes beside it.
 INHERITED = dict(os.environ)
@@ -101,12 +101,15 @@ class Daemon:
         """Returns once every family reports that it is synced."""
         if self._programs.sluicectl is None:
             return
-        deadline = time.monotonic() + START_PATIENCE
-        while not (flags := list(_values_named("synced", self.status()))) or not all(flags):
+        begun = time.monotonic()
+
+        def synced():
             self.check_alive()
-            if time.monotonic() > deadline:
-                raise DaemonError(f"not synced after {START_PATIENCE:g} s; its last words:\n{self.log_tail()}")
-            time.sleep(pace.stretched(0.05))
+            flags = list(_values_named("synced", self.status()))
+            return flags and all(flags)
+
+        if not pace.wait_until(synced, START_PATIENCE):
+            raise DaemonError(f"not synced after {time.monotonic() - begun:.1f} s; its last log lines:\n{self.log_tail()}")
 
     def log(self):
         with open(self.log_path, encoding="utf-8", errors="replace") as file:
@@ -119,14 +122,10 @@ class Daemon:
 
     def wait_logged(self, *words, seconds=10):
         """The first log line that holds all the words, or None."""
-        deadline = time.monotonic() + pace.stretched(seconds)
-        while True:
-            for line in self.log().splitlines():
-                if all(word in line for word in words):
-                    return line
-            if time.monotonic() > deadline:
-                return None
-            time.sleep(pace.stretched(0.05))
+        def logged():
+            return next((line for line in self.log().splitlines() if all(word in line for word in words)), None)
+
+        return pace.wait_until(logged, seconds)
 
     def _enter(self, argv):
         return ["ip", "netns", "exec", self._topology.namespace("node"), "sh", "-c", ENTER, "sh", *argv]

@@ -33,7 +33,7 @@ class Episode:
         """What is answered is in its table already, and another table of the same change may be written after it."""
         rules = foreign.ruleset(self._trial.topology)
         for _ in range(50):
-            time.sleep(pace.stretched(0.2))
+            time.sleep(pace.stretched(0.2))  # fixed time: two listings so far apart that are the same
             now = foreign.ruleset(self._trial.topology)
             if now == rules:
                 break

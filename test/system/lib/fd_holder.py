@@ -128,7 +128,7 @@ class FdHolder:
     def settle(self):
         """Everything that was sent is read."""
         while not self._paused and select.select([self._socket], [], [], 0)[0]:
-            time.sleep(0.001)
+            time.sleep(0.001)  # poll interval
         with self._lock:
             pass
 
@@ -246,7 +246,7 @@ def main():
                 status = holder.popen(sys.argv[1:]).wait()
                 holder.settle()
                 print(f"fd_holder: ended with {status}; kept: {' '.join(holder.names()) or 'nothing'}", file=sys.stderr)
-                time.sleep(0.5)
+                time.sleep(0.5)  # fixed time: between restarts of a service, as a service manager leaves it
         except KeyboardInterrupt:
             holder.process.terminate()
             holder.process.wait()

@@ -19,9 +19,10 @@ _udp_ports = {}
 _udp_ports_lock = threading.Lock()
 
 
-def ask(topology, sender, protocol, ip, port, family, count=1, timeout_ms=pace.stretched(1000), first_syn_only=False):
+def ask(topology, sender, protocol, ip, port, family, count=1, timeout_ms=None, first_syn_only=False):
     """The answer lines of `count` fresh connections from that sender's own address. With first_syn_only a lost SYN is a time-out,
     also where there is the time to repeat it."""
+    timeout_ms = pace.stretched(1000) if timeout_ms is None else timeout_ms
     source = source_ip(sender, ip, family)
     if protocol == "udp":
         source = (f"{source}:{{}}" if family == a.V4 else f"[{source}]:{{}}").format(_udp_source_ports(sender, count))
@@ -64,8 +65,9 @@ def check(topology, sender, protocol, ip, port, family, expected):
 
 def patience_of(expected):
     """How long an answer is waited for, in milliseconds."""
-    return {"served": outcomes.TIMEOUT_WHEN_ANSWERED_MS, "rejected": outcomes.TIMEOUT_WHEN_REFUSED_MS,
-            "closed": outcomes.TIMEOUT_WHEN_REFUSED_MS}.get(expected.kind, outcomes.TIMEOUT_WHEN_SILENT_MS)
+    answered = {"served": outcomes.TIMEOUT_WHEN_ANSWERED_MS, "rejected": outcomes.TIMEOUT_WHEN_REFUSED_MS,
+                "closed": outcomes.TIMEOUT_WHEN_REFUSED_MS}.get(expected.kind)
+    return outcomes.TIMEOUT_WHEN_SILENT_MS if answered is None else pace.stretched(answered)
 
 
 def ask_all(topology, sender, questions, family):
@@ -83,7 +85,8 @@ def ask_all(topology, sender, questions, family):
 class Hammer:
     """Connects without pause until stopped; `result` is netecho's JSON line."""
 
-    def __init__(self, topology, sender, protocol, ip, port, seconds=600, timeout_ms=pace.stretched(900)):
+    def __init__(self, topology, sender, protocol, ip, port, seconds=600, timeout_ms=None):
+        timeout_ms = pace.stretched(900) if timeout_ms is None else timeout_ms
         self._process = topology.start(
             sender.place, topology.netecho, "hammer", protocol, ip, str(port), "--seconds", str(seconds),
             "--timeout", f"{timeout_ms:.0f}", "--source", source_ip(sender, ip, a.V6 if ":" in ip else a.V4), stdout=subprocess.PIPE)

@@ -8,7 +8,6 @@ import os
 import re
 import signal
 import subprocess
-import time
 
 from . import addresses as a
 from . import pace, shell
@@ -32,11 +31,9 @@ class Server:
         self._process = t.topology.start(host.place, program(t), "serve", "--port", str(port), "--ready-file", ready,
                                          stdout=subprocess.PIPE)
         t.defer(self.kill)
-        deadline = time.monotonic() + pace.stretched(10)
-        while not os.path.exists(ready):
-            if self._process.poll() is not None or time.monotonic() > deadline:
-                raise shell.CommandFailed(f"relaycheck in {host.name} did not start")
-            time.sleep(0.005)
+        pace.wait_until(lambda: os.path.exists(ready) or self._process.poll() is not None, 10, every=0.005)
+        if self._process.poll() is not None or not os.path.exists(ready):
+            raise shell.CommandFailed(f"relaycheck in {host.name} did not start")
 
     def stop(self):
         """Its counts."""

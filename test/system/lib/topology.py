@@ -23,7 +23,6 @@ import shutil
 import signal
 import tempfile
 import threading
-import time
 
 from . import addresses as a
 from . import netns_http, pace, shell
@@ -122,11 +121,9 @@ class Topology:
         words += [word for address in addresses for word in ("--address", address)]
         server = self.start(place, *words)
         self._servers.append(server)
-        deadline = time.monotonic() + pace.stretched(10)
-        while not os.path.exists(ready):
-            if server.poll() is not None or time.monotonic() > deadline:
-                raise shell.CommandFailed(f"netecho server {name} in {place} did not start")
-            time.sleep(0.005)
+        pace.wait_until(lambda: os.path.exists(ready) or server.poll() is not None, 10, every=0.005)
+        if server.poll() is not None or not os.path.exists(ready):
+            raise shell.CommandFailed(f"netecho server {name} in {place} did not start")
         return server
 
     def remove(self):

@@ -13,7 +13,6 @@ import itertools
 import json
 import os
 import signal
-import time
 
 from . import addresses as a
 from . import pace, shell
@@ -22,11 +21,11 @@ PORT = 7080  # where the servers of this module are, for Services
 # And for twins: were it the same, a connection through the Service and one past it could look alike to connection tracking.
 STRAIGHT_PORT = 7081
 PATIENCE_MS = {"tcp-new": 10000, "tcp-held": 15000, "udp-fixed": 4000}
-LATE_MS = round(pace.stretched(100))
+LATE_MS = round(100 * pace.SLOWNESS)
 # Twins do not meet the same packets: so many more may be late by chance, or a quarter of the twins'.
-LATE_BY_CHANCE = round(pace.stretched(5))
+LATE_BY_CHANCE = 5
 # An emulated machine takes longer for an answer now and then than TCP waits: on its own, that is not late.
-REPEATED_BY_CHANCE = round(pace.stretched(1))
+REPEATED_BY_CHANCE = 1
 URGENT = ["nice", "-n", "-10"]  # what else the machine does is not what is measured
 
 _udp_ports = itertools.count(21000, 4)
@@ -106,11 +105,13 @@ class Traffic:
         return self._merged()
 
     def _wait_for(self, documents):
-        deadline = time.monotonic() + pace.stretched(10)
-        while any(len(self._documents(place)) < documents for place in self._processes):
-            if time.monotonic() > deadline or any(process.poll() is not None for process in self._processes.values()):
-                raise shell.CommandFailed(f"swaptraffic says nothing: {self._said()}")
-            time.sleep(0.01)
+        def written():
+            if any(process.poll() is not None for process in self._processes.values()):
+                raise shell.CommandFailed(f"swaptraffic has ended: {self._said()}")
+            return all(len(self._documents(place)) >= documents for place in self._processes)
+
+        if not pace.wait_until(written, 10, every=0.01):
+            raise shell.CommandFailed(f"swaptraffic prints nothing: {self._said()}")
 
     def wait_flowing(self):
         """Returns once every flow and every twin is answered."""
@@ -182,10 +183,10 @@ def faults(flow, counts, ended, forgotten=0):
             said.append(f"{name}: of {one['sent']} only {one['ok']} were answered")
     mine = counts[flow.name]
     late, repeated = (sum(counts[twin][name] for twin in flow.twins) for name in ("late", "repeated"))
-    if mine["late"] > late + max(LATE_BY_CHANCE, late // 4):
+    if mine["late"] > late + max(pace.stretched(LATE_BY_CHANCE), late // 4):
         said.append(f"{flow.name}: {mine['late']} of {mine['sent']} were late, of its twins {late}; first: {_moments(mine['first_late'])}")
     # A packet that had to be sent again is rarely a matter of a busy machine.
-    if mine["repeated"] > repeated + REPEATED_BY_CHANCE + repeated // 4:
+    if mine["repeated"] > repeated + pace.stretched(REPEATED_BY_CHANCE) + repeated // 4:
         said.append(f"{flow.name}: {mine['repeated']} segments had to be sent again, of its twins {repeated}; "
                     f"first late: {_moments(mine['first_late'])}")
     return said
