@@ -6,6 +6,7 @@
 
 #include <cppunit/extensions/HelperMacros.h>
 
+#include "test/unit/patience.hpp"
 #include "test/unit/plugin/captured_log.hpp"
 #include "test/unit/sync/sync_rig.hpp"
 
@@ -433,7 +434,7 @@ class SyncLoopTest : public SyncRig {
     settle();
     CPPUNIT_ASSERT_EQUAL(std::size_t(0), loop_->figures().left_out);
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), loop_->figures().failures);
-    std::this_thread::sleep_for(300ms);
+    std::this_thread::sleep_for(300ms);  // fixed time: several times the interval, and nothing is retried
     settle();
     loop_->stop();
     CPPUNIT_ASSERT(script_.calls.empty());
@@ -460,7 +461,7 @@ class SyncLoopTest : public SyncRig {
     expect("services shop/cart");
     expect("services shop/b");
     auto result = first.get_future();
-    CPPUNIT_ASSERT(result.wait_for(20s) == std::future_status::ready);
+    CPPUNIT_ASSERT(result.wait_for(test::stretched(20s)) == std::future_status::ready);
     CPPUNIT_ASSERT((result.get().lines == std::vector<std::string>{"one", "two three"}));
     loop_->stop();
     CPPUNIT_ASSERT(script_.calls.empty());
@@ -476,7 +477,7 @@ class SyncLoopTest : public SyncRig {
     loop_->inspect({"b", [] { return true; }, [&](plugin::InspectionOutcome seen) { answered.set_value(std::move(seen)); }});
     expect("services b");
     auto result = answered.get_future();
-    CPPUNIT_ASSERT(result.wait_for(20s) == std::future_status::ready);
+    CPPUNIT_ASSERT(result.wait_for(test::stretched(20s)) == std::future_status::ready);
     const auto seen = result.get();
     CPPUNIT_ASSERT(!seen.ok());
     CPPUNIT_ASSERT(seen.lines.empty());
