@@ -25,6 +25,7 @@
 #include "plugins/nftables/kernel/event_reader.hpp"
 #include "sluice/sdk/error.hpp"
 #include "test/unit/nftables/nft_wire.hpp"
+#include "test/unit/patience.hpp"
 
 namespace sluice::nftables {
 namespace {
@@ -226,7 +227,7 @@ class TableWatchTest : public CppUnit::TestFixture {
   }
   std::string next() {
     std::unique_lock lock(mutex_);
-    if (!changed_.wait_for(lock, std::chrono::seconds(60), [&] { return !told_.empty(); })) return "nothing";
+    if (!changed_.wait_for(lock, test::stretched(std::chrono::seconds(60)), [&] { return !told_.empty(); })) return "nothing";
     const std::string sentence = told_.front();
     told_.pop_front();
     return sentence;
