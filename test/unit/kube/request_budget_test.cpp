@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "test/unit/patience.hpp"
 #include "test/unit/plugin/captured_log.hpp"
 #include "test/unit/sync/fake_clock.hpp"
 
@@ -50,7 +51,7 @@ struct BudgetWorld {
   }
   // Until somebody has to wait for longer than a second.
   void await_log() const {
-    while (log.lines().empty()) std::this_thread::yield();
+    test::wait_until([&] { return !log.lines().empty(); });  // no assertion, as other threads wait for stop()
   }
 
   test::FakeClock clock;
@@ -117,9 +118,8 @@ class RequestBudgetTest : public CppUnit::TestFixture {
 
   void the_first_beyond_the_burst_takes_its_time() {
     BudgetWorld world({.qps = 20, .burst = 1});
-    // The budget refills from the first request on.
-    const auto begin = std::chrono::steady_clock::now();
     CPPUNIT_ASSERT(world.get().ok());
+    const auto begin = std::chrono::steady_clock::now();
     CPPUNIT_ASSERT(world.get().ok());
     CPPUNIT_ASSERT(std::chrono::steady_clock::now() - begin >= 50ms);
     CPPUNIT_ASSERT(world.log.lines().empty());
@@ -133,9 +133,9 @@ class RequestBudgetTest : public CppUnit::TestFixture {
 
   void zero_is_the_default() {
     BudgetWorld world({.qps = 0, .burst = 0});
-    // The eleventh is sent a fifth of a second after the first, as with 5 and 10.
-    const auto begin = std::chrono::steady_clock::now();
     for (int i = 0; i < 10; ++i) CPPUNIT_ASSERT(world.get().ok());
+    // The eleventh waits a fifth of a second, as with 5 and 10.
+    const auto begin = std::chrono::steady_clock::now();
     CPPUNIT_ASSERT(world.get().ok());
     CPPUNIT_ASSERT(std::chrono::steady_clock::now() - begin >= 200ms);
   }

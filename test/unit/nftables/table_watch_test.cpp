@@ -175,7 +175,7 @@ class TableWatchTest : public CppUnit::TestFixture {
     line->put(chain_gone(kSomebody) + generation(kSomebody));
     CPPUNIT_ASSERT_EQUAL(std::string("table ip kube-proxy: chain services was removed by nft (pid 123)"), next());
     line->put(chain_gone(kSomebody) + generation(kSomebody));
-    while (!is_done(*line)) std::this_thread::yield();
+    CPPUNIT_ASSERT(test::wait_until([&] { return is_done(*line); }));
     watch.rearm();
     line->put({}, ENOBUFS);
     CPPUNIT_ASSERT_EQUAL(std::string("table ip kube-proxy may have been changed, as notifications were lost"), next());

@@ -485,10 +485,11 @@ class SwapperTest : public CppUnit::TestFixture {
     swapper_->stop();
     // The swap reads the clock each time before it checks whether it has to stop.
     const std::size_t reads = clock_.reads(swapping.get_id());
-    CPPUNIT_ASSERT(test::wait_until([&] { return clock_.reads(swapping.get_id()) >= reads + 2; }));
+    const bool checked = test::wait_until([&] { return clock_.reads(swapping.get_id()) >= reads + 2; });
     std::this_thread::sleep_for(200ms);  // fixed time: from the check to the end of the wait
     script_.go_on();
     swapping.join();
+    CPPUNIT_ASSERT(checked);
     CPPUNIT_ASSERT(!swapped);
     script_.await("new release");
     CPPUNIT_ASSERT(retirement_->list().empty());

@@ -65,11 +65,12 @@ class SyncLoopControlTest : public SyncRig {
     auto applied = loop_->apply_full();
     auto stopping = std::async(std::launch::async, [&] { loop_->stop(); });
     // The loop is closed once it drops a call at once: while it applies, it answers no other.
-    CPPUNIT_ASSERT(test::wait_until([&] {
+    const bool closed = test::wait_until([&] {
       return loop_->call([](plugin::BackendHandle&) {}).wait_for(0s) == std::future_status::ready;
-    }));
+    });
     go_on.set_value();
     stopping.get();
+    CPPUNIT_ASSERT(closed);
     CPPUNIT_ASSERT(broken(std::move(call)));
     CPPUNIT_ASSERT(broken(std::move(held)));
     CPPUNIT_ASSERT(broken(std::move(applied)));
