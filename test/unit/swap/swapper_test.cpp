@@ -32,7 +32,7 @@ using model::ResourceKind;
 
 constexpr auto kGenerous = 30s;
 // Of calls that must succeed: a busy machine may stop them for seconds.
-constexpr auto kCallTimeout = 10min;
+constexpr auto kCallTimeout = 2min;
 
 // The machine's clock, which a test may put forward, and which counts how often each thread reads it.
 class MovableClock final : public base::Clock {
