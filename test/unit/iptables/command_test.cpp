@@ -65,7 +65,8 @@ class CommandTest : public CppUnit::TestFixture {
     const auto begin = std::chrono::steady_clock::now();
     const Outcome outcome = shell("sleep 600", {}, std::chrono::milliseconds(30));
     CPPUNIT_ASSERT(outcome.timed_out && !outcome.ok());
-    CPPUNIT_ASSERT(std::chrono::steady_clock::now() - begin < test::stretched(std::chrono::seconds(20)));  // far less than the sleep
+    // Far less than the sleep.
+    CPPUNIT_ASSERT(std::chrono::steady_clock::now() - begin < test::stretched(std::chrono::seconds(20)));
   }
   void input_nobody_reads_does_not_block() {
     const std::string much(3000000, 'x');

@@ -301,8 +301,9 @@ class SwapperTest : public CppUnit::TestFixture {
   }
   void await_note(const std::string& what) {
     std::unique_lock lock(mutex_);
-    CPPUNIT_ASSERT_MESSAGE("never: " + what,
-                           noted_.wait_for(lock, test::stretched(kGenerous), [&] { return notes_.find(what) != std::string::npos; }));
+    const bool there = noted_.wait_for(lock, test::stretched(kGenerous),
+                                       [&] { return notes_.find(what) != std::string::npos; });
+    CPPUNIT_ASSERT_MESSAGE("never: " + what, there);
   }
 
   SwapResult swap(base::Clock::Duration drain = 1h) {

@@ -64,7 +64,8 @@ struct Path {
   int ended() const {
     pollfd wait{client.get(), POLLIN, 0};
     char byte = 0;
-    return poll(&wait, 1, stretched_milliseconds(std::chrono::seconds(10))) != 1 ? ETIMEDOUT : recv(client.get(), &byte, 1, 0) == 0 ? 0 : errno;
+    if (poll(&wait, 1, stretched_milliseconds(std::chrono::seconds(10))) != 1) return ETIMEDOUT;
+    return recv(client.get(), &byte, 1, 0) == 0 ? 0 : errno;
   }
   Descriptor client;
   Descriptor server;
