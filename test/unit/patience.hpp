@@ -46,13 +46,14 @@ int stretched_milliseconds(std::chrono::duration<Rep, Period> limit) {
 
 // Polls until the condition holds; false if it does not within the stretched limit. The deadline moves later while the
 // load rises, and the condition is checked again after the deadline: this process may have been the one that waited for
-// a processor.
+// a processor. The load is not read before the plain limit has passed: reading it needs a file descriptor, and some tests
+// leave none to spare.
 template <class Condition>
 bool wait_until(Condition condition, std::chrono::milliseconds limit = std::chrono::seconds(10)) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point begin = Clock::now();
   std::chrono::milliseconds pause{1};
-  for (auto timeout = stretched(limit);;) {
+  for (std::chrono::nanoseconds timeout = limit;;) {
     if (condition()) return true;
     if (Clock::now() - begin > timeout) {
       timeout = std::max(timeout, stretched(limit));

@@ -401,6 +401,7 @@ class UdpRelayTest : public CppUnit::TestFixture {
     Peer first("127.0.0.1");
     Peer second("127.0.0.1");
     Peer third("127.0.0.1");
+    const int timeout = patience();  // reads the load, which needs a file descriptor
     rlimit before{};
     CPPUNIT_ASSERT_EQUAL(0, getrlimit(RLIMIT_NOFILE, &before));
     rlimit low = before;
@@ -412,7 +413,7 @@ class UdpRelayTest : public CppUnit::TestFixture {
     const bool dropped = wait_until([&] { return rig.statistics.udp_dropped_full.get() == 1; });
     taken.pop_back();
     first.send(service, "1");
-    const bool first_came = endpoint.has_datagram(patience());
+    const bool first_came = endpoint.has_datagram(timeout);
     second.send(service, "2");
     const bool evicted = wait_until([&] { return rig.statistics.udp_clients_opened.get() == 2; });
     setrlimit(RLIMIT_NOFILE, &before);
