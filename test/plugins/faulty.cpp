@@ -113,7 +113,7 @@ class Faulty final : public sdk::BackendBase {
       std::ofstream(half()) << "half\n";
       throw failure("apply-half");
     }
-    if (fault_ == "hang-apply") std::this_thread::sleep_for(pause_);
+    if (fault_ == "hang-apply") std::this_thread::sleep_for(pause_);  // fixed time: the fault that was asked for
     if (full) ports_.clear();
     for (const auto& port : sdk::range<abi::ServicePort>(transaction.service_ports)) {
       ports_[sdk::service_port_id(port.key)] = sdk::endpoints(port).size();

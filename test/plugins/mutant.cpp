@@ -79,7 +79,7 @@ class Mutant final : public sdk::BackendBase {
     if (mistake_ == "rewrites" && full && first_) backend_->cleanup(error);
     if (mistake_ == "slow-deltas") {
       if (full) services_ = transaction.service_ports.count;
-      else std::this_thread::sleep_for(std::chrono::microseconds(50) * services_);
+      else std::this_thread::sleep_for(std::chrono::microseconds(50) * services_);  // fixed time: the mistake of this mutant
     }
     std::vector<abi::ServicePort> remembered;
     if (mistake_ == "forgets" && !full) {

@@ -78,7 +78,7 @@ abi::Code applied(Subject& subject, const abi::Transaction& transaction) {
   for (int i = 1;; ++i) {
     const abi::Code code = subject.apply(transaction);
     if (code != abi::Code::kRetry || i == kTries) return code;
-    std::this_thread::sleep_for(std::chrono::seconds(1));
+    std::this_thread::sleep_for(std::chrono::seconds(1));  // fixed time: the daemon's retry interval
   }
 }
 

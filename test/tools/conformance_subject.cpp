@@ -88,7 +88,7 @@ abi::Code Subject::retire(const std::vector<std::string>& claims) {
     handover.claims = sdk::array(views.data(), views.size());
     const abi::Code code = backend_->retire(&handover, &error_);
     if (code != abi::Code::kRetry || left == 0) return code;
-    std::this_thread::sleep_for(std::chrono::seconds(1));
+    std::this_thread::sleep_for(std::chrono::seconds(1));  // fixed time: the time to drain is counted in seconds
   }
 }
 

@@ -76,7 +76,7 @@ int hammer(const std::vector<std::string>& words) {
     // An attempt cut short by our own stop signal says nothing about the network.
     if (stop_requested && answer.outcome != Outcome::ok) break;
     tally.add(answer, std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begun));
-    std::this_thread::sleep_until(begun + interval);
+    std::this_thread::sleep_until(begun + interval);  // fixed time: the rate that --interval asks for
   }
   print(tally, std::chrono::duration<double>(Clock::now() - start).count());
   return 0;

@@ -437,14 +437,14 @@ int run(char** words) {
   const double begin = now();
   load.everything();
   const double took = now() - begin;
-  std::this_thread::sleep_for(kGrace);
+  std::this_thread::sleep_for(kGrace);  // fixed time: the kernel frees memory after a grace period
   const double grown = kernel_memory() - memory;
   std::vector<double> each;
   for (unsigned i = 0; i < changes; ++i) each.push_back(load.change(i) * 1e6);
   std::sort(each.begin(), each.end());
   const double full = kernel_memory();
   load.remove();
-  std::this_thread::sleep_for(kGrace);
+  std::this_thread::sleep_for(kGrace);  // fixed time: the kernel frees memory after a grace period
   std::printf(
       "{\"first_seconds\": %.6f, \"first_kernel_seconds\": %.6f, \"longest_transaction_seconds\": %.6f, "
       "\"transactions\": %u, "

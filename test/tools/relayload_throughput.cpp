@@ -15,6 +15,7 @@
 #include "netecho_options.hpp"
 #include "relayload_commands.hpp"
 #include "relayload_net.hpp"
+#include "test/unit/patience.hpp"
 
 namespace relayload {
 namespace {
@@ -73,7 +74,8 @@ class Streams {
  private:
   void begin(Stream& stream, std::size_t index) {
     pollfd ready{stream.fd, POLLOUT, 0};
-    if (poll(&ready, 1, 10'000) != 1) throw std::runtime_error("no connection within 10 s");
+    const int timeout = sluice::test::stretched_milliseconds(std::chrono::seconds(10));
+    if (poll(&ready, 1, timeout) != 1) throw std::runtime_error("connection timeout after " + std::to_string(timeout) + " ms");
     if (send(stream.fd, &direction_, 1, 0) != 1) throw std::system_error(errno, std::generic_category(), "connect");
     stream.sent = 1;
     stream.sending = direction_ != kDown;

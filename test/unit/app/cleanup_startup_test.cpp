@@ -11,6 +11,8 @@
 #include <future>
 #include <memory>
 
+#include "test/unit/patience.hpp"
+
 namespace sluice::app {
 namespace cleanup_startup_test {
 
@@ -32,7 +34,7 @@ struct Removers {
            std::string(selection.chain(Family::ipv6, "nat", "KUBE-LOAD-BALANCER") ? "chain6 " : "") +
            (selection.chain(Family::ipv4, "nat", "KUBE-NODEPORTS") ? "chain4 " : "") +
            (selection.set("OLD-SET") ? "old-set " : ""));
-      while (slow && !stopped()) std::this_thread::sleep_for(1ms);
+      while (slow && !stopped()) std::this_thread::sleep_for(1ms);  // poll interval
       Removal removed;
       if (failures-- > 0) removed.failures.push_back("no");
       return removed;
@@ -50,8 +52,8 @@ struct Removers {
     return noted;
   }
   void wait_for(std::size_t count) {
-    for (int i = 0; i < 5000 && all().size() < count; ++i) std::this_thread::sleep_for(2ms);
-    CPPUNIT_ASSERT_MESSAGE(text(), all().size() >= count);
+    const bool reached = test::wait_until([&] { return all().size() >= count; });
+    CPPUNIT_ASSERT_MESSAGE(text(), reached);
   }
   std::string text() {
     std::string out;
@@ -99,7 +101,7 @@ class CleanupAtStartTest : public CppUnit::TestFixture {
     cleanup.expect({Family::ipv4, Family::ipv6});
     cleanup.stands(Family::ipv4, {});
     cleanup.stands(Family::ipv4, {});
-    std::this_thread::sleep_for(20ms);
+    std::this_thread::sleep_for(20ms);  // fixed time: nothing is removed before the other family is synced
     CPPUNIT_ASSERT(removers.all().empty());
     cleanup.stands(Family::ipv6, {});
     removers.wait_for(1);
@@ -125,7 +127,7 @@ class CleanupAtStartTest : public CppUnit::TestFixture {
       cleanup.expect({Family::ipv4});
       cleanup.stands(Family::ipv4, {});
       removers.wait_for(2);
-      std::this_thread::sleep_for(20ms);
+      std::this_thread::sleep_for(20ms);  // fixed time: there is no third try
     }
     CPPUNIT_ASSERT_EQUAL(std::size_t{2}, removers.all().size());
   }
@@ -136,7 +138,7 @@ class CleanupAtStartTest : public CppUnit::TestFixture {
       StartupCleanup cleanup("com.example.dpu", removers.options());
       cleanup.expect({Family::ipv4});
       cleanup.stands(Family::ipv4, {});
-      std::this_thread::sleep_for(20ms);
+      std::this_thread::sleep_for(20ms);  // fixed time: nothing is removed
     }
     CPPUNIT_ASSERT(removers.all().empty());
   }
@@ -186,7 +188,7 @@ class CleanupAtStartTest : public CppUnit::TestFixture {
       cleanup.expect({Family::ipv4});
       cleanup.stands(Family::ipv4, {});
       removers.wait_for(2);
-      std::this_thread::sleep_for(20ms);
+      std::this_thread::sleep_for(20ms);  // fixed time: no removal is reported
     }
     CPPUNIT_ASSERT_EQUAL(std::string("servers chain6 old-set; servers chain6 old-set; "), removers.text());
   }
@@ -200,7 +202,7 @@ class CleanupAtStartTest : public CppUnit::TestFixture {
       cleanup.expect({Family::ipv4});
       cleanup.stands(Family::ipv4, {});
       removers.wait_for(2);
-      std::this_thread::sleep_for(20ms);
+      std::this_thread::sleep_for(20ms);  // fixed time: no other removal is reported
     }
     CPPUNIT_ASSERT_EQUAL(std::string("servers chain6 old-set; gone com.example.old; "), removers.text());
   }
@@ -224,7 +226,7 @@ class CleanupAtStartTest : public CppUnit::TestFixture {
     cleanup.expect({Family::ipv4});
     cleanup.stands(Family::ipv4, {});
     removers.wait_for(1);
-    std::this_thread::sleep_for(30ms);
+    std::this_thread::sleep_for(30ms);  // fixed time: the servers are not removed
     CPPUNIT_ASSERT_EQUAL(std::string("chain6; "), removers.text());  // what leads nobody there goes at once
     removers.connections = 0;
     removers.wait_for(2);

@@ -21,6 +21,7 @@
 #include "core/app/reload/file_chain.hpp"
 #include "core/base/sha256.hpp"
 #include "test/unit/app/temporary_folder.hpp"
+#include "test/unit/patience.hpp"
 #include "test/unit/plugin/captured_log.hpp"
 
 namespace sluice::app {
@@ -86,9 +87,22 @@ class FileWatchTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(watch_->start().ok());
   }
   std::string path(const std::string& name) const { return folder_->path(name); }
+  // The file has the new content at once. With a file that is truncated or created first, a busy machine could stop the
+  // test in between for as long as the quiet, and the watch would report an empty file.
   std::string put(const std::string& name, const std::string& text) const {
     const std::string where = path(name);
-    std::ofstream(where, std::ios::trunc) << text << std::flush;
+    if (const base::Fd file(::open(where.c_str(), O_WRONLY | O_CLOEXEC)); file.valid()) {
+      const auto size = static_cast<ssize_t>(text.size());
+      CPPUNIT_ASSERT_EQUAL(size, ::pwrite(file.get(), text.data(), text.size(), 0));
+      struct stat data {};
+      CPPUNIT_ASSERT_EQUAL(0, ::fstat(file.get(), &data));
+      if (data.st_size > size) CPPUNIT_ASSERT_EQUAL(0, ::ftruncate(file.get(), size));
+      return where;
+    }
+    const std::string whole = where + ".whole";
+    std::ofstream(whole) << text << std::flush;
+    fs::create_hard_link(whole, where);
+    fs::remove(whole);
     return where;
   }
   void exchange(const std::string& name, const std::string& text) const {
@@ -102,7 +116,7 @@ class FileWatchTest : public CppUnit::TestFixture {
   // What is told next.
   std::vector<std::string> next() {
     std::unique_lock lock(mutex_);
-    CPPUNIT_ASSERT_MESSAGE("nothing is told", more_.wait_for(lock, 20s, [this] { return !told_.empty(); }));
+    CPPUNIT_ASSERT_MESSAGE("nothing is told", more_.wait_for(lock, test::stretched(20s), [this] { return !told_.empty(); }));
     auto out = told_.front();
     told_.erase(told_.begin());
     return out;
@@ -116,6 +130,36 @@ class FileWatchTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(told_.empty());
   }
   int barriers_ = 0;
+
+  // The longest time between two steps of a test, in which the watch may have seen quiet.
+  class Steps {
+   public:
+    void next() {
+      const auto now = std::chrono::steady_clock::now();
+      longest_ = std::max(longest_, now - last_);
+      last_ = now;
+    }
+    std::chrono::steady_clock::duration longest() const { return longest_; }
+
+   private:
+    std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+    std::chrono::steady_clock::duration longest_{0};
+  };
+  // Runs `act` between two reports of the watch. If the machine is so busy that two steps are as far apart as the quiet,
+  // the attempt proves nothing, and the next one has twice the quiet. Returns the quiet of the attempt that counts.
+  template <class Prepare, class Act>
+  std::chrono::milliseconds without_quiet(std::chrono::milliseconds quiet, Prepare prepare, Act act) {
+    for (;; quiet *= 2) {
+      CPPUNIT_ASSERT_MESSAGE("the machine is too busy for this test", quiet < 60s);
+      watch_.reset();
+      told_.clear();
+      prepare(quiet);
+      Steps steps;
+      act(steps);
+      steps.next();
+      if (steps.longest() < quiet) return quiet;
+    }
+  }
 
  public:
   void a_write_in_place_is_told_once() {
@@ -227,16 +271,21 @@ class FileWatchTest : public CppUnit::TestFixture {
   }
 
   void it_waits_for_quiet() {
-    put("c", "a");
-    start({{path("c")}}, {.quiet = 400ms});
-    std::ofstream out(path("c"), std::ios::trunc);
-    for (int i = 0; i < 8; ++i) {
-      out << "part " << i << std::flush;
-      std::this_thread::sleep_for(50ms);
-    }
-    out.close();
+    const auto prepare = [&](std::chrono::milliseconds quiet) {
+      put("c", "a");
+      start({{path("c")}}, {.quiet = quiet, .longest_noise = 1h});
+    };
+    const auto quiet = without_quiet(400ms, prepare, [&](Steps& steps) {
+      std::ofstream out(path("c"), std::ios::trunc);
+      for (int i = 0; i < 8; ++i) {
+        out << "part " << i << std::flush;
+        steps.next();
+        std::this_thread::sleep_for(50ms);  // fixed time: a writer that pauses for less than the quiet
+      }
+      out.close();
+    });
     expect("c");
-    std::this_thread::sleep_for(500ms);
+    std::this_thread::sleep_for(quiet + 100ms);  // fixed time: nothing more is reported
     const std::lock_guard lock(mutex_);
     CPPUNIT_ASSERT(told_.empty());
   }
@@ -248,13 +297,13 @@ class FileWatchTest : public CppUnit::TestFixture {
     std::thread noise([&] {
       for (int i = 0; !over; ++i) {
         put("c", std::to_string(i));
-        std::this_thread::sleep_for(10ms);
+        std::this_thread::sleep_for(10ms);  // fixed time: far less than the quiet
       }
     });
     bool told = false;
     {
       std::unique_lock lock(mutex_);
-      told = more_.wait_for(lock, 10s, [this] { return !told_.empty(); });
+      told = more_.wait_for(lock, test::stretched(20s), [this] { return !told_.empty(); });
     }
     over = true;
     noise.join();
@@ -299,30 +348,38 @@ class FileWatchTest : public CppUnit::TestFixture {
     // Adopted before the quiet is over: the change is told all the same, and once.
     watch_->follow({{path("c")}});
     expect("c");
-    std::this_thread::sleep_for(400ms);
+    std::this_thread::sleep_for(400ms);  // fixed time: nothing more is reported
     const std::lock_guard lock(mutex_);
     CPPUNIT_ASSERT(told_.empty());
   }
 
   void following_again_does_not_read_what_is_being_written() {
-    put("c", "a");
-    start({{path("c")}}, {.quiet = 400ms});
-    std::ofstream out(path("c"), std::ios::trunc);
-    out << "half" << std::flush;
-    watch_->follow({{path("c")}});
-    out << " and half" << std::flush;
-    out.close();
+    const auto prepare = [&](std::chrono::milliseconds quiet) {
+      put("c", "a");
+      start({{path("c")}}, {.quiet = quiet});
+    };
+    const auto quiet = without_quiet(400ms, prepare, [&](Steps&) {
+      std::ofstream out(path("c"), std::ios::trunc);
+      out << "half" << std::flush;
+      watch_->follow({{path("c")}});
+      out << " and half" << std::flush;
+      out.close();
+    });
     expect("c");
-    std::this_thread::sleep_for(500ms);
+    std::this_thread::sleep_for(quiet + 100ms);  // fixed time: nothing more is reported
     const std::lock_guard lock(mutex_);
     CPPUNIT_ASSERT(told_.empty());
   }
 
   void what_was_noted_is_told_to_nobody() {
-    put("c", "a");
-    start({{path("c")}, {put("barrier", "")}}, {.quiet = 200ms});
-    put("c", "b");
-    watch_->take_note();  // somebody reads it now
+    const auto prepare = [&](std::chrono::milliseconds quiet) {
+      put("c", "a");
+      start({{path("c")}, {put("barrier", "")}}, {.quiet = quiet});
+    };
+    without_quiet(200ms, prepare, [&](Steps&) {
+      put("c", "b");
+      watch_->take_note();  // the daemon reads the file now
+    });
     expect_nothing_before("barrier");
     put("c", "c");
     expect("c");
@@ -333,11 +390,15 @@ class FileWatchTest : public CppUnit::TestFixture {
   }
 
   void files_that_change_together_are_told_together() {
-    put("one", "1");
-    put("two", "2");
-    start({{path("two")}, {path("one")}}, {.quiet = 300ms});
-    put("one", "1a");
-    put("two", "2a");
+    const auto prepare = [&](std::chrono::milliseconds quiet) {
+      put("one", "1");
+      put("two", "2");
+      start({{path("two")}, {path("one")}}, {.quiet = quiet});
+    };
+    without_quiet(300ms, prepare, [&](Steps&) {
+      put("one", "1a");
+      put("two", "2a");
+    });
     CPPUNIT_ASSERT(next() == (std::vector<std::string>{path("one"), path("two")}));
   }
 

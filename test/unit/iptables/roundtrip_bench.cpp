@@ -80,7 +80,7 @@ int bench(abi::Family family, std::size_t count, std::size_t endpoints) {
       code = trip.retire(30);
       return abi::Code::kOk;
     });
-    std::this_thread::sleep_for(std::chrono::milliseconds(250));
+    std::this_thread::sleep_for(std::chrono::milliseconds(250));  // fixed time: the interval of the daemon's calls
   }
   return 0;
 }

@@ -27,6 +27,7 @@
 #include "sluice/sdk/address.hpp"
 #include "test/unit/iptables/fake_host.hpp"
 #include "test/unit/ipvs/fake_tracking.hpp"
+#include "test/unit/patience.hpp"
 
 namespace sluice::test {
 namespace flow_keeper_test {
@@ -148,8 +149,7 @@ class FlowKeeperTest : public CppUnit::TestFixture {
   }
   ipvs::FlowKeeper keeper() { return {open(), abi::Family::kIpv4, sdk::Logger(&host_)}; }
   void wait_read() {
-    for (int i = 0; i < 500 && !tracking_->read_everything(); ++i) ::usleep(10'000);
-    CPPUNIT_ASSERT(tracking_->read_everything());
+    CPPUNIT_ASSERT(wait_until([&] { return tracking_->read_everything(); }));
   }
   std::string said() const {
     std::string text;

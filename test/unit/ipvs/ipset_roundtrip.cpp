@@ -22,6 +22,7 @@
 #include "plugins/common/process/command.hpp"
 #include "plugins/ipvs/sets/libipset_sets.hpp"
 #include "plugins/ipvs/sets/set_writer.hpp"
+#include "test/unit/patience.hpp"
 
 namespace sluice::test {
 namespace {
@@ -234,7 +235,7 @@ class Checks {
     }
     const auto foreign = [&](std::vector<std::string> how) {
       rule("-D", SetId::kClusterIp, "dst,dst");
-      for (int i = 0; i < 100 && !kernel_.destroy(set); ++i) usleep(10000);
+      wait_until([&] { return kernel_.destroy(set); });  // the kernel lets go of the rule's set later
       how.insert(how.begin(), {"create", set});
       ipset(how);
       return rule("-A", SetId::kClusterIp, how[2] == "hash:ip" ? "dst" : "dst,dst");
@@ -250,7 +251,7 @@ class Checks {
     check(has(said, set) && has(said, "delete that rule") && has(said, "hash:ip"),
           "that is an error that says what to do", said);
     rule("-D", SetId::kClusterIp, "dst");
-    for (int i = 0; i < 100 && !thrown([&] { writer_.refresh(); }).empty(); ++i) usleep(10000);
+    wait_until([&] { return thrown([&] { writer_.refresh(); }).empty(); });
     check(thrown([&] { writer_.refresh(); }).empty() && !has(ipset({"list", "-n"}), "-N\n"),
           "without the rule it is made anew");
   }

@@ -30,11 +30,14 @@
 #include "plugins/ipvs/servers/server_writer.hpp"
 #include "sluice/sdk/error.hpp"
 #include "test/unit/iptables/fake_host.hpp"
+#include "test/unit/patience.hpp"
 
 namespace sluice::ipvs {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using test::stretched_milliseconds;
+using test::wait_until;
 
 std::uint64_t now() {
   return static_cast<std::uint64_t>(std::chrono::nanoseconds(Clock::now().time_since_epoch()).count());
@@ -110,14 +113,6 @@ class Checks {
     netlink::Socket socket(NETLINK_GENERIC, "IPVS");
     netlink::GenericFamily ipvs("IPVS", "ip_vs");
     if (socket.request(netlink::make_generic(ipvs.id(socket), IPVS_CMD_FLUSH, IPVS_GENL_VERSION)) != 0) std::abort();
-  }
-  bool wait_for(const std::function<bool()>& condition, std::chrono::seconds limit) {
-    const auto end = Clock::now() + limit;
-    while (!condition()) {
-      if (Clock::now() > end) return false;
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    }
-    return true;
   }
 
   // Virtual and real servers are addresses of the loopback link.
@@ -287,7 +282,7 @@ class Checks {
     made.client = open_socket(of.address, of.port, false);
     if (made.client < 0) return made;
     pollfd waiting[2] = {{listeners_[0], POLLIN, 0}, {listeners_[1], POLLIN, 0}};
-    if (::poll(waiting, 2, 20000) <= 0) return made;
+    if (::poll(waiting, 2, stretched_milliseconds(std::chrono::seconds(20))) <= 0) return made;
     made.who = waiting[0].revents != 0 ? 1 : 2;
     made.server = ::accept4(listeners_[made.who - 1], nullptr, nullptr, SOCK_CLOEXEC);
     const timeval limit{20, 0};
@@ -324,7 +319,7 @@ class Checks {
     writer_->put({wanted(key(1), reals({2}))});
     check(weight(key(1), 1) == 0 && first.talks(), "and drains once more");
     first.cut();
-    check(wait_for([&] { return writer_->tick(), writer_->draining() == 0; }, std::chrono::seconds(60)) &&
+    check(wait_until([&] { return writer_->tick(), writer_->draining() == 0; }, std::chrono::seconds(60)) &&
               weight(key(1), 1) == -1,
           "without connections it is removed");
     check(second.talks() && !writer_->find_damage(), "the other one is not touched");
@@ -337,7 +332,7 @@ class Checks {
     const Connection one = connect_to(key(1));
     writer_->put({wanted(key(1), reals({2}))});
     check(one.who == 1 && weight(key(1), 1) == 0 && one.talks(), "with a deadline, a connection goes on until then");
-    check(wait_for([&] { return writer_->tick(), weight(key(1), 1) == -1; }, std::chrono::seconds(30)),
+    check(wait_until([&] { return writer_->tick(), weight(key(1), 1) == -1; }, std::chrono::seconds(30)),
           "and the real server goes with the deadline");
     one.cut();
     restart(WhenRemoved::kReset);
@@ -353,7 +348,7 @@ class Checks {
     check(!idle() && weight(key(1), 1) == 0 && weight(key(1), 2) == 0 && last.talks(),
           "a virtual server that retires keeps its connections and takes no new ones");
     last.cut();
-    check(wait_for(idle, std::chrono::seconds(30)), "and nobody needs it once they have been broken off");
+    check(wait_until(idle, std::chrono::seconds(30)), "and nobody needs it once they have been broken off");
     writer_->remove(writer_->held());
   }
 

@@ -197,8 +197,8 @@ class SetListingTest : public CppUnit::TestFixture {
 
   void waiting_for_the_session_is_counted() {
     std::atomic<std::uint64_t> first{0}, second{0};
-    // Again where the other thread comes too late to have to wait.
-    for (unsigned attempt = 0; attempt < 100 && second == 0; ++attempt) {
+    // Again, and longer, if the other thread comes so late that it hardly has to wait.
+    for (unsigned attempt = 0; attempt < 100 && second < 1'000; ++attempt) {
       std::thread other;
       {
         const IpsetCommands commands(first);
@@ -208,7 +208,7 @@ class SetListingTest : public CppUnit::TestFixture {
           const IpsetCommands waiting(second);
         });
         while (!begun) std::this_thread::yield();
-        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        std::this_thread::sleep_for(std::chrono::milliseconds(5) * (attempt + 1));  // fixed time: the other thread waits
       }
       other.join();
     }

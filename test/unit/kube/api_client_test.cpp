@@ -14,6 +14,7 @@
 
 #include "test/unit/app/temporary_folder.hpp"
 #include "test/unit/kube/tls_server.hpp"
+#include "test/unit/patience.hpp"
 
 namespace sluice::kube {
 namespace api_client_test {
@@ -35,7 +36,7 @@ class KeepingSink final : public ResponseSink {
   }
   bool wait_for_head() {
     std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, 20s, [this] { return !heads.empty(); });
+    return changed_.wait_for(lock, test::stretched(20s), [this] { return !heads.empty(); });
   }
   std::vector<int> heads;
   std::string body;

@@ -14,6 +14,7 @@
 
 #include "core/kube/watch/endable.hpp"
 #include "test/unit/kube/event_recorder.hpp"
+#include "test/unit/patience.hpp"
 
 namespace sluice::kube {
 namespace api_source_test {
@@ -57,11 +58,11 @@ class Server final : public Transport {
 
   void await_watch(const std::string& plural, int count = 1) {
     std::unique_lock lock(mutex_);
-    CPPUNIT_ASSERT_MESSAGE(plural, changed_.wait_for(lock, 20s, [&] { return watching_[plural] == count; }));
+    CPPUNIT_ASSERT_MESSAGE(plural, changed_.wait_for(lock, test::stretched(20s), [&] { return watching_[plural] == count; }));
   }
   void await_ended(const std::string& plural, int count) {
     std::unique_lock lock(mutex_);
-    CPPUNIT_ASSERT_MESSAGE(plural, changed_.wait_for(lock, 20s, [&] { return ended_[plural] >= count; }));
+    CPPUNIT_ASSERT_MESSAGE(plural, changed_.wait_for(lock, test::stretched(20s), [&] { return ended_[plural] >= count; }));
   }
   void say(const std::string& plural) {
     const std::lock_guard lock(mutex_);

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/model/event.hpp"
+#include "test/unit/patience.hpp"
 
 namespace sluice::test {
 
@@ -31,7 +32,7 @@ class EventRecorder final : public model::EventSink {
   // Until something was told that nobody took; gives up after a generous time.
   void wait_for_more() {
     std::unique_lock lock(mutex_);
-    more_.wait_for(lock, std::chrono::seconds(20), [this] { return !lines_.empty(); });
+    more_.wait_for(lock, stretched(std::chrono::seconds(20)), [this] { return !lines_.empty(); });
   }
 
   // What came since the last call.

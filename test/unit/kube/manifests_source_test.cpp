@@ -207,7 +207,7 @@ class ManifestsSourceTest : public CppUnit::TestFixture {
       for (int i = 0; i < 1000; ++i) {
         // Whoever never stops cannot be seen whole: at most one move in two rescans, anywhere in them.
         for (const int before = rescans; rescans < before + 2;) std::this_thread::yield();
-        std::this_thread::sleep_for(std::chrono::microseconds(i % 100));
+        std::this_thread::sleep_for(std::chrono::microseconds(i % 100));  // fixed time: any point of a rescan
         const bool to_b = i % 2 == 0;
         replace(to_b ? "b.yaml" : "a.yaml", to_b ? service("b", "10.0.0.2") : service("a", "10.0.0.1"));
         fs::remove(folder_.path(to_b ? "a.yaml" : "b.yaml"));

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "test/unit/patience.hpp"
 #include "test/unit/plugin/captured_log.hpp"
 #include "test/unit/sync/fake_clock.hpp"
 
@@ -50,7 +51,7 @@ struct BudgetWorld {
   }
   // Until somebody has to wait for longer than a second.
   void await_log() const {
-    while (log.lines().empty()) std::this_thread::yield();
+    test::wait_until([&] { return !log.lines().empty(); });  // no assertion, as other threads wait for stop()
   }
 
   test::FakeClock clock;

@@ -21,13 +21,13 @@
 #include "sluice/sdk/error.hpp"
 #include "sluice/sdk/service.hpp"
 #include "sluice/sdk/views.hpp"
+#include "test/unit/patience.hpp"
 
 namespace sluice::test {
 
 namespace {
 
 constexpr auto kPatience = std::chrono::seconds(20);
-constexpr auto kPause = std::chrono::microseconds(200);
 
 void must(bool good, const char* what) {
   if (!good) throw std::runtime_error(std::string(what) + ": " + std::strerror(errno));
@@ -181,12 +181,7 @@ abi::Code Subject::verify() {
 }
 
 bool Subject::notices() {
-  const auto end = std::chrono::steady_clock::now() + kPatience;
-  while (host.resyncs() == 0 && verify() != abi::Code::kNeedFull) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::sleep_for(kPause);
-  }
-  return true;
+  return wait_until([&] { return host.resyncs() != 0 || verify() == abi::Code::kNeedFull; }, kPatience);
 }
 
 bool Subject::is_well() { return verify() == abi::Code::kOk; }

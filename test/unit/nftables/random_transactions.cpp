@@ -28,6 +28,7 @@
 #include "test/unit/nftables/random_services.hpp"
 #include "test/unit/nftables/random_subject.hpp"
 #include "test/unit/nftables/table_reading.hpp"
+#include "test/unit/patience.hpp"
 
 namespace sluice::test {
 namespace {
@@ -185,11 +186,14 @@ class History {
 
   // The watch is a thread: it may hear of damage when that is repaired. Then there is nothing left to write.
   void until_well() {
-    const auto end = std::chrono::steady_clock::now() + kPatience;
-    while (!subject_.is_well()) {
-      if (std::chrono::steady_clock::now() > end) wrong("verify after a repair: " + subject_.said());
-      unchanged();
-    }
+    const bool well = wait_until(
+        [&] {
+          if (subject_.is_well()) return true;
+          unchanged();
+          return false;
+        },
+        kPatience);
+    if (!well) wrong("verify after a repair: " + subject_.said());
   }
 
   void refusal() {

@@ -30,6 +30,7 @@
 #include "plugins/nftables/kernel/transaction.hpp"
 #include "plugins/nftables/layout/layout.hpp"
 #include "sluice/sdk/error.hpp"
+#include "test/unit/patience.hpp"
 
 namespace sluice::test {
 namespace {
@@ -159,7 +160,7 @@ class Told {
   }
   std::string wait() {
     std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, kLong, [&] { return !sentence_.empty(); });
+    changed_.wait_for(lock, stretched(kLong), [&] { return !sentence_.empty(); });
     return std::exchange(sentence_, {});
   }
 

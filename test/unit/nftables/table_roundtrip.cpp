@@ -29,6 +29,7 @@
 #include "plugins/nftables/layout/layout.hpp"
 #include "sluice/sdk/address.hpp"
 #include "sluice/sdk/error.hpp"
+#include "test/unit/patience.hpp"
 
 namespace sluice::test {
 namespace {
@@ -61,7 +62,7 @@ class Told {
     changed_.notify_all();
   }
   // The next sentence; empty when none comes.
-  std::string wait(std::chrono::milliseconds patience) {
+  std::string wait(std::chrono::nanoseconds patience) {
     std::unique_lock lock(mutex_);
     const int before = taken_;
     changed_.wait_for(lock, patience, [&] { return count_ != before; });
@@ -313,7 +314,7 @@ class Checks {
     check(nft({"list", "ruleset"}).output.empty(), "and nothing is left of that either");
     check(told.wait(kShort).empty(), "nobody is told of rehearsals");
     nft({"add", "table", ip_, kTableName});
-    check(!told.wait(kLong).empty(), "but of what is done");
+    check(!told.wait(stretched(kLong)).empty(), "but of what is done");
     nft({"delete", "table", ip_, kTableName});
   }
 
@@ -455,14 +456,16 @@ class Checks {
     nft({"add", "table", ip_, "other"});
     // While there is little to list: a slow machine must see it before its time is over.
     const std::string client = family_ == Family::kIpv6 ? "fd00::1" : "10.0.0.1";
-    nft({"add", "element", ip_, kTableName, "affinity", "{ 0001:0000 . " + client + " timeout 5s : 0001:0001 }"});
+    const auto timeout = std::chrono::ceil<std::chrono::seconds>(stretched(std::chrono::seconds(5)));
+    nft({"add", "element", ip_, kTableName, "affinity",
+         "{ 0001:0000 . " + client + " timeout " + std::to_string(timeout.count()) + "s : 0001:0001 }"});
     const auto remembered = [&] { return has(nft({"list", "map", ip_, kTableName, "affinity"}).output, "expires"); };
     check(remembered(), "somebody puts an element with a timeout into the memory of clients", "it is not there");
     Batch batch;
     for (std::uint32_t i = 0; i < 5000; ++i) batch.elements.push_back(service(10000 + i));
     accepted(table_.kernel->commit(batch), "5,000 elements are written while there is a watch");
     std::string none;
-    const auto end = std::chrono::steady_clock::now() + kLong;
+    const auto end = std::chrono::steady_clock::now() + timeout + stretched(kLong);
     while (none.empty() && remembered() && std::chrono::steady_clock::now() < end) none = told.wait(kPoll);
     check(!remembered(), "which is forgotten");
     if (none.empty()) none = told.wait(kShort);
@@ -470,7 +473,7 @@ class Checks {
                         "whose elements time out", none);
     const std::string table = "table " + ip_ + " kube-proxy";
     nft({"add", "chain", ip_, kTableName, "foreign"});
-    std::string sentence = told.wait(kLong);
+    std::string sentence = told.wait(stretched(kLong));
     check(sentence.starts_with(table + ": chain foreign was added or changed by nft (pid "), "a chain of somebody else is told",
           sentence);
     nft({"delete", "chain", ip_, kTableName, "foreign"});
@@ -478,15 +481,15 @@ class Checks {
     check(sentence.empty(), "only once", sentence);
     table_.watch->rearm();
     nft({"flush", "chain", ip_, kTableName, "services"});
-    sentence = told.wait(kLong);
+    sentence = told.wait(stretched(kLong));
     check(sentence.starts_with(table + ": a rule of chain services was removed"), "a rule that is removed is told", sentence);
     table_.watch->rearm();
     nft({"flush", "map", ip_, kTableName, "endpoints"});
-    sentence = told.wait(kLong);
+    sentence = told.wait(stretched(kLong));
     check(sentence.starts_with(table + ": an element of endpoints was removed"), "elements that are removed are told", sentence);
     table_.watch->rearm();
     nft({"delete", "table", ip_, kTableName});
-    sentence = told.wait(kLong);
+    sentence = told.wait(stretched(kLong));
     check(sentence.starts_with(table), "the removal of the table is told", sentence);
     table_.watch->rearm();
     accepted(table_.kernel->commit(written_), "what was removed is written again");

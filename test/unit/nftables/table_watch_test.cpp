@@ -25,6 +25,7 @@
 #include "plugins/nftables/kernel/event_reader.hpp"
 #include "sluice/sdk/error.hpp"
 #include "test/unit/nftables/nft_wire.hpp"
+#include "test/unit/patience.hpp"
 
 namespace sluice::nftables {
 namespace table_watch_test {
@@ -174,7 +175,7 @@ class TableWatchTest : public CppUnit::TestFixture {
     line->put(chain_gone(kSomebody) + generation(kSomebody));
     CPPUNIT_ASSERT_EQUAL(std::string("table ip kube-proxy: chain services was removed by nft (pid 123)"), next());
     line->put(chain_gone(kSomebody) + generation(kSomebody));
-    while (!is_done(*line)) std::this_thread::yield();
+    CPPUNIT_ASSERT(test::wait_until([&] { return is_done(*line); }));
     watch.rearm();
     line->put({}, ENOBUFS);
     CPPUNIT_ASSERT_EQUAL(std::string("table ip kube-proxy may have been changed, as notifications were lost"), next());
@@ -226,7 +227,7 @@ class TableWatchTest : public CppUnit::TestFixture {
   }
   std::string next() {
     std::unique_lock lock(mutex_);
-    if (!changed_.wait_for(lock, std::chrono::seconds(60), [&] { return !told_.empty(); })) return "nothing";
+    if (!changed_.wait_for(lock, test::stretched(std::chrono::seconds(60)), [&] { return !told_.empty(); })) return "nothing";
     const std::string sentence = told_.front();
     told_.pop_front();
     return sentence;

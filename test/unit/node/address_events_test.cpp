@@ -24,6 +24,7 @@
 #include <thread>
 
 #include "core/node/address_monitor.hpp"
+#include "test/unit/patience.hpp"
 #include "test/unit/skip.hpp"
 
 namespace sluice::node {
@@ -163,7 +164,7 @@ class AddressEventsTest : public CppUnit::TestFixture {
       AddressMonitor again(options);
       CPPUNIT_ASSERT(again.start().ok());
       binder.bind(500, 1);
-      CPPUNIT_ASSERT(changed.get_future().wait_for(10s) == std::future_status::ready);
+      CPPUNIT_ASSERT(changed.get_future().wait_for(test::stretched(20s)) == std::future_status::ready);
     });
   }
 

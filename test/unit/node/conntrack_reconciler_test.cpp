@@ -13,6 +13,7 @@
 #include "core/node/conntrack_reconciler.hpp"
 #include "test/unit/app/temporary_folder.hpp"
 #include "test/unit/node/conntrack_fakes.hpp"
+#include "test/unit/patience.hpp"
 
 namespace sluice::node {
 namespace conntrack_reconciler_test {
@@ -35,7 +36,7 @@ class WatchedTable : public ConntrackTable {
     template <class Condition>
     bool wait(Condition condition) {
       std::unique_lock lock(mutex);
-      return moved.wait_for(lock, 30s, [&] { return condition(*this); });
+      return moved.wait_for(lock, test::stretched(30s), [&] { return condition(*this); });
     }
     template <class Action>
     void with(Action action) {
@@ -234,25 +235,39 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
       for (Flow& one : s.table.flows) one.remaining = one.id == busy ? 118 : 117;
     });
     CPPUNIT_ASSERT(shared_->wait([&](auto& s) { return !s.table.has(quiet); }));
-    shared_->with([&](auto& s) {
-      CPPUNIT_ASSERT(s.table.has(busy));
-      done_ = 0;
-    });
-    // Nobody says that it serves: its last flow goes, and nobody looks any more.
+    shared_->with([&](auto& s) { CPPUNIT_ASSERT(s.table.has(busy)); });
+    // There is no old backend any more: its last flow is removed, and then the table is no longer read.
     reconciler->set_predecessor({});
     CPPUNIT_ASSERT(shared_->wait([&](auto& s) { return !s.table.has(busy); }));
     std::size_t visits = 0;
-    shared_->wait([&](auto& s) {
-      const bool settled = visits == s.table.visits && done_ > 0;
-      visits = s.table.visits;
-      return settled;
-    });
-    std::this_thread::sleep_for(100ms);
+    int unchanged = 0;
+    CPPUNIT_ASSERT(test::wait_until([&] {
+      shared_->with([&](auto& s) {
+        unchanged = visits == s.table.visits ? unchanged + 1 : 0;
+        visits = s.table.visits;
+      });
+      return unchanged >= 5;
+    }));
+    std::this_thread::sleep_for(100ms);  // fixed time: twenty times the interval of the scans, and none of them
     shared_->with([&](auto& s) { CPPUNIT_ASSERT(s.table.visits <= visits + 1); });
   }
 
-  // However long one look takes: somebody counts on it.
+  // However long one scan takes: the drain of the old backend depends on it.
   void flows_of_a_predecessor_are_looked_at_often_enough() {
+    // After a scan the thread always rests for twice the time of the scan, and would rest for nine times that time without
+    // the option. A bound of real time, because rest costs no CPU time. A pause that a busy machine makes counts less with
+    // a longer scan.
+    auto rest = std::chrono::steady_clock::duration::max();
+    auto scan = 400ms;
+    for (int attempt = 0; attempt < 4 && rest >= 6 * scan; ++attempt) {
+      if (attempt > 0) scan *= 2;
+      rest = rest_after(scan);
+    }
+    CPPUNIT_ASSERT(rest < 6 * scan);
+  }
+  std::chrono::steady_clock::duration rest_after(std::chrono::milliseconds scan) {
+    shared_.reset();
+    shared_.emplace();
     auto with = options();
     with.longest_between_looks = 20ms;
     shared_->blocked = true;
@@ -260,12 +275,11 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
     reconciler->set_predecessor({true, {}});
     reconciler->put(change(true, udp_port({vip_}, 0, {e1_})));
     CPPUNIT_ASSERT(shared_->wait([](auto& s) { return s.entered == 1; }));
-    std::this_thread::sleep_for(400ms);
+    std::this_thread::sleep_for(scan);  // fixed time: the time of the scan
     const auto end = std::chrono::steady_clock::now();
     shared_->with([](auto& s) { s.blocked = false; });
     CPPUNIT_ASSERT(shared_->wait([](auto& s) { return s.entered == 2; }));
-    // Two thirds of its own time it rests always, nine tenths it would otherwise.
-    CPPUNIT_ASSERT(std::chrono::steady_clock::now() - end < 2400ms);
+    return std::chrono::steady_clock::now() - end;
   }
 
   void what_a_predecessor_leaves_goes_with_it() {
@@ -286,7 +300,10 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
       s.table.failure = base::errno_status("reading", ENOBUFS);  // the last look has to be repeated
     });
     reconciler->set_predecessor({});
-    std::this_thread::sleep_for(20ms);
+    // The first of two more scans may have begun before.
+    std::size_t entered = 0;
+    shared_->with([&](auto& s) { entered = s.entered; });
+    CPPUNIT_ASSERT(shared_->wait([&](auto& s) { return s.entered >= entered + 3; }));
     shared_->with([&](auto& s) {
       CPPUNIT_ASSERT(s.table.has(id));
       s.table.failure = {};

@@ -16,6 +16,7 @@
 #include <stdexcept>
 
 #include "test/unit/app/temporary_folder.hpp"
+#include "test/unit/patience.hpp"
 #include "test/unit/serve/socket_peer.hpp"
 
 namespace sluice::serve {
@@ -75,7 +76,7 @@ class ControlServerTest : public CppUnit::TestFixture {
 
   ControlReply next_reply() {
     std::unique_lock lock(mutex_);
-    CPPUNIT_ASSERT_MESSAGE("nobody has asked", asked_.wait_for(lock, 20s, [this] { return !replies_.empty(); }));
+    CPPUNIT_ASSERT_MESSAGE("nobody has asked", asked_.wait_for(lock, test::stretched(20s), [this] { return !replies_.empty(); }));
     ControlReply out = std::move(replies_.front());
     replies_.pop_front();
     return out;
@@ -387,10 +388,10 @@ class ControlServerTest : public CppUnit::TestFixture {
     }
     const ControlReply reply = next_reply();
     // There is room again once the server has noticed.
-    for (const auto end = std::chrono::steady_clock::now() + 20s; reply.wanted();) {
-      CPPUNIT_ASSERT(std::chrono::steady_clock::now() < end);
+    CPPUNIT_ASSERT(test::wait_until([&] {
       SocketPeer(path()).ask(kStatus);
-    }
+      return !reply.wanted();
+    }));
     reply.answer([] { return json("who?"); });
     CPPUNIT_ASSERT_EQUAL(kAnswer, SocketPeer(path()).ask(kStatus));
   }

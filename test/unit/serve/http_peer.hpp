@@ -17,6 +17,7 @@
 
 #include "core/base/fd.hpp"
 #include "core/base/ip.hpp"
+#include "test/unit/patience.hpp"
 
 namespace sluice::test {
 
@@ -115,7 +116,7 @@ class HttpPeer {
  private:
   bool receive() {
     pollfd waits{fd_.get(), POLLIN, 0};
-    CPPUNIT_ASSERT_MESSAGE("nothing happened", ::poll(&waits, 1, 20'000) == 1);
+    CPPUNIT_ASSERT_MESSAGE("nothing happened", ::poll(&waits, 1, stretched_milliseconds(std::chrono::seconds(20))) == 1);
     char buffer[4096];
     const ssize_t n = ::recv(fd_.get(), buffer, sizeof buffer, 0);
     if (n <= 0) return false;

@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "core/base/fd.hpp"
+#include "test/unit/patience.hpp"
 
 namespace sluice::test {
 
@@ -76,7 +77,7 @@ class SocketPeer {
  private:
   void wait(short events) {
     pollfd waits{fd_.get(), events, 0};
-    CPPUNIT_ASSERT_MESSAGE("nothing happened", ::poll(&waits, 1, 20'000) == 1);
+    CPPUNIT_ASSERT_MESSAGE("nothing happened", ::poll(&waits, 1, stretched_milliseconds(std::chrono::seconds(20))) == 1);
   }
 
   base::Fd fd_;

@@ -14,6 +14,7 @@
 #include <mutex>
 #include <set>
 
+#include "test/unit/patience.hpp"
 #include "test/unit/plugin/captured_log.hpp"
 #include "test/unit/store/fixtures.hpp"
 
@@ -61,7 +62,7 @@ class World {
   }
   void await(int announcements) {
     std::unique_lock lock(mutex_);
-    CPPUNIT_ASSERT(changed_.wait_for(lock, kGenerous, [&] { return announced_ >= announcements; }));
+    CPPUNIT_ASSERT(changed_.wait_for(lock, test::stretched(kGenerous), [&] { return announced_ >= announcements; }));
   }
   // Everything delivered has been dealt with, and announced.
   int announced() {
@@ -343,11 +344,14 @@ class StoreThreadTest : public CppUnit::TestFixture {
       left = true;
     });
     entered.get_future().wait();
+    std::promise<void> begun;
     auto closed = std::async(std::launch::async, [&] {
+      begun.set_value();
       world.thread().close_feed(feed);
       return left.load();
     });
-    CPPUNIT_ASSERT(closed.wait_for(50ms) == std::future_status::timeout);
+    begun.get_future().wait();
+    CPPUNIT_ASSERT(closed.wait_for(50ms) == std::future_status::timeout);  // fixed time: it does not return
     go_on.set_value();
     CPPUNIT_ASSERT(closed.get());
     const int so_far = calls;

@@ -19,6 +19,7 @@
 #include "sluice/abi/affinity.hpp"
 #include "sluice/sdk/error.hpp"
 #include "sluice/sdk/views.hpp"
+#include "test/unit/patience.hpp"
 #include "test/unit/plugin/captured_log.hpp"
 #include "test/unit/store/fixtures.hpp"
 
@@ -30,6 +31,32 @@ using base::Family;
 using model::ResourceKind;
 
 constexpr auto kGenerous = 30s;
+// Of calls that must succeed: a busy machine may stop them for seconds.
+constexpr auto kCallTimeout = 2min;
+
+// The machine's clock, which a test may put forward, and which counts how often each thread reads it.
+class MovableClock final : public base::Clock {
+ public:
+  Time now() const override {
+    const std::lock_guard lock(mutex_);
+    ++reads_[std::this_thread::get_id()];
+    return steady_.now() + ahead_;
+  }
+  void advance(Duration by) {
+    const std::lock_guard lock(mutex_);
+    ahead_ += by;
+  }
+  std::size_t reads(std::thread::id of) const {
+    const std::lock_guard lock(mutex_);
+    return reads_[of];
+  }
+
+ private:
+  const base::SteadyClock steady_{};
+  mutable std::mutex mutex_;
+  Duration ahead_{0};
+  mutable std::map<std::thread::id, std::size_t> reads_;
+};
 
 // What backends are asked, and what they answer.
 class Script {
@@ -71,7 +98,7 @@ class Script {
   }
   void await(const std::string& call) {
     std::unique_lock lock(mutex_);
-    const bool called = arrived_.wait_for(lock, kGenerous, [&] {
+    const bool called = arrived_.wait_for(lock, test::stretched(kGenerous), [&] {
       return std::find(calls_.begin(), calls_.end(), call) != calls_.end();
     });
     CPPUNIT_ASSERT_MESSAGE("never called: " + call + ", but " + text(), called);
@@ -193,7 +220,7 @@ class SwapperTest : public CppUnit::TestFixture {
       if (kind == ResourceKind::service) store_.deliver(model::Upsert{test::service("cart")});
       store_.deliver(model::ListEnd{kind});
     }
-    retirement_.emplace(Retirement::Options{.between = 5ms, .call = 2s, .last_moments = 1s, .patience = 300ms},
+    retirement_.emplace(Retirement::Options{.between = 5ms, .call = kCallTimeout, .last_moments = 1s, .patience = 1h},
                         Retirement::Callbacks{[this](const Retirement::Entry&) { note("ending"); },
                                               [this](const Retirement::Entry& entry, bool clean) {
                           bool listed = false;
@@ -220,7 +247,8 @@ class SwapperTest : public CppUnit::TestFixture {
     around.retiring = [this](const BackendRun& run, const Claims&, auto) { note(run.plugin().id() + " retires"); };
     around.undone = [this](const BackendRun& run) { note(run.plugin().id() + " undone"); };
     around.before_feed = [](const plugin::Plugin&) {};
-    swapper_.emplace(Swapper::Limits{.probe = 2s, .call = 2s, .apply = limit_, .retire = 2s}, around, *retirement_, clock_);
+    around_ = around;
+    make_swapper(kCallTimeout);
 
     BackendRun::Settings settings;
     settings.id = ++last_id_;
@@ -228,10 +256,10 @@ class SwapperTest : public CppUnit::TestFixture {
     settings.families = {Family::ipv4};
     settings.loop = loop_options();
     serving_ = std::make_shared<BackendRun>(std::move(settings), BackendRun::Callbacks(), nullptr, clock_);
-    CPPUNIT_ASSERT(serving_->start(20s)[0].ok());
+    CPPUNIT_ASSERT(serving_->start(kCallTimeout)[0].ok());
     serving_->feed(store_);
     script_.await("old apply full");
-    CPPUNIT_ASSERT(serving_->claims(20s).ok());  // what is under way is over
+    CPPUNIT_ASSERT(serving_->claims(kCallTimeout).ok());  // the calls in progress have ended
     script_.take();
     old_ = serving_;
   }
@@ -258,6 +286,10 @@ class SwapperTest : public CppUnit::TestFixture {
     return out;
   }
 
+  void make_swapper(BackendRun::Limit apply) {
+    swapper_.emplace(Swapper::Limits{.probe = kCallTimeout, .call = kCallTimeout, .apply = apply, .retire = kCallTimeout},
+                     around_, *retirement_, clock_);
+  }
   void note(std::string what) {
     const std::lock_guard lock(mutex_);
     notes_ += (notes_.empty() ? "" : ", ") + what;
@@ -269,8 +301,9 @@ class SwapperTest : public CppUnit::TestFixture {
   }
   void await_note(const std::string& what) {
     std::unique_lock lock(mutex_);
-    CPPUNIT_ASSERT_MESSAGE("never: " + what,
-                           noted_.wait_for(lock, kGenerous, [&] { return notes_.find(what) != std::string::npos; }));
+    const bool there = noted_.wait_for(lock, test::stretched(kGenerous),
+                                       [&] { return notes_.find(what) != std::string::npos; });
+    CPPUNIT_ASSERT_MESSAGE("never: " + what, there);
   }
 
   SwapResult swap(base::Clock::Duration drain = 1h) {
@@ -291,7 +324,7 @@ class SwapperTest : public CppUnit::TestFixture {
   void old_serves_on() {
     CPPUNIT_ASSERT(serving_ == old_);
     // What it sends again because of the swap is over: a run comes between two calls.
-    for (int i = 0; i < 2; ++i) CPPUNIT_ASSERT(serving_->claims(20s).ok());
+    for (int i = 0; i < 2; ++i) CPPUNIT_ASSERT(serving_->claims(kCallTimeout).ok());
     script_.take();
     store_.deliver(model::Upsert{test::service("later" + std::to_string(++services_))});
     script_.await("old apply delta");
@@ -327,19 +360,21 @@ class SwapperTest : public CppUnit::TestFixture {
     script_.claims["old"] = {"iptables/nat/KUBE-SERVICES", "iptables/nat/KUBE-SVC-*"};
     script_.claims["new"] = {"iptables/nat/KUBE-SERVICES"};
     script_.hang("new apply");
+    const auto begin = std::chrono::steady_clock::now();
     std::thread swapping([this] { CPPUNIT_ASSERT(swap().status.ok()); });
     script_.await("new apply full");
     script_.take();
     store_.deliver(model::Upsert{test::service("later")});
     store_.status();
-    CPPUNIT_ASSERT(serving_->claims(20s).ok());  // what was requested before has been looked at
+    CPPUNIT_ASSERT(serving_->claims(kCallTimeout).ok());  // earlier requests have been handled
     const std::string calls = script_.take();
-    std::this_thread::sleep_for(30ms);  // as long as the change has to wait at least
+    std::this_thread::sleep_for(30ms);  // fixed time: the change waits at least as long
     script_.go_on();
     swapping.join();
     CPPUNIT_ASSERT_EQUAL(std::string("old claims"), calls);
     const auto waited = swapper_->progress().last->longest_wait_seconds;
-    CPPUNIT_ASSERT_MESSAGE(std::to_string(waited), waited >= 0.02 && waited < 60);
+    const std::chrono::duration<double> all = std::chrono::steady_clock::now() - begin;
+    CPPUNIT_ASSERT_MESSAGE(std::to_string(waited), waited >= 0.02 && waited < all.count());
   }
 
   void a_change_reaches_both_during_a_swap_and_the_newcomer_afterwards() {
@@ -449,9 +484,13 @@ class SwapperTest : public CppUnit::TestFixture {
     std::thread swapping([&] { swapped = swap().status.ok(); });
     script_.await("new verify");
     swapper_->stop();
-    std::this_thread::sleep_for(200ms);  // it looks every few milliseconds
+    // The swap reads the clock each time before it checks whether it has to stop.
+    const std::size_t reads = clock_.reads(swapping.get_id());
+    const bool checked = test::wait_until([&] { return clock_.reads(swapping.get_id()) >= reads + 2; });
+    std::this_thread::sleep_for(200ms);  // fixed time: from the check to the end of the wait
     script_.go_on();
     swapping.join();
+    CPPUNIT_ASSERT(checked);
     CPPUNIT_ASSERT(!swapped);
     script_.await("new release");
     CPPUNIT_ASSERT(retirement_->list().empty());
@@ -484,6 +523,7 @@ class SwapperTest : public CppUnit::TestFixture {
   void a_newcomer_that_hangs_is_left_alone_until_it_answers() {
     script_.claims["new"] = script_.claims["old"];
     script_.hang("new apply");
+    make_swapper(std::chrono::duration_cast<BackendRun::Limit>(test::stretched(2s)));
     const auto result = swap();
     CPPUNIT_ASSERT(result.failed_at == Step::apply);
     CPPUNIT_ASSERT_EQUAL(std::string("backend new (IPv4): apply: it does not answer"), result.status.message());
@@ -505,11 +545,12 @@ class SwapperTest : public CppUnit::TestFixture {
   }
 
   void draining_goes_on_until_it_says_so_and_ends_with_its_time() {
-    script_.answer("old retire", std::deque<abi::Code>(1000, abi::Code::kRetry));
-    CPPUNIT_ASSERT(swap(2s).status.ok());
+    script_.answer("old retire", std::deque<abi::Code>(1'000'000, abi::Code::kRetry));
+    CPPUNIT_ASSERT(swap(1h).status.ok());
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, retirement_->list().size());
     script_.await("old retire later but nft/ip/new");
     CPPUNIT_ASSERT(notes().find("ending") == std::string::npos);
+    clock_.advance(1h);
     script_.await("old retire now but nft/ip/new");
     script_.answer("old retire", {});
     await_note("ending, old gone");
@@ -549,10 +590,10 @@ class SwapperTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("new"), result.from);
   }
 
-  const base::SteadyClock clock_{};
+  MovableClock clock_;
   test::CapturedLog log_;
   Script script_;
-  BackendRun::Limit limit_{2s};
+  Swapper::Surroundings around_;
   snapshot::StoreThread store_{
       "N", {Family::ipv4}, {[](Family, const std::optional<model::Node>&, snapshot::FactsOf) { return std::optional(snapshot::NodeFacts()); }}};
   RunId last_id_ = 0;

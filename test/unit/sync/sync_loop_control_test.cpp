@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "test/unit/patience.hpp"
 #include "test/unit/sync/sync_rig.hpp"
 
 namespace sluice::sync {
@@ -63,9 +64,13 @@ class SyncLoopControlTest : public SyncRig {
     auto held = loop_->hold();
     auto applied = loop_->apply_full();
     auto stopping = std::async(std::launch::async, [&] { loop_->stop(); });
-    std::this_thread::sleep_for(20ms);  // most likely it is closed by then; whether it is makes no difference after that
+    // The loop is closed once it drops a call at once: while it applies, it answers no other.
+    const bool closed = test::wait_until([&] {
+      return loop_->call([](plugin::BackendHandle&) {}).wait_for(0s) == std::future_status::ready;
+    });
     go_on.set_value();
     stopping.get();
+    CPPUNIT_ASSERT(closed);
     CPPUNIT_ASSERT(broken(std::move(call)));
     CPPUNIT_ASSERT(broken(std::move(held)));
     CPPUNIT_ASSERT(broken(std::move(applied)));
@@ -93,7 +98,7 @@ class SyncLoopControlTest : public SyncRig {
     loop_->request_full("somebody has changed the table");
     script_.host->request_resync({"flushed", 7});
     script_.host->report_unhealthy({"bad", 3});
-    std::this_thread::sleep_for(30ms);
+    std::this_thread::sleep_for(30ms);  // fixed time: nothing is applied or verified
     settle();
     CPPUNIT_ASSERT(script_.calls.empty());
     CPPUNIT_ASSERT(loop_->figures().unwell);
@@ -178,7 +183,7 @@ class SyncLoopControlTest : public SyncRig {
     CPPUNIT_ASSERT(status.code() == base::StatusCode::unavailable);
     CPPUNIT_ASSERT_EQUAL(std::string("backend scripted (IPv4): apply: scripted"), status.message());
     expect("full 1");
-    std::this_thread::sleep_for(20ms);
+    std::this_thread::sleep_for(20ms);  // fixed time: it is not repeated
     settle();
     CPPUNIT_ASSERT(script_.calls.empty());
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), loop_->status().failures);

@@ -21,6 +21,7 @@
 #include "core/sync/sync_loop.hpp"
 #include "sluice/abi/inspection.hpp"
 #include "sluice/sdk/error.hpp"
+#include "test/unit/patience.hpp"
 
 namespace sluice::sync {
 
@@ -54,7 +55,7 @@ struct Script {
 
   std::string next_call() {
     std::unique_lock lock(mutex);
-    if (!arrived.wait_for(lock, 20s, [&] { return !calls.empty(); })) return "nothing within 20 s";
+    if (!arrived.wait_for(lock, test::stretched(20s), [&] { return !calls.empty(); })) return "no call before the timeout";
     std::string out = calls.front();
     calls.pop_front();
     return out;
@@ -180,12 +181,12 @@ class SyncRig : public CppUnit::TestFixture {
 
   template <class T>
   static T within(std::future<T> answer) {
-    CPPUNIT_ASSERT(answer.wait_for(20s) == std::future_status::ready);
+    CPPUNIT_ASSERT(answer.wait_for(test::stretched(20s)) == std::future_status::ready);
     return answer.get();
   }
   template <class T>
   static bool broken(std::future<T> answer) {
-    CPPUNIT_ASSERT(answer.wait_for(20s) == std::future_status::ready);
+    CPPUNIT_ASSERT(answer.wait_for(test::stretched(20s)) == std::future_status::ready);
     try {
       static_cast<void>(answer.get());
       return false;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "plugins/userspace/balancer/balancer.hpp"
+#include "test/unit/patience.hpp"
 
 namespace sluice::userspace {
 namespace balancer_history_test {
@@ -126,7 +127,7 @@ class BalancerHistoryTest : public CppUnit::TestFixture {
       }
       balancer.set_affinity(1);
       balancer.set_endpoints(everybody);
-      while (given.load() == 0) std::this_thread::yield();
+      CPPUNIT_ASSERT(sluice::test::wait_until([&] { return given.load() != 0; }));
       threads.end();
 
       CPPUNIT_ASSERT_EQUAL(std::size_t{20}, balancer.endpoints());

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "test/unit/patience.hpp"
 #include "test/unit/userspace/backend_bench.hpp"
 #include "test/unit/userspace/servers.hpp"
 
@@ -156,7 +157,7 @@ class HandoverTest : public CppUnit::TestFixture {
     }
     for (const Descriptor& client : clients) {
       pollfd wait{client.get(), POLLIN, 0};
-      CPPUNIT_ASSERT_EQUAL(1, poll(&wait, 1, 10000));
+      CPPUNIT_ASSERT_EQUAL(1, poll(&wait, 1, test::stretched_milliseconds(std::chrono::seconds(10))));
     }
     CPPUNIT_ASSERT_EQUAL('u', ask_again(early, SOCK_DGRAM, &u));
   }
@@ -369,7 +370,7 @@ class HandoverTest : public CppUnit::TestFixture {
     for (int i = 0; i < 8; ++i) CPPUNIT_ASSERT_EQUAL('a', ask(port, SOCK_STREAM, &a));
     CPPUNIT_ASSERT_EQUAL(ssize_t{1}, send(client.get(), "x", 1, MSG_NOSIGNAL));
     pollfd wait{server.get(), POLLIN, 0};
-    CPPUNIT_ASSERT_EQUAL(1, poll(&wait, 1, 10000));
+    CPPUNIT_ASSERT_EQUAL(1, poll(&wait, 1, test::stretched_milliseconds(std::chrono::seconds(10))));
     bench().host.pass(3);
     retries(bench().retire(*old, 57, kSame));
     ok(bench().retire(*old, 0, kSame));

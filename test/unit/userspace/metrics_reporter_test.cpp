@@ -8,9 +8,9 @@
 #include <chrono>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "test/unit/patience.hpp"
 #include "test/unit/userspace/backend_bench.hpp"
 
 namespace sluice::userspace {
@@ -110,9 +110,7 @@ class MetricsReporterTest : public CppUnit::TestFixture {
       const auto found = served.find(kAccepted);
       return found != served.end() && found->second == 5;
     };
-    const auto end = std::chrono::steady_clock::now() + 20s;
-    while (!told() && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(1ms);
-    CPPUNIT_ASSERT(told());
+    CPPUNIT_ASSERT(test::wait_until(told));
   }
 
   // As of two copies of the plugin: a daemon adds what both tell.
@@ -128,11 +126,7 @@ class MetricsReporterTest : public CppUnit::TestFixture {
   void what_was_counted_last_is_told() {
     auto v4 = reporter(v4_host_, abi::Family::kIpv4);
     // By itself it tells once in this test.
-    const auto end = std::chrono::steady_clock::now() + 20s;
-    while (!v4_host_.served().contains("sluice_userspace_udp_errors_total{}") &&
-           std::chrono::steady_clock::now() < end) {
-      std::this_thread::sleep_for(1ms);
-    }
+    CPPUNIT_ASSERT(test::wait_until([&] { return v4_host_.served().contains("sluice_userspace_udp_errors_total{}"); }));
     engine_->statistics()[0]->accepted.add(3);
     CPPUNIT_ASSERT_EQUAL(0.0, v4_host_.served().at(kAccepted));
     v4 = nullptr;
@@ -157,10 +151,7 @@ class MetricsReporterTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(7.0, v4_host_.served().at(kPortals));
     MetricsReporter quick(v4_host_, abi::Family::kIpv4, engine_, 1ms, true);
     quick.set_portals(8, 0, 0);
-    const auto end = std::chrono::steady_clock::now() + 20s;
-    while (v4_host_.served().at(kPortals) != 8 && std::chrono::steady_clock::now() < end)
-      std::this_thread::sleep_for(1ms);
-    CPPUNIT_ASSERT_EQUAL(8.0, v4_host_.served().at(kPortals));
+    CPPUNIT_ASSERT(test::wait_until([&] { return v4_host_.served().at(kPortals) == 8; }));
   }
 
   void figures_of_engines_are_told_by_who_has_not_yielded() {
@@ -172,11 +163,8 @@ class MetricsReporterTest : public CppUnit::TestFixture {
     old->yield();
     CPPUNIT_ASSERT(newcomer->leads());
     // By itself it tells once in this test.
-    const auto end = std::chrono::steady_clock::now() + 20s;
-    while (!v6_host_.served().contains("sluice_userspace_portals{ip_family=\"IPv6\"}") &&
-           std::chrono::steady_clock::now() < end) {
-      std::this_thread::sleep_for(1ms);
-    }
+    CPPUNIT_ASSERT(
+        test::wait_until([&] { return v6_host_.served().contains("sluice_userspace_portals{ip_family=\"IPv6\"}"); }));
     engine_->statistics()[0]->open.add(2);
     newcomer->report();
     CPPUNIT_ASSERT_EQUAL(2.0, v6_host_.served().at("sluice_userspace_connections{}"));

@@ -29,6 +29,7 @@
 #include "sluice/sdk/address.hpp"
 #include "sluice/sdk/error.hpp"
 #include "test/unit/iptables/world.hpp"
+#include "test/unit/patience.hpp"
 
 namespace sluice::test {
 namespace {
@@ -223,9 +224,10 @@ class Checks {
     check(delta({portal(services_[8], 8)}) && meets(remote.cluster_ip, 80) == 40017, "and takes with one again");
   }
 
-  bool is_dropped(const std::string& host, std::uint16_t port) { return meets(host, port, 100) == 0; }
+  bool is_dropped(const std::string& host, std::uint16_t port) { return meets(host, port, 100) == 0; }  // fixed time: no answer
   // The proxy port that is reached; 0: none.
-  std::uint16_t meets(const std::string& host, std::uint16_t port, int patience = 3000) {
+  std::uint16_t meets(const std::string& host, std::uint16_t port,
+                      int patience = stretched_milliseconds(std::chrono::seconds(3))) {
     std::vector<std::pair<std::uint16_t, Descriptor>> listeners;
     for (std::uint16_t at = 40000; at < 40020; ++at) {
       Descriptor made(socket(sdk::socket_family(family_), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));

@@ -17,6 +17,7 @@
 #include <memory>
 #include <string>
 
+#include "test/unit/patience.hpp"
 #include "test/unit/userspace/backend_bench.hpp"
 #include "test/unit/userspace/servers.hpp"
 
@@ -152,7 +153,7 @@ class RelayedCountTest : public CppUnit::TestFixture {
     const SocketAddress to(kV4, test::loopback(kV4), bench.port("ns1/svc1"));
     CPPUNIT_ASSERT_EQUAL(0, connect(client.get(), to.get(), to.size()));
     pollfd wait{listener.get(), POLLIN, 0};
-    CPPUNIT_ASSERT_EQUAL(1, poll(&wait, 1, 10000));
+    CPPUNIT_ASSERT_EQUAL(1, poll(&wait, 1, test::stretched_milliseconds(std::chrono::seconds(10))));
     bench.stop();
     CPPUNIT_ASSERT(bench.host.has_line(abi::Severity::kInfo, "1 TCP connection and 0 UDP flows end with this backend"));
     CPPUNIT_ASSERT_EQUAL(0.0, bench.host.served().at(kLostTcp));

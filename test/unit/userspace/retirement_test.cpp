@@ -8,13 +8,12 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
+#include "test/unit/patience.hpp"
 #include "test/unit/userspace/backend_bench.hpp"
 #include "test/unit/userspace/servers.hpp"
 
@@ -27,10 +26,15 @@ using test::BackendBench;
 using test::named;
 using test::Server;
 using test::ServiceSpec;
+using test::stretched_milliseconds;
+using test::wait_until;
 
 constexpr abi::Family kV4 = abi::Family::kIpv4;
-// Until a client that is quiet is forgotten. More than an answer takes on a busy machine: a flow that has ended gets none.
-constexpr std::chrono::milliseconds kFlowTime{400};
+// After so much silence the relay ends the flow of a client. More than an answer takes on a busy machine: a flow that has
+// ended gets none.
+std::chrono::milliseconds client_flow_time() {
+  return std::chrono::milliseconds(test::stretched_milliseconds(std::chrono::milliseconds(400)));
+}
 constexpr const char* kLostTcp = "sluice_userspace_connections_lost_total{ip_family=\"IPv4\",protocol=\"tcp\"}";
 constexpr const char* kLostUdp = "sluice_userspace_connections_lost_total{ip_family=\"IPv4\",protocol=\"udp\"}";
 constexpr const char* kPortals = "sluice_userspace_portals{ip_family=\"IPv4\"}";
@@ -39,15 +43,6 @@ constexpr const char* kDrainingTcp = "sluice_userspace_draining{ip_family=\"IPv4
 void ok(abi::Code code) { CPPUNIT_ASSERT_EQUAL(std::int32_t{0}, static_cast<std::int32_t>(code)); }
 void retries(abi::Code code) { CPPUNIT_ASSERT(code == abi::Code::kRetry); }
 
-bool eventually(const std::function<bool()>& condition) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > deadline) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  return true;
-}
-
 // A client, and what its endpoint has of it.
 struct Path {
   Path(std::uint16_t proxy_port, const Descriptor& listener)
@@ -55,7 +50,7 @@ struct Path {
     const SocketAddress to(kV4, test::loopback(kV4), proxy_port);
     CPPUNIT_ASSERT_EQUAL(0, connect(client.get(), to.get(), to.size()));
     pollfd wait{listener.get(), POLLIN, 0};
-    CPPUNIT_ASSERT_EQUAL(1, poll(&wait, 1, 10000));
+    CPPUNIT_ASSERT_EQUAL(1, poll(&wait, 1, stretched_milliseconds(std::chrono::seconds(10))));
     server = Descriptor(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
     CPPUNIT_ASSERT(works());
   }
@@ -63,13 +58,14 @@ struct Path {
     char byte = 'x';
     if (send(client.get(), &byte, 1, MSG_NOSIGNAL) != 1) return false;
     pollfd wait{server.get(), POLLIN, 0};
-    return poll(&wait, 1, 10000) == 1 && recv(server.get(), &byte, 1, 0) == 1;
+    return poll(&wait, 1, stretched_milliseconds(std::chrono::seconds(10))) == 1 && recv(server.get(), &byte, 1, 0) == 1;
   }
   // 0 at the end of the stream, or an errno.
   int ended() const {
     pollfd wait{client.get(), POLLIN, 0};
     char byte = 0;
-    return poll(&wait, 1, 10000) != 1 ? ETIMEDOUT : recv(client.get(), &byte, 1, 0) == 0 ? 0 : errno;
+    if (poll(&wait, 1, stretched_milliseconds(std::chrono::seconds(10))) != 1) return ETIMEDOUT;
+    return recv(client.get(), &byte, 1, 0) == 0 ? 0 : errno;
   }
   Descriptor client;
   Descriptor server;
@@ -184,7 +180,7 @@ class RetirementTest : public CppUnit::TestFixture {
     retries(retire(58));
     CPPUNIT_ASSERT_EQUAL('a', ask(port, SOCK_STREAM, &a));
     bench().host.pass(1);
-    CPPUNIT_ASSERT(eventually([&] { return retire(57) == abi::Code::kOk; }));
+    CPPUNIT_ASSERT(wait_until([&] { return retire(57) == abi::Code::kOk; }));
     CPPUNIT_ASSERT_EQUAL(ECONNREFUSED, test::connect_error(kV4, port));
   }
 
@@ -198,11 +194,11 @@ class RetirementTest : public CppUnit::TestFixture {
     const SocketAddress to(kV4, test::loopback(kV4), port);
     CPPUNIT_ASSERT_EQUAL(0, connect(waits.get(), to.get(), to.size()));
     pollfd wait{listener_.get(), POLLIN, 0};
-    CPPUNIT_ASSERT_EQUAL(0, poll(&wait, 1, 300));
+    CPPUNIT_ASSERT_EQUAL(0, poll(&wait, 1, 300));  // fixed time: the relay is at its limit and takes no other in
     retries(retire(60));
     bench().host.pass(3);
     retries(retire(57));
-    CPPUNIT_ASSERT_EQUAL(1, poll(&wait, 1, 10000));
+    CPPUNIT_ASSERT_EQUAL(1, poll(&wait, 1, stretched_milliseconds(std::chrono::seconds(10))));
   }
 
   void connections_live_until_they_end() {
@@ -217,7 +213,7 @@ class RetirementTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(1.0, bench().host.served().at(kDrainingTcp));
     path.client.close();
     path.server.close();
-    CPPUNIT_ASSERT(eventually([&] { return retire(29) == abi::Code::kOk; }));
+    CPPUNIT_ASSERT(wait_until([&] { return retire(29) == abi::Code::kOk; }));
     CPPUNIT_ASSERT_EQUAL(0.0, bench().host.served().at(kDrainingTcp));
     CPPUNIT_ASSERT_EQUAL(0.0, bench().host.served().at(kLostTcp));
   }
@@ -324,17 +320,26 @@ class RetirementTest : public CppUnit::TestFixture {
       retries(retire(60 - second));
       bench().host.pass(1);
     }
-    CPPUNIT_ASSERT(eventually([&] {
+    CPPUNIT_ASSERT(wait_until([&] {
       bench().host.pass(1);
       return retire(40) == abi::Code::kOk;
     }));
     CPPUNIT_ASSERT(static_cast<bool>(test::bound(kV4, SOCK_DGRAM, test::loopback(kV4), port)));
   }
 
+  void wait_for_the_end_of_flows() const {
+    const auto threads = Engine::shared(bench().settings.relay);
+    CPPUNIT_ASSERT(wait_until([&] {
+      std::uint64_t flows = 0;
+      for (const auto& statistics : threads->statistics()) flows += statistics->udp_clients.get();
+      return flows == 0;
+    }));
+  }
+
   // Its flow ends between two datagrams.
   void a_client_that_sends_at_times_stays() {
     const Server u('u', SOCK_DGRAM);
-    bench().settings.relay.udp_timeout = kFlowTime;
+    bench().settings.relay.udp_timeout = client_flow_time();
     ServiceSpec udp = named("svc1", {u.endpoint()});
     udp.protocol = abi::Protocol::kUdp;
     ok(bench().full({udp}));
@@ -342,12 +347,12 @@ class RetirementTest : public CppUnit::TestFixture {
     retries(retire(60));
     for (std::uint32_t i = 0; i < 5; ++i) {
       CPPUNIT_ASSERT_EQUAL('u', ask_again(client, SOCK_DGRAM, &u));
-      std::this_thread::sleep_for(kFlowTime + std::chrono::milliseconds(100));
+      wait_for_the_end_of_flows();
       bench().host.pass(2);
       retries(retire(58 - 2 * i));
     }
-    // A flow that the relay has yet to end begins the ten seconds anew.
-    CPPUNIT_ASSERT(eventually([&] {
+    // A flow that the relay has yet to end begins the ten seconds again.
+    CPPUNIT_ASSERT(wait_until([&] {
       bench().host.pass(10);
       return retire(30) == abi::Code::kOk;
     }));
@@ -356,13 +361,13 @@ class RetirementTest : public CppUnit::TestFixture {
   // The daemon removes a tracked flow that is quiet, and needs some seconds to see that it is.
   void a_client_whose_flow_is_still_tracked_is_not_refused() {
     const Server u('u', SOCK_DGRAM);
-    bench().settings.relay.udp_timeout = kFlowTime;
+    bench().settings.relay.udp_timeout = client_flow_time();
     ServiceSpec udp = named("svc1", {u.endpoint()});
     udp.protocol = abi::Protocol::kUdp;
     ok(bench().full({udp}));
     const Descriptor client = udp_client(bench().port("ns1/svc1"));
     CPPUNIT_ASSERT_EQUAL('u', ask_again(client, SOCK_DGRAM, &u));
-    std::this_thread::sleep_for(kFlowTime + std::chrono::milliseconds(100));
+    wait_for_the_end_of_flows();
     retries(retire(60));
     for (std::uint32_t second = 1; second < 10; ++second) {
       bench().host.pass(1);
@@ -407,7 +412,7 @@ class RetirementTest : public CppUnit::TestFixture {
     bench().host.pass(3);
     bench().kernel.fail_next = 4;
     retries(retire(57));
-    CPPUNIT_ASSERT(eventually([&] { return retire(57) == abi::Code::kOk; }));
+    CPPUNIT_ASSERT(wait_until([&] { return retire(57) == abi::Code::kOk; }));
     CPPUNIT_ASSERT(bench().kernel.text().find("KUBE-") == std::string::npos);
   }
 

@@ -8,11 +8,13 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <chrono>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "test/unit/iptables/world.hpp"
+#include "test/unit/patience.hpp"
 #include "test/unit/userspace/sockets.hpp"
 
 namespace sluice::test {
@@ -28,7 +30,7 @@ class Server {
   // One client, if one comes in time.
   void serve_one() const {
     pollfd wait{socket_.get(), POLLIN, 0};
-    if (poll(&wait, 1, 10000) != 1) return;
+    if (poll(&wait, 1, stretched_milliseconds(std::chrono::seconds(10))) != 1) return;
     userspace::SocketAddress client;
     socklen_t size = userspace::SocketAddress::capacity();
     if (type_ == SOCK_STREAM) {
@@ -54,7 +56,7 @@ inline char ask_again(const userspace::Descriptor& client, int type, const Serve
   if (server != nullptr) server->serve_one();
   pollfd wait{client.get(), POLLIN, 0};
   char answer = '-';
-  if (poll(&wait, 1, 10000) != 1 || recv(client.get(), &answer, 1, 0) != 1) return '-';
+  if (poll(&wait, 1, stretched_milliseconds(std::chrono::seconds(10))) != 1 || recv(client.get(), &answer, 1, 0) != 1) return '-';
   return answer;
 }
 

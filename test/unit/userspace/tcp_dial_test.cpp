@@ -104,8 +104,8 @@ class TcpDialTest : public CppUnit::TestFixture {
     const auto begin = std::chrono::steady_clock::now();
     const Descriptor client = connected(relay.front);
     CPPUNIT_ASSERT_EQUAL(0, how_it_ended(client));
-    const auto took = std::chrono::steady_clock::now() - begin;
-    CPPUNIT_ASSERT(took >= milliseconds(149) && took < seconds(10));
+    // No upper bound: without the ladder the client would wait for longer than the timeout of its socket.
+    CPPUNIT_ASSERT(std::chrono::steady_clock::now() - begin >= milliseconds(149));
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{2}, relay.sum(&ThreadStatistics::dials));
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{2}, relay.sum(&ThreadStatistics::dials_failed));
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{1}, relay.sum(&ThreadStatistics::failed_all_dials));

@@ -12,29 +12,20 @@
 
 #include <cerrno>
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "plugins/userspace/relay/engine.hpp"
+#include "test/unit/patience.hpp"
 
 namespace sluice::userspace::rig {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// Waits for what other threads bring about.
-inline bool eventually(const std::function<bool()>& condition) {
-  const auto deadline = std::chrono::steady_clock::now() + seconds(20);
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > deadline) return false;
-    std::this_thread::sleep_for(milliseconds(1));
-  }
-  return true;
-}
+using sluice::test::wait_until;
 
 inline std::size_t open_descriptors() {
   DIR* const dir = opendir("/proc/self/fd");
@@ -60,9 +51,10 @@ inline abi::Family family_of(const SocketAddress& address) {
   return address.family() == AF_INET6 ? abi::Family::kIpv6 : abi::Family::kIpv4;
 }
 
-// Nothing in a test waits for ever.
+// Nothing in a test waits for ever. Not stretched by the load: reading it needs a file descriptor, and some tests leave
+// none to spare.
 inline void set_patience(const Descriptor& socket) {
-  const timeval patience{20, 0};
+  const timeval patience{static_cast<time_t>(60 * sluice::test::slowness()), 0};
   setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
   setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 }
@@ -175,7 +167,7 @@ class Relayed {
     return total;
   }
   bool becomes(Counter ThreadStatistics::*counter, std::uint64_t value) const {
-    return eventually([&] { return sum(counter) == value; });
+    return wait_until([&] { return sum(counter) == value; });
   }
   void replace_endpoints(const std::vector<SocketAddress>& endpoints) {
     engine->endpoints_gone(face, face->balancer().set_endpoints(endpoints).gone);

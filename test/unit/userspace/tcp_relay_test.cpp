@@ -151,7 +151,7 @@ class TcpRelayTest : public CppUnit::TestFixture {
     Path path;
     const std::string piece(65536, 'x');
     std::size_t written = 0;
-    // The writer is stopped when nothing of it fits for a while.
+    // The writer is stopped when nothing of it fits for a while; fixed time, as a writer that goes on too early is harmless.
     for (pollfd ready{path.client.get(), POLLOUT, 0}; poll(&ready, 1, 300) == 1;) {
       const ssize_t n = send(path.client.get(), piece.data(), piece.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
       if (n > 0) written += static_cast<std::size_t>(n);

@@ -94,7 +94,7 @@ class TcpShortageTest : public CppUnit::TestFixture {
     const Descriptor server = accepted(listener);
     write_all(client, "hello");
     CPPUNIT_ASSERT_EQUAL(std::string("hello"), read_exactly(server, 5));
-    CPPUNIT_ASSERT(eventually([&] { return heard.count() == 2; }));
+    CPPUNIT_ASSERT(wait_until([&] { return heard.count() == 2; }));
     CPPUNIT_ASSERT(heard.reports[0].first);
     CPPUNIT_ASSERT(heard.reports[0].second.find("no file descriptors are left") != std::string::npos);
     CPPUNIT_ASSERT(!heard.reports[1].first);
@@ -115,7 +115,7 @@ class TcpShortageTest : public CppUnit::TestFixture {
     // Each takes three: two of the relay's, and its own.
     while (relay.sum(&ThreadStatistics::paused) == 0) {
       clients.push_back(connected(relay.front));
-      CPPUNIT_ASSERT(eventually([&] {
+      CPPUNIT_ASSERT(wait_until([&] {
         return relay.sum(&ThreadStatistics::dials) == clients.size() || relay.sum(&ThreadStatistics::paused) == 1;
       }));
       CPPUNIT_ASSERT(clients.size() < 100);
@@ -190,7 +190,7 @@ class TcpShortageTest : public CppUnit::TestFixture {
     std::string got(much.size(), '\0');
     std::size_t sent = 0;
     std::size_t read = 0;
-    CPPUNIT_ASSERT(eventually([&] {
+    CPPUNIT_ASSERT(wait_until([&] {
       const ssize_t out = send(client.get(), much.data() + sent, much.size() - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
       if (out > 0) sent += static_cast<std::size_t>(out);
       const ssize_t in = recv(server.get(), got.data() + read, got.size() - read, MSG_DONTWAIT);

@@ -21,10 +21,19 @@
 #include <vector>
 
 #include "plugins/userspace/relay/udp_relay.hpp"
+#include "test/unit/patience.hpp"
 
 namespace sluice::userspace::rig {
 
-inline constexpr int kPatience = 20'000;  // milliseconds for what has to come
+using sluice::test::wait_until;
+
+// Milliseconds in which a datagram must come.
+inline int patience() { return sluice::test::stretched_milliseconds(std::chrono::seconds(20)); }
+// After so much silence a client is forgotten. More than an answer takes on a busy machine: a client that is forgotten
+// gets none.
+inline std::chrono::milliseconds flow_time() {
+  return std::chrono::milliseconds(sluice::test::stretched_milliseconds(std::chrono::milliseconds(300)));
+}
 inline constexpr auto kNever = std::chrono::hours(1);
 
 inline SocketAddress at(const std::string& address, std::uint16_t port = 0) {
@@ -85,12 +94,12 @@ class Peer {
     CPPUNIT_ASSERT_EQUAL(static_cast<ssize_t>(what.size()),
                          sendto(socket_.get(), what.data(), what.size(), 0, to.get(), to.size()));
   }
-  bool has_datagram(int patience) const {
+  bool has_datagram(int timeout) const {
     pollfd waiting{socket_.get(), POLLIN, 0};
-    return poll(&waiting, 1, patience) == 1 && (waiting.revents & POLLIN) != 0;
+    return poll(&waiting, 1, timeout) == 1 && (waiting.revents & POLLIN) != 0;
   }
   std::string receive(SocketAddress* from = nullptr) {
-    CPPUNIT_ASSERT_MESSAGE("nothing came", has_datagram(kPatience));
+    CPPUNIT_ASSERT_MESSAGE("nothing came", has_datagram(patience()));
     std::string out(70'000, ' ');
     SocketAddress name;
     socklen_t size = SocketAddress::capacity();
