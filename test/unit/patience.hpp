@@ -38,7 +38,13 @@ std::chrono::nanoseconds stretched(std::chrono::duration<Rep, Period> limit) {
   return std::chrono::nanoseconds(static_cast<std::chrono::nanoseconds::rep>(usual.count() * slowness() * load()));
 }
 
-// The same for poll(2).
+// The same for a time that the test spends even if it passes, such as a timeout that has to expire: at most `most`.
+template <class Rep, class Period>
+std::chrono::milliseconds stretched_at_most(std::chrono::duration<Rep, Period> limit, std::chrono::milliseconds most) {
+  return std::min(std::chrono::ceil<std::chrono::milliseconds>(stretched(limit)), most);
+}
+
+// The same as stretched() for poll(2).
 template <class Rep, class Period>
 int stretched_milliseconds(std::chrono::duration<Rep, Period> limit) {
   return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(stretched(limit)).count());

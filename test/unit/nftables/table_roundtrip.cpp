@@ -456,7 +456,8 @@ class Checks {
     nft({"add", "table", ip_, "other"});
     // While there is little to list: a slow machine must see it before its time is over.
     const std::string client = family_ == Family::kIpv6 ? "fd00::1" : "10.0.0.1";
-    const auto timeout = std::chrono::ceil<std::chrono::seconds>(stretched(std::chrono::seconds(5)));
+    const auto timeout =
+        std::chrono::ceil<std::chrono::seconds>(stretched_at_most(std::chrono::seconds(5), std::chrono::seconds(60)));
     nft({"add", "element", ip_, kTableName, "affinity",
          "{ 0001:0000 . " + client + " timeout " + std::to_string(timeout.count()) + "s : 0001:0001 }"});
     const auto remembered = [&] { return has(nft({"list", "map", ip_, kTableName, "affinity"}).output, "expires"); };

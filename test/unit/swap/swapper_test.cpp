@@ -523,7 +523,7 @@ class SwapperTest : public CppUnit::TestFixture {
   void a_newcomer_that_hangs_is_left_alone_until_it_answers() {
     script_.claims["new"] = script_.claims["old"];
     script_.hang("new apply");
-    make_swapper(std::chrono::duration_cast<BackendRun::Limit>(test::stretched(2s)));
+    make_swapper(test::stretched_at_most(2s, 20s));
     const auto result = swap();
     CPPUNIT_ASSERT(result.failed_at == Step::apply);
     CPPUNIT_ASSERT_EQUAL(std::string("backend new (IPv4): apply: it does not answer"), result.status.message());
