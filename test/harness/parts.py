@@ -19,6 +19,7 @@ PARTS = {
     "kit": parts_system.kit,
     "vm": parts_vm.vm,
     "demo": parts_basic.demo,
+    "separate": parts_basic.separate,
     "bench": parts_basic.bench,
     "asan": parts_sanitizers.asan,
     "fuzz": parts_sanitizers.fuzz,

@@ -74,6 +74,13 @@ def kernel(run):
     ]
 
 
+def separate(run):
+    """Each source file compiles by itself. The short form takes what is installed, the long form tests as well."""
+    return [Step("separate", "", [run.test("separate.sh"), run.built("separate"), "objects" if run.long else "installed-objects"],
+                 1800, STATUS, "each file compiles by itself", needs=READY, after=(PROGRAMS,), weight=run.side_jobs, expected=300,
+                 again=NEVER, nice=10, environment={"SLUICE_JOBS": str(run.side_jobs)})]
+
+
 def demo(run):
     command = [os.path.join(run.source, "packaging/demo/demo.sh"), "--build-dir", run.build]
     # It runs make, to be sure that there is a build.
