@@ -5,6 +5,7 @@
 import os
 
 PROCESSORS = os.cpu_count() or 1
+HIGHEST = 16  # as HIGHEST_LOAD there
 
 
 def sample():
@@ -12,7 +13,7 @@ def sample():
     with open("/proc/loadavg", encoding="ascii") as file:
         last_minute, _, _, entities = file.read().split()[:4]
     runnable = (int(entities.split("/")[0]) - 1) / PROCESSORS  # less this process
-    return runnable, max(1.0, float(last_minute) / PROCESSORS, runnable)
+    return runnable, min(max(1.0, float(last_minute) / PROCESSORS, runnable), HIGHEST)
 
 
 class Clock:

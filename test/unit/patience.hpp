@@ -15,14 +15,17 @@
 
 namespace sluice::test {
 
-// Runnable threads per processor, at least 1: the higher value of the last minute and this instant.
+// More than that is an accident, and would make a failing test wait for hours.
+inline constexpr double kHighestLoad = 16;
+
+// Runnable threads per processor, from 1 to kHighestLoad: the higher value of the last minute and this instant.
 inline double load() {
   std::ifstream file("/proc/loadavg");
   double last_minute = 0, ignored = 0, running = 0;
   // "0.20 0.18 0.12 1/80 11206"
   if (!(file >> last_minute >> ignored >> ignored >> running)) return 1;
   const double processors = std::max(1u, std::thread::hardware_concurrency());
-  return std::max({1.0, last_minute / processors, running / processors});
+  return std::clamp(std::max(last_minute, running) / processors, 1.0, kHighestLoad);
 }
 
 // How many times slower than usual the machine or the build is: SLUICE_TEST_SLOWNESS, at least 1.

@@ -13,14 +13,16 @@ import time
 
 SLOWNESS = max(1.0, float(os.environ.get("SLUICE_TEST_SLOWNESS") or 1))
 POLL_SECONDS = 0.05
+HIGHEST_LOAD = 16  # more than that is an accident, and would make a failing test wait for hours
 
 
 def load():
-    """Runnable processes per processor, at least 1: the higher of the last minute and this instant."""
+    """Runnable processes per processor, from 1 to HIGHEST_LOAD: the higher of the last minute and this instant."""
     processors = os.cpu_count() or 1
     with open("/proc/loadavg", encoding="ascii") as file:
         last_minute, _, _, entities = file.read().split()[:4]
-    return max(1.0, float(last_minute) / processors, int(entities.split("/")[0]) / processors)
+    highest = max(float(last_minute), int(entities.split("/")[0])) / processors
+    return min(max(1.0, highest), HIGHEST_LOAD)
 
 
 def stretched(limit):
