@@ -100,6 +100,7 @@ class Trial:
         self.remarks = []  # figures to be printed with the result
         self._label = label
         self._cleanup = []
+        self.busiest = pace.Busiest()  # for limits of time that have to be asserted
 
     # Services.
 
@@ -131,13 +132,14 @@ class Trial:
 
     def wait_until(self, condition, sentence, seconds=10):
         """Returns what the condition returns once that is true of anything; records the sentence when it never is."""
-        deadline = time.monotonic() + pace.stretched(seconds)
-        while not (found := condition()):
-            self.bench.daemon.check_alive()
-            if time.monotonic() > deadline:
-                self.problems.append(f"after {pace.stretched(seconds):g} s still not: {sentence}")
-                break
-            time.sleep(pace.stretched(0.05))
+        def checked():
+            found = condition()
+            if not found:
+                self.bench.daemon.check_alive()
+            return found
+
+        found = pace.wait_until(checked, seconds)
+        self.require(found, f"after {seconds:g} s, stretched by the load, still not: {sentence}")
         return found
 
     @property
@@ -176,14 +178,14 @@ class Trial:
 
     def expect_soon(self, sender, front, expected, seconds=10):
         """For what no barrier orders: a change of the node, a repair. The outcome must come within the time."""
-        deadline = time.monotonic() + pace.stretched(seconds)
-        while True:
+        wrong = None
+
+        def seen():
+            nonlocal wrong
             wrong = self._check(sender, front, expected)
-            if wrong is None:
-                return
-            if time.monotonic() > deadline:
-                self.problems.append(f"after {pace.stretched(seconds):g} s still: {wrong}")
-                return
+            return wrong is None
+
+        self.require(pace.wait_until(seen, seconds), f"after {seconds:g} s, stretched by the load, still: {wrong}")
 
     def _check(self, sender, front, expected):
         return probe.check(self.topology, sender, front.protocol, front.ip, front.port, self.family,
@@ -218,8 +220,8 @@ class Trial:
         if not condition:
             self.problems.append(sentence)
 
-    def hammer(self, sender, front):
-        return probe.Hammer(self.topology, sender, front.protocol, front.ip, front.port)
+    def hammer(self, sender, front, timeout_ms=None):
+        return probe.Hammer(self.topology, sender, front.protocol, front.ip, front.port, timeout_ms=timeout_ms)
 
     def require_unbroken(self, hammer, sentence):
         """The hammer saw no failure, and it did see traffic."""
@@ -244,6 +246,7 @@ class Trial:
         self._cleanup.append(action)
 
     def close(self):
+        self.busiest.stop()
         while self._cleanup:
             self._cleanup.pop()()
 

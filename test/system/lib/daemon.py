@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import time
 
 from . import addresses as a
 from . import pace, shell
@@ -14,7 +13,7 @@ from . import pace, shell
 # An own /run: neither the lock files of iptables nor anything else there is shared with the host.
 ENTER = 'mount -t tmpfs tmpfs /run && exec "$@"'
 
-START_PATIENCE = pace.stretched(30)
+START_PATIENCE = 30  # seconds
 
 # As it was at the start: what a case does to this process's own would reach the daemons of the lanes beside it.
 INHERITED = dict(os.environ)
@@ -66,10 +65,7 @@ class Daemon:
 
     def wait_ended(self, seconds=30):
         """Waits until it ends of its own; returns the exit status, or None when it goes on."""
-        try:
-            return self._process.wait(pace.stretched(seconds))
-        except subprocess.TimeoutExpired:
-            return None
+        return shell.wait_ended(self._process, seconds)
 
     def kill(self):
         self._process.send_signal(signal.SIGKILL)
@@ -101,12 +97,16 @@ class Daemon:
         """Returns once every family reports that it is synced."""
         if self._programs.sluicectl is None:
             return
-        deadline = time.monotonic() + START_PATIENCE
-        while not (flags := list(_values_named("synced", self.status()))) or not all(flags):
+
+        def synced():
+            flags = list(_values_named("synced", self.status()))
+            if flags and all(flags):
+                return True
             self.check_alive()
-            if time.monotonic() > deadline:
-                raise DaemonError(f"not synced after {START_PATIENCE:g} s; its last words:\n{self.log_tail()}")
-            time.sleep(pace.stretched(0.05))
+            return False
+
+        if not pace.wait_until(synced, START_PATIENCE):
+            raise DaemonError(f"not synced after {START_PATIENCE} s, stretched by the load; its last words:\n{self.log_tail()}")
 
     def log(self):
         with open(self.log_path, encoding="utf-8", errors="replace") as file:
@@ -119,14 +119,10 @@ class Daemon:
 
     def wait_logged(self, *words, seconds=10):
         """The first log line that holds all the words, or None."""
-        deadline = time.monotonic() + pace.stretched(seconds)
-        while True:
-            for line in self.log().splitlines():
-                if all(word in line for word in words):
-                    return line
-            if time.monotonic() > deadline:
-                return None
-            time.sleep(pace.stretched(0.05))
+        def logged():
+            return next((line for line in self.log().splitlines() if all(word in line for word in words)), None)
+
+        return pace.wait_until(logged, seconds)
 
     def _enter(self, argv):
         return ["ip", "netns", "exec", self._topology.namespace("node"), "sh", "-c", ENTER, "sh", *argv]

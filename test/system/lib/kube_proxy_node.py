@@ -8,7 +8,6 @@ import os
 import re
 import socket
 import struct
-import time
 
 from . import addresses as a
 from . import leftovers, netns_http, pace, shell
@@ -105,12 +104,16 @@ def left(mode):
 
 def _saved(t, family):
     """While somebody removes sets, iptables-save may meet a rule whose set is gone by then, and gives up."""
-    for _ in range(20):
+    done = None
+
+    def saved():
+        nonlocal done
         done = t.topology.run("node", t.topology.tools.program(family, "-save"), check=False)
-        if done.returncode == 0:
-            return _ours(done.stdout)
-        time.sleep(pace.stretched(0.1))
-    raise shell.CommandFailed(f"iptables-save: {done.stderr.strip()}")
+        return done.returncode == 0
+
+    if not pace.wait_until(saved, 10):
+        raise shell.CommandFailed(f"iptables-save: {done.stderr.strip()}")
+    return _ours(done.stdout)
 
 
 def _ours(text):

@@ -15,11 +15,13 @@ import threading
 from . import pace
 
 CLONE_NEWNET = 0x40000000
+PATIENCE = 20  # seconds
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def connect_in(namespace, address, timeout=pace.stretched(10)):
+def connect_in(namespace, address, timeout=None):
     """A TCP socket of that network namespace, connected."""
+    timeout = timeout or pace.stretched(PATIENCE)
     return made_in(namespace, lambda: socket.create_connection(address, timeout))
 
 
@@ -49,7 +51,7 @@ class NamespaceConnection(http.client.HTTPConnection):
     """An HTTP(S) connection whose socket is made inside a network namespace."""
 
     def __init__(self, namespace, host, port, tls=None):
-        super().__init__(host, port, timeout=pace.stretched(10))
+        super().__init__(host, port, timeout=pace.stretched(PATIENCE))
         self._namespace = namespace
         self._tls = tls
 

@@ -8,7 +8,6 @@ import os
 import re
 import signal
 import subprocess
-import time
 
 from . import addresses as a
 from . import pace, shell
@@ -32,11 +31,7 @@ class Server:
         self._process = t.topology.start(host.place, program(t), "serve", "--port", str(port), "--ready-file", ready,
                                          stdout=subprocess.PIPE)
         t.defer(self.kill)
-        deadline = time.monotonic() + pace.stretched(10)
-        while not os.path.exists(ready):
-            if self._process.poll() is not None or time.monotonic() > deadline:
-                raise shell.CommandFailed(f"relaycheck in {host.name} did not start")
-            time.sleep(0.005)
+        shell.wait_ready(self._process, ready, f"relaycheck in {host.name}")
 
     def stop(self):
         """Its counts."""

@@ -172,12 +172,12 @@ class Swappable:
 
     def wait_reloads_over(self):
         """That the file has changed leads to a reload, too, beside the one that was asked for: returns when neither is to come."""
-        count, since = None, time.monotonic()
-        while time.monotonic() - since < pace.stretched(1.5):
+        def reloads():
             reload = self.status().get("reload", {})
-            if "in_progress" in reload or reload.get("count") != count:
-                count, since = reload.get("count"), time.monotonic()
-            time.sleep(pace.stretched(0.05))
+            # Under way, no two answers are the same.
+            return reload.get("count"), time.monotonic() if "in_progress" in reload else None
+
+        self.t.require(pace.wait_unchanged(reloads, quiet=1.5, seconds=PATIENCE) is not None, "reloads do not end")
 
     def last_swap(self):
         return self.status().get("swap", {}).get("last") or {}
@@ -191,13 +191,15 @@ class Swappable:
 
     def require_tidy(self, occasion):
         """Nothing on the node, soon, but what the backend that serves has claimed."""
-        deadline = time.monotonic() + pace.stretched(10)
-        while True:
+        owners, left = set(), []
+
+        def tidy():
+            nonlocal owners, left
             owners = artifacts.owners(self.daemon.state_dir)
             left = artifacts.orphans(self.t.topology, self.daemon.state_dir)
-            if (owners == {self.mode} and not left) or time.monotonic() > deadline:
-                break
-            time.sleep(pace.stretched(0.1))
+            return owners == {self.mode} and not left
+
+        pace.wait_until(tidy, 10, every=0.1)
         self.t.require(owners == {self.mode}, f"{occasion}: the ledger names {', '.join(sorted(owners)) or 'nobody'}, not {self.mode}")
         self.t.require(not left, f"{occasion}: nobody owns {', '.join(left[:8])}")
         if self.mode != "userspace":
@@ -218,9 +220,9 @@ def steady(everywhere, local, every_ms=5):
     """New connections, one each `every_ms` from a pod and a quarter of that by the other ways, and UDP by every way."""
     both = (E1, E2)
     # An emulated machine has two processors for all of this network: there half of what its slowness would allow.
-    often = round(pace.stretched(every_ms) * (1 if pace.SLOWNESS == 1 else 2))
+    often = round(every_ms * pace.SLOWNESS * (1 if pace.SLOWNESS == 1 else 2))
     rare = 4 * often
-    beat = round(pace.stretched(20))
+    beat = round(20 * pace.SLOWNESS)
     cluster, node_port, local_port = everywhere.cluster(), everywhere.node(), local.node()
     return [
         Flow("new connections to the cluster IP", "tcp-new", POD, cluster.ip, cluster.port, both, every_ms=often),
@@ -237,7 +239,7 @@ def steady(everywhere, local, every_ms=5):
 def held(everywhere, local):
     """Connections that stay open."""
     both = (E1, E2)
-    beat = round(pace.stretched(50))
+    beat = round(50 * pace.SLOWNESS)
     cluster, node_port, local_port = everywhere.cluster(), everywhere.node(), local.node()
     return [
         Flow("held to the cluster IP", "tcp-held", POD, cluster.ip, cluster.port, both, every_ms=beat, count=4),

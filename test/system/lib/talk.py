@@ -10,19 +10,19 @@ import time
 from . import addresses as a
 from . import netns_http, objects, pace, probe
 
-PATIENCE = pace.stretched(8)
+PATIENCE = 8  # seconds, stretched at each wait
 FIRST_PORT = 10000
 END, RESET, SILENCE = "end", "reset", "silence"
 _KINDS = {"tcp": socket.SOCK_STREAM, "udp": socket.SOCK_DGRAM}
 
 
-def connect(t, sender, front, patience=PATIENCE, port=0):
+def connect(t, sender, front, patience=None, port=0):
     """A socket of that sender, connected to the front; from that port of its own."""
     source = probe.source_ip(sender, front.ip, t.family)
 
     def make():
         made = _socket(t, front.protocol)
-        made.settimeout(patience)
+        made.settimeout(patience or pace.stretched(PATIENCE))
         if port:
             made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind((source, port))
@@ -50,7 +50,7 @@ def listen(t, host, protocol=None):
     """A server on a port of its own in the namespace of that host: the socket, and the port."""
     port = FIRST_PORT + t.bench.allocator.number()
     made = bind(t, host, port, protocol or t.protocol)
-    made.settimeout(PATIENCE)
+    made.settimeout(pace.stretched(PATIENCE))
     if (protocol or t.protocol) == "tcp":
         made.listen()
     return made, port
@@ -69,7 +69,7 @@ def served_at(t, *hosts, **wanted):
 def at_port(t, host, number):
     """As `listen`, on that port."""
     made = bind(t, host, number, t.protocol)
-    made.settimeout(PATIENCE)
+    made.settimeout(pace.stretched(PATIENCE))
     if t.protocol == "tcp":
         made.listen()
     return made
@@ -82,14 +82,15 @@ def conversation(t, service, server, sender=a.POD):
 
 
 def accept(t, listener):
+    listener.settimeout(pace.stretched(PATIENCE))
     conversation, _ = listener.accept()
-    conversation.settimeout(PATIENCE)
+    conversation.settimeout(pace.stretched(PATIENCE))
     return _kept(t, conversation)
 
 
-def said(one, patience=PATIENCE):
+def said(one, patience=None):
     """What comes next: bytes, or END, RESET, SILENCE."""
-    one.settimeout(patience)
+    one.settimeout(patience or pace.stretched(PATIENCE))
     try:
         return one.recv(1 << 16) or END
     except ConnectionError:
@@ -115,7 +116,7 @@ def say(one, data, last):
     threading.Thread(target=work, daemon=True).start()
 
 
-def answers(one, other, patience=PATIENCE):
+def answers(one, other, patience=None):
     """Whether two ends still hear each other, both ways."""
     try:
         one.sendall(b"there")
@@ -127,10 +128,10 @@ def answers(one, other, patience=PATIENCE):
     return said(one, patience) == b"back"
 
 
-def seconds_until_over(one, patience=pace.stretched(20)):
+def seconds_until_over(one, patience=None):
     """How long it takes until the connection is over, and how it ended."""
     began = time.monotonic()
-    last = said(one, patience)
+    last = said(one, patience or pace.stretched(20))
     return time.monotonic() - began, last
 
 

@@ -23,10 +23,9 @@ import shutil
 import signal
 import tempfile
 import threading
-import time
 
 from . import addresses as a
-from . import netns_http, pace, shell
+from . import netns_http, shell
 from .node_tools import NodeTools
 
 PREFIX = "sluice-"
@@ -122,11 +121,7 @@ class Topology:
         words += [word for address in addresses for word in ("--address", address)]
         server = self.start(place, *words)
         self._servers.append(server)
-        deadline = time.monotonic() + pace.stretched(10)
-        while not os.path.exists(ready):
-            if server.poll() is not None or time.monotonic() > deadline:
-                raise shell.CommandFailed(f"netecho server {name} in {place} did not start")
-            time.sleep(0.005)
+        shell.wait_ready(server, ready, f"netecho server {name} in {place}")
         return server
 
     def remove(self):

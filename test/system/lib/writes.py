@@ -17,7 +17,7 @@ PROBE_TABLE = "sluice_write_watch"
 WINDOW_SECONDS = 1.5
 TIDYING = re.compile(r"delete (?:element ip6? kube-proxy (?:service|firewall)-chains |"
                      r"(?:chain|rule) ip6? kube-proxy (?:nodeport-|sticky-|external-|local-|endpoints-|firewall-))")
-QUIET_SECONDS = pace.stretched(0.3)
+QUIET_SECONDS = 0.3
 
 
 class WriteWatch:
@@ -30,11 +30,10 @@ class WriteWatch:
     def __enter__(self):
         self._stack.enter_context(self._watcher)
         # One sync is several commits: what settled by the first is still being written.
-        seen = -1
-        while seen != len(self.lines()):
-            seen = len(self.lines())
-            time.sleep(QUIET_SECONDS)
-        self._before = seen
+        self._before = pace.wait_unchanged(lambda: len(self.lines()), QUIET_SECONDS, seconds=60)
+        if self._before is None:
+            self._stack.close()
+            raise shell.CommandFailed("what was written before the watch never ends")
         return self
 
     def __exit__(self, *_):
@@ -45,7 +44,7 @@ class WriteWatch:
         return self._watcher.lines()[self._before:]
 
     def expect_none(self, trial, occasion):
-        time.sleep(WINDOW_SECONDS)
+        time.sleep(WINDOW_SECONDS)  # fixed time: proves that nothing is written
         found = self.lines()
         trial.require(not found, f"{occasion}: {len(found)} writes to netfilter, first: {found[:1]}")
 
@@ -61,12 +60,12 @@ class _Monitor:
             self._process = self._topology.start("node", "nft", "monitor", stdout=file, stderr=subprocess.STDOUT)
         # A monitor that is not listening yet, and reads thousands of rules first, would report "no writes": show
         # it one of our own.
-        deadline = time.monotonic() + pace.stretched(20)
-        while PROBE_TABLE not in self._text():
-            if time.monotonic() > deadline:
-                raise shell.CommandFailed("nft monitor reports nothing")
+        def reported():
             self._topology.run("node", "nft", f"add table inet {PROBE_TABLE}; delete table inet {PROBE_TABLE}")
-            time.sleep(0.1)
+            return PROBE_TABLE in self._text()
+
+        if not pace.wait_until(reported, 20, every=0.1):
+            raise shell.CommandFailed("nft monitor reports nothing")
 
     def __exit__(self, *_):
         shell.stop(self._process)
