@@ -246,7 +246,6 @@ class Trial:
         self._cleanup.append(action)
 
     def close(self):
-        self.busiest.stop()
         while self._cleanup:
             self._cleanup.pop()()
 
@@ -270,7 +269,8 @@ def run_trial(results, one, bench, family, protocol, source_name):
     started = time.monotonic()
     try:
         try:
-            one.function(trial)
+            with trial.busiest:
+                one.function(trial)
         finally:
             trial.close()
     except (Skip, Missing) as reason:

@@ -62,26 +62,29 @@ def wait_unchanged(read, quiet, seconds, every=POLL_SECONDS):
 
 
 class Busiest:
-    """Samples load() until `stop`, for limits that are asserted afterwards: they are stretched by the highest load there was.
+    """Samples load() while it is open, for limits that are asserted then or later: the highest load there was stretches them.
 
     Samples are averaged over a second, as more processes than usual are runnable in many a single instant.
     """
 
     def __init__(self):
-        self.load = load()
-        self._stopped = threading.Event()
+        self.load = 1.0
+        self._closed = threading.Event()
         self._thread = threading.Thread(target=self._sample, daemon=True)
+
+    def __enter__(self):
         self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._closed.set()
+        self._thread.join()
 
     def _sample(self):
-        average = self.load
-        while not self._stopped.wait(0.1):
+        average = load()
+        while not self._closed.wait(0.1):
             average += (load() - average) / 10
             self.load = max(self.load, average)
 
     def stretched(self, limit):
         return limit * SLOWNESS * self.load
-
-    def stop(self):
-        self._stopped.set()
-        self._thread.join()
