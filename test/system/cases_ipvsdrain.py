@@ -39,7 +39,8 @@ class Crowd:
     def _hammer(self, front):
         process = self._t.topology.start(
             POD.place, self._t.topology.netecho, "hammer", "tcp", front.ip, str(front.port), "--seconds", "3600", "--interval",
-            str(round(1000 * HAMMERS / RATE)), "--timeout", str(round(pace.stretched(probe.HAMMER_TIMEOUT_MS))), stdout=probe.subprocess.PIPE)
+            str(round(1000 * HAMMERS / RATE)), "--timeout", str(round(pace.stretched(probe.HAMMER_TIMEOUT_MS))),
+            stdout=probe.subprocess.PIPE)
         self._t.defer(lambda: probe.shell.stop(process))
         return process
 
@@ -50,8 +51,8 @@ class Crowd:
             known = [found.get(ipvs.real(self._t, host)) for host in hosts]
             return [one.active + one.inactive if one else 0 for one in known]
 
-        before = count()
-        self._t.wait_until(lambda: all(now >= then + times for then, now in zip(before, count())), f"new connections go to {', '.join(host.name for host in hosts)}")
+        before, names = count(), ", ".join(host.name for host in hosts)
+        self._t.wait_until(lambda: all(now >= then + times for then, now in zip(before, count())), f"new connections go to {names}")
 
     def end(self):
         """Totals of the hammers, and of the downloads."""
