@@ -5,7 +5,7 @@
 import os
 import time
 
-from lib import chance, pace
+from lib import chance
 from lib.addresses import E1, POD, V4, V6
 from lib.cases import case, own_daemon
 from lib.objects import ready
@@ -45,7 +45,7 @@ def prepare(t):
 
 def answered(t, front, sources):
     """The address of the server of each flow."""
-    lines = t.topology.run("pod", "/usr/bin/python3", CLIENT, front.ip, str(front.port), timeout=pace.stretched(600),
+    lines = t.topology.run("pod", "/usr/bin/python3", CLIENT, front.ip, str(front.port), timeout=600,
                            stdin="".join(f"{source} {port}\n" for source, port in sources)).stdout.split()
     t.require(len(lines) == len(sources), f"{len(lines)} of {len(sources)} flows were made")
     return lines

@@ -6,7 +6,7 @@ import os
 import re
 
 from lib import addresses as a
-from lib import probe
+from lib import pace, probe
 from lib.addresses import E1, E2, NODE_SECOND
 from lib.cases import EXT, IN_KERNEL, POD, case, own_daemon
 from lib.differences import PRIMARY_ONLY, UDP_MOVES
@@ -30,13 +30,13 @@ class Client:
         self._front = front
         self.port = next(OWN_PORTS)
 
-    def ask(self, timeout_ms=1500):
+    def ask(self, timeout_ms=2500):
         """Who answered: a name, or what else happened."""
         ip = probe.source_ip(self._sender, self._front.ip, self._t.family)
         source = f"{ip}:{self.port}" if self._t.family == a.V4 else f"[{ip}]:{self.port}"
         line = self._t.topology.run(
             self._sender.place, self._t.topology.netecho, "ask", self._front.protocol, self._front.ip, str(self._front.port),
-            "--timeout", str(timeout_ms), "--source", source).stdout.strip()
+            "--timeout", f"{pace.stretched(timeout_ms):.0f}", "--source", source).stdout.strip()
         return line.split()[1] if line.startswith("ok ") else line
 
     def expect(self, host, occasion):

@@ -85,7 +85,7 @@ def refused_case(name, title, fault, words):
         begin = time.monotonic()
         status = daemon.stop()
         took = time.monotonic() - begin
-        # One second is the recorder's; who takes five is killed.
+        # One second is the recorder's. A daemon that takes five, stretched by the load, is killed; the server is silent for a minute.
         t.require(status == 0, f"the end took {took:.1f} s, exit status {status}")
 
     run.__name__ = name

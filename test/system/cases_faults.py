@@ -134,7 +134,7 @@ def connections(t, kind, words):
     weather.require_complaint(fault)
     weather.episode.require_patience(at_once=0)
     attempts = weather.source.faults()[0]["hits"]
-    t.require(attempts <= MOST_ATTEMPTS, f"{attempts} connections in {weather.episode.seconds:.1f} s")
+    t.require(attempts <= weather.episode.scaled(MOST_ATTEMPTS), f"{attempts} connections in {weather.episode.seconds:.1f} s")
     weather.source.clear_faults()
     weather.source.disconnect()
     weather.expect_arrived(changed)

@@ -10,7 +10,7 @@ import shutil
 import signal
 import subprocess
 
-from lib import foreign, observed
+from lib import foreign, observed, pace
 from lib.addresses import CLUSTER_CIDR, E1, E2, NODE, NODE_NAME, NODE_SECOND, V4, V6
 from lib.bench import BOTH_CIDRS
 from lib.cases import EXT, POD, REJECTED, UNTOUCHED, kept, masqueraded, own_daemon
@@ -265,7 +265,8 @@ def look_at_configuration(t):
     t.settle()
     t.expect(POD, service.cluster(), masqueraded(E1, E2))
     # The barrier of settle() writes rules of its own; from here on nothing waits for it.
-    before, effective = rules(t), observed.metrics(t, "/configz").body
+    before, effective = pace.wait_unchanged(lambda: rules(t), quiet=0.3, seconds=20), observed.metrics(t, "/configz").body
+    t.require(before is not None, "rules never stop changing")
     path = os.path.join(t.topology.directory, f"{t.bench.label}-written.conf")
     ends(t, [*flags, "--write-config-to", path], 0)
     again = path + ".again"

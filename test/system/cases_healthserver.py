@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The health and the metrics address as probes, load balancers and scrapers ask them: cases 110 to 115."""
 
+import math
 import os
 import re
 import socket
@@ -176,7 +177,9 @@ def loopback_only(t):
 @own_daemon(None, "every path of both addresses says what it must, in both families, while Services change",
             sources=["manifests"])
 def every_path(t):
-    restart_with(t, "--metrics-bind-address", "[::]:10249", "--profiling")
+    # A change that waits for two sync periods makes the daemon unhealthy: on a busy machine none may wait for so long.
+    period = ["--ipvs-sync-period" if t.ipvs else "--iptables-sync-period", "60s"]
+    restart_with(t, "--metrics-bind-address", "[::]:10249", "--profiling", *period)
     changing = t.service([ready(E1)])
     for family in (V4, V6):
         for path in ("/healthz", "/livez"):
@@ -299,7 +302,8 @@ def crowds(t):
     print(f"# crowds: {len(times)} probes meanwhile: median {statistics.median(times) * 1000:.1f} ms, "
           f"99 % within {worst * 1000:.1f} ms (quiet: {statistics.median(quiet) * 1000:.1f} ms); resident "
           f"{before[0]} KiB before, {after[0]} KiB after; descriptors {before[1]} and {after[1]}", flush=True)
-    t.require(worst < 2, f"99 % of the probes were answered within {worst:.2f} s only")
+    # A client that holds up others does it until its timeout of 10 s and more; a busy machine delays everything.
+    t.require(worst < t.busiest.stretched(2), f"99 % of the probes were answered within {worst:.2f} s only")
     t.require(after[0] - before[0] < GROWTH_KIB or WATCHED, f"resident memory grew from {before[0]} KiB to {after[0]} KiB")
     t.require(after[1] - before[1] < 300, f"open descriptors: {before[1]} before, {after[1]} after")
 
@@ -330,7 +334,7 @@ def arrived(process):
 
 
 def probe_times(t, count):
-    """Seconds that /healthz takes, a new connection each; a probe that is not answered counts as 10 s."""
+    """Seconds that /healthz takes, a new connection each; infinite for a probe that is not answered."""
     out = []
     for _ in range(count):
         began = time.monotonic()
@@ -342,7 +346,7 @@ def probe_times(t, count):
         except OSError:
             answered = False
         connection.close()
-        out.append(time.monotonic() - began if answered else 10.0)
+        out.append(time.monotonic() - began if answered else math.inf)
     return out
 
 

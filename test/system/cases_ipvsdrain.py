@@ -33,15 +33,26 @@ class Crowd:
         front = service.cluster(81)
         self._downloads = relay.Client(t, POD, front, connections=4, together=True, down=1 << 30, read_rate=200_000, seed=port)
         t.require(self._downloads.wait_open(), "the downloads could not begin")
-        front = service.cluster()
-        self._hammers = [self._hammer(front) for _ in range(HAMMERS)]
+        self._front = service.cluster()
+        self._hammers = [self._hammer(self._front) for _ in range(HAMMERS)]
 
     def _hammer(self, front):
         process = self._t.topology.start(
             POD.place, self._t.topology.netecho, "hammer", "tcp", front.ip, str(front.port), "--seconds", "3600", "--interval",
-            str(round(1000 * HAMMERS / RATE)), "--timeout", str(round(pace.stretched(900))), stdout=probe.subprocess.PIPE)
+            str(round(1000 * HAMMERS / RATE)), "--timeout", str(round(pace.stretched(probe.HAMMER_TIMEOUT_MS))),
+            stdout=probe.subprocess.PIPE)
         self._t.defer(lambda: probe.shell.stop(process))
         return process
+
+    def wait_connected(self, *hosts, times=10):
+        """Returns once the kernel has so many connections more to each of these endpoints."""
+        def count():
+            found = ipvs.connections(self._t, self._front)
+            known = [found.get(ipvs.real(self._t, host)) for host in hosts]
+            return [one.active + one.inactive if one else 0 for one in known]
+
+        before, names = count(), ", ".join(host.name for host in hosts)
+        self._t.wait_until(lambda: all(now >= then + times for then, now in zip(before, count())), f"new connections go to {names}")
 
     def end(self):
         """Totals of the hammers, and of the downloads."""
@@ -63,12 +74,13 @@ def rolling_update(t):
     rolled, left_alone = (t.service([ready(E1), ready(E2)], ports=[("p80", 80, 80), ("p81", 81, port)]) for _ in range(2))
     t.settle()
     rolled_crowd, crowd = Crowd(t, rolled, port), Crowd(t, left_alone, port)
-    time.sleep(1)  # fixed time: connections before the first change
+    for one in (rolled_crowd, crowd):
+        one.wait_connected(E1, E2)
     for at in range(1, 2 * len(TURN) + 1):
         # The new one comes before the old one goes, as a Deployment does it.
         one, other, new = (TURN[(at + more) % len(TURN)] for more in (-1, 0, 1))
         rolled.set_endpoints([ready(one), ready(other), ready(new)])
-        time.sleep(0.5)  # fixed time: connections between two changes
+        rolled_crowd.wait_connected(new)
         rolled.set_endpoints([ready(other), ready(new)])
         t.settle()
     t.expect(POD, rolled.cluster(), kept(E1, E2))
@@ -129,7 +141,7 @@ def greet_and_close(listener, name):
 def met(t, front, port, abort):
     """Who answers from that source port, how often something had to be sent again for it, and after how long."""
     began = time.monotonic()
-    client = talk.connect(t, EXT, front, patience=20, port=port)
+    client = talk.connect(t, EXT, front, patience=pace.stretched(20), port=port)
     name, _ = talk.said_in_all(client)
     took = time.monotonic() - began
     again, = struct.unpack_from("=I", client.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256), TOTAL_RETRANSMISSIONS)
@@ -207,7 +219,7 @@ def one_source_port_udp(t):
 def asked_from(t, front, port):
     source = ipvs.where(POD.ip(t.family), port)
     line = t.topology.run(POD.place, t.topology.netecho, "ask", "udp", front.ip, str(front.port), "--timeout",
-                          str(round(pace.stretched(400))), "--source", source).stdout.strip()
+                          str(round(pace.stretched(2000))), "--source", source).stdout.strip()
     return line.split()[1] if line.startswith("ok ") else line
 
 
@@ -218,11 +230,17 @@ def end_of(client, endpoint, patience):
     """When the two ends heard each other for the last time; None when they do after all that time."""
     last = began = time.monotonic()
     while last - began < patience:
-        if not talk.answers(client, endpoint, pace.stretched(1)):
+        if not talk.answers(client, endpoint, pace.stretched(3)):
             return last
         last = time.monotonic()
         time.sleep(0.2)  # poll interval
     return None
+
+
+def require_drained(t, drain, took):
+    """The deadline is real time, so the bounds remain. The daemon checks deadlines as often as the kernel; a busy machine delays
+    that, and the conversation that shows the end."""
+    t.require(drain - t.busiest.stretched(0.5) <= took < drain + LOOK + t.busiest.stretched(1), f"it ended after {took:.1f} s")
 
 
 def held_at(t, host, other):
@@ -231,7 +249,6 @@ def held_at(t, host, other):
     service.set_endpoints([ready(host)])
     t.settle()
     client, endpoint = talk.conversation(t, service, server)
-    endpoint.settimeout(3)
     t.require(talk.answers(client, endpoint), "the connection does not work")
     went = time.monotonic()
     service.set_endpoints([ready(other)])
@@ -246,11 +263,10 @@ def cut_at_deadline(t):
     number = service.wanted["ports"][0][2]
     gone = ipvs.real(t, E1, number)
     t.require(ipvs.weights(t, service.cluster()).get(gone) == 0, f"{ipvs.weights(t, service.cluster())}")
-    last = end_of(client, endpoint, DRAIN + pace.stretched(10))
+    last = end_of(client, endpoint, DRAIN + pace.stretched(20))
     t.require(last is not None, "it goes on")
     took = last - went
-    # Deadlines are looked at as often as the kernel is.
-    t.require(DRAIN - pace.stretched(0.5) <= took < DRAIN + LOOK + pace.stretched(1), f"it ended after {took:.1f} s")
+    require_drained(t, DRAIN, took)
     t.wait_until(lambda: gone not in ipvs.weights(t, service.cluster()), "the real server is gone", seconds=4)
 
 
@@ -259,12 +275,13 @@ def cut_at_deadline(t):
 def deadline_survives(t):
     _, client, endpoint, went = held_at(t, E1, E2)
     t.bench.daemon.kill()
-    time.sleep(max(0.0, went + LONG_DRAIN + 1 - time.monotonic()))  # fixed time: the deadline passes without a daemon
+    time.sleep(max(0.0, went + LONG_DRAIN + 1 - time.monotonic()))  # fixed time: the deadline has to pass
     t.require(talk.answers(client, endpoint), "it was cut while no daemon ran")
     t.bench.start_daemon()
     started = time.monotonic()
     last = end_of(client, endpoint, LONG_DRAIN * 2)
-    t.require(last is not None and last - started < LOOK + pace.stretched(1), "after the start it lived on")
+    # The deadline is real time, so this bound remains.
+    t.require(last is not None and last - started < LOOK + t.busiest.stretched(1), "after the start it lived on")
 
 
 @case(None, "a deadline that has not passed at a restart is kept: nobody is cut before it", config="ipvs-drain-long", exclusive=True,
@@ -276,7 +293,7 @@ def deadline_not_sooner(t):
     last = end_of(client, endpoint, LONG_DRAIN * 2)
     t.require(last is not None, "it goes on")
     took = last - went
-    t.require(LONG_DRAIN - pace.stretched(0.5) <= took < LONG_DRAIN + LOOK + pace.stretched(1), f"it ended after {took:.1f} s")
+    require_drained(t, LONG_DRAIN, took)
 
 
 @case(None, "whenEndpointRemoved reset: the real server goes at once, and the connection with it", config="ipvs-reset", **TCP_ONLY)

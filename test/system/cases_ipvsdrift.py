@@ -95,8 +95,8 @@ def repaired(t, *damages):
         took = time.monotonic() - began
         t.require(not state["apart"], f"{' '.join(argv)}: {state['apart']}")
         t.remark(f"{' '.join(argv)}: {took:.0f} s")
-        # A repair itself takes no time to speak of, but on a slow machine.
-        t.require(took < REPAIRED_WITHIN + pace.stretched(3) - 3, f"{' '.join(argv)} took {took:.0f} s to repair")
+        # The daemon promises this time, so the bound remains. A repair itself takes no time to speak of, but on a busy machine.
+        t.require(took < REPAIRED_WITHIN + t.busiest.stretched(3) - 3, f"{' '.join(argv)} took {took:.0f} s to repair")
         t.wait_until(lambda repairs=repairs: count_repairs(t) > repairs, "it is counted as a repair")
         t.require(foreign_servers(t) == virtual, f"virtual servers of others: {foreign_servers(t)}, not {virtual}")
         t.require(company(t) == theirs, f"of others is left {company(t)}, not {theirs}")
@@ -185,7 +185,7 @@ def killed_during_churn(t):
     hammer = t.hammer(POD, steady.cluster())
     for turn in range(4):
         changing(t, services, turn)
-        time.sleep(0.1 + 0.15 * turn)  # fixed time: the daemon is killed earlier or later in its sync
+        time.sleep((0.1 + 0.15 * turn) * pace.SLOWNESS)  # fixed time: each kill meets another step of what is written
         t.bench.daemon.kill()
         changing(t, services, turn + 1)
         t.bench.start_daemon()

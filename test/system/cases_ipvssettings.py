@@ -11,7 +11,7 @@ from lib.addresses import E1, E2, E3, E4, EXT_OTHER, NODE as FIRST, NODE_SECOND,
 from lib.cases import EXT, POD, UNTOUCHED, kept, masqueraded, own_daemon
 from lib.figures import scrape
 from lib.objects import ready
-from cases_ipvs import CLIENTS, foreign_servers, make_foreign
+from cases_ipvs import CLIENTS, foreign_servers, make_foreign, quiet
 from cases_ipvsdrain import held_at
 from cases_ipvsdrift import company, make_company
 
@@ -109,17 +109,20 @@ def persistence(t):
             **{**ONLY, "protocols": ["udp"]})
 def memory_ends(t):
     restart(t, "--ipvs-udp-timeout", "1s")
-    seconds = 4
-    service = t.service([ready(E1), ready(E2), ready(E3), ready(E4)], spec={
-        "sessionAffinity": "ClientIP", "sessionAffinityConfig": {"clientIP": {"timeoutSeconds": seconds}}})
-    t.settle()
     any_of_them = masqueraded(E1, E2, E3, E4)
-    first = t.expect_one(EXT, service.cluster(), any_of_them, questions=3)
-    again = t.expect_one(EXT, service.cluster(), any_of_them, questions=3)
+    for seconds in (4, 20, 100):
+        service = t.service([ready(E1), ready(E2), ready(E3), ready(E4)], spec={
+            "sessionAffinity": "ClientIP", "sessionAffinityConfig": {"clientIP": {"timeoutSeconds": seconds}}})
+        t.settle()
+        began = time.monotonic()
+        first = t.expect_one(EXT, service.cluster(), any_of_them, questions=3)
+        again = t.expect_one(EXT, service.cluster(), any_of_them, questions=3)
+        if time.monotonic() - began < seconds:  # a machine that takes longer proves nothing
+            break
     t.require(again == first, f"had {first}, then {again}")
     # Endpoints take turns, so that the next time is another one's turn.
     def moved():
-        time.sleep(seconds + 3)  # fixed time: the memory ends by time alone
+        time.sleep(seconds + 3)  # fixed time: the memory has to expire
         return t.expect_one(EXT, service.cluster(), any_of_them, questions=1) != first
 
     t.require(any(moved() for _ in range(3)), f"always {first}, whatever the silence")
@@ -154,7 +157,7 @@ def node_port_clash(t):
 
     t.wait_until(warnings, "there is a warning", seconds=25)
     t.expect(EXT, service.node(), masqueraded(E1, E2))
-    time.sleep(5)  # fixed time: proves that no second warning follows
+    time.sleep(5)  # fixed time: proves that no other warning follows
     t.require(len(warnings()) == 1, f"{len(warnings())} warnings: {warnings()}")
 
 
@@ -298,13 +301,14 @@ def idle(t):
     t.bench.daemon.stop()
     t.bench.flags = [flag for flag in t.bench.flags if "sync-period" not in flag and not re.fullmatch(r"\d+s", flag)]
     t.bench.start_daemon()
-    time.sleep(5)  # fixed time: what a start does after its first sync is not what is measured
+    quiet(t)
     writes, cpu = ipvs.all_writes(t), cpu_seconds(t)
-    time.sleep(55)  # fixed time: the minute without work
+    time.sleep(55)  # fixed time: proves that nothing is written, and shows what it costs
     used = cpu_seconds(t) - cpu
     t.require(ipvs.all_writes(t) == writes, f"writes and messages were {writes}, now {ipvs.all_writes(t)}")
     t.remark(f"{used:.2f} s of CPU in 55 s")
-    t.require(used < pace.stretched(0.6), f"{used:.2f} s of CPU")
+    # Time of the processor, which a busy machine does not add to.
+    t.require(used < 0.6 * pace.SLOWNESS, f"{used:.2f} s of CPU")
 
 
 def cpu_seconds(t):

@@ -3,8 +3,6 @@
 """How the daemon reads an API server: as a stream, as lists where it must, from Endpoints where it must, and
 never faster than it may."""
 
-import time
-
 from lib.addresses import E1, E2, E3, FAMILIES, POD_PORT
 from lib.cases import POD, REJECTED, kept, own_daemon
 from lib.objects import port, ready
@@ -146,13 +144,14 @@ def cut_at_start(t):
     t.settle()
     t.bench.daemon.stop()
     t.bench.cleanup()
-    t.bench.source.fault(match="initial", resource="services", kind="stall", after_events=1, seconds=3, count=1)
+    t.bench.source.fault(match="initial", resource="services", kind="stall", after_events=1, seconds=600, count=1)
     t.defer(t.bench.source.clear_faults)
     t.bench.daemon.start(t.bench.source.daemon_flags(), t.bench.flags)
     t.wait_until(lambda: any(fault["hits"] for fault in t.bench.source.faults()) or not t.bench.source.faults(),
                  "the stream has met its fault")
     ours = [line for line in t.saved("nat") if line.startswith("-A KUBE-SVC")]
     t.require(not ours, f"half a list was programmed: {ours[:2]}")
+    t.bench.source.disconnect()
     t.bench.daemon.wait_synced()
     t.expect(POD, service.cluster(), kept(E1, E2))
 
@@ -226,18 +225,17 @@ def budget(t):
     t.settle()
     t.bench.daemon.stop()
     source = t.bench.source
-    seconds, burst = 8, 2
+    burst, wanted = 2, 8
     source.fault(match="read", kind="status", code=429, retry_after=1, count=0)
     t.defer(source.clear_faults)
     asked = Asked(t)
     t.bench.daemon.start(source.daemon_flags(), [*t.bench.flags, "--kube-api-qps", "1", "--kube-api-burst", str(burst)])
-    time.sleep(seconds)  # fixed time: requests are counted over it
-    t.wait_until(lambda: len(asked.all()) >= 5, "the server is asked again and again")
+    t.wait_until(lambda: len(asked.all()) >= wanted, f"{wanted} requests", seconds=30)
     times = [one["seconds"] for one in asked.all()]
-    # In any stretch of time: what had gathered, and one a second; a little for the way there.
+    # In any stretch of time: what had gathered, and one a second; half a second for the way there, more on a busy machine.
     worst = max((later - first + 1 - (times[later] - times[first]) for first in range(len(times))
                  for later in range(first, len(times))), default=0)
-    t.require(worst <= burst + 0.5, f"{worst:.1f} requests more than one a second: {times}")
+    t.require(worst <= burst + t.busiest.stretched(0.5), f"{worst:.1f} requests more than one a second: {times}")
     source.clear_faults()
     t.bench.daemon.wait_synced()
     t.expect(POD, service.cluster(), kept(E1, E2))

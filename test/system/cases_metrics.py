@@ -8,7 +8,7 @@ import re
 import shutil
 import time
 
-from lib import observed, shell
+from lib import observed, pace, shell
 from lib.addresses import E1, E2, POD_PORT, V4
 from lib.cases import Skip, own_daemon
 from lib.figures import FAMILY, scrape
@@ -39,19 +39,24 @@ def figures_move(t):
     t.settle()
     service.set_endpoints([ready(E1), ready(E2)])
     t.settle()
-    # Packets may find the way before the daemon has counted it.
-    counted = before.count(SYNCS, ip_family=family) + 2
-    t.wait_until(lambda: scrape(t).count(SYNCS, ip_family=family) >= counted, "both syncs are counted")
+    families = len(t.status()["families"]) if t.has_status else 1
+
+    def counted():
+        """Packets may find the way before the daemon has counted it."""
+        now = scrape(t)
+        return (now.count(SYNCS, ip_family=family) - before.count(SYNCS, ip_family=family) >= 2 and
+                now.count(CHANGES.format("service", "total")) - before.count(CHANGES.format("service", "total")) >= families and
+                now.count(CHANGES.format("endpoint", "total")) - before.count(CHANGES.format("endpoint", "total")) >= 2)
+
+    t.wait_until(counted, "both syncs, the Service for each family and the changes of endpoints are counted")
+    t.wait_until(lambda: all(scrape(t).get(CHANGES.format(kind, "pending")) == 0 for kind in ("service", "endpoint")),
+                 "nothing is pending once everything is in the kernel")
+    t.wait_until(lambda: scrape(t).get("sluice_oldest_pending_change_age_seconds", ip_family=family) == 0, "no change waits")
     after, ended = scrape(t), time.time()
 
     def rise(name, **labels):
         return after.count(name, **labels) - before.count(name, **labels)
 
-    families = len(t.status()["families"]) if t.has_status else 1
-    t.require(rise(CHANGES.format("service", "total")) >= families, "the Service was not counted for each family")
-    t.require(rise(CHANGES.format("endpoint", "total")) >= 2, "the changes of endpoints were not counted")
-    t.wait_until(lambda: all(scrape(t).get(CHANGES.format(kind, "pending")) == 0 for kind in ("service", "endpoint")),
-                 "nothing is pending once everything is in the kernel")
     syncs = rise(SYNCS, ip_family=family)
     parts = {kind: rise(f"kubeproxy_sync_{kind}_proxy_rules_duration_seconds_count", ip_family=family)
              for kind in ("full", "partial")}
@@ -71,7 +76,6 @@ def figures_move(t):
     t.require(after.count("rest_client_request_duration_seconds_count", verb="GET") >= 3, "requests are not timed")
     t.require(after.get("sluice_source_connected", kind="Service") == 1, "no watch of Services")
     t.require(rise("sluice_services") == 1 and rise("sluice_endpoints") == 2, "Services and endpoints are not counted")
-    t.require(after.get("sluice_oldest_pending_change_age_seconds", ip_family=family) < 5, "a change is said to be old")
 
 
 @own_daemon(92, "each trigger time after the start is a sample of its family, others and those of a deleted slice are not")
@@ -129,7 +133,7 @@ def refused_write(t):
         t.defer(tools.accept_all)
         service.set_endpoints([ready(E2)])
         t.wait_until(lambda: rise(failures) >= 1, "the failure is counted")
-        t.require(rise("sluice_sync_failures_total") >= 1, "the sync is not counted as failed")
+        t.wait_until(lambda: rise("sluice_sync_failures_total") >= 1, "the sync is counted as failed")
         t.wait_until(lambda: scrape(t).get("sluice_oldest_pending_change_age_seconds", ip_family=family) > 0,
                      "the change is said to wait")
         tools.accept_all()
@@ -142,21 +146,26 @@ def refused_write(t):
 @own_daemon(103, "service ports with a Local policy and endpoints elsewhere only are counted by policy", sources=["manifests"],
             backends=["iptables", "ipvs", "nftables"])
 def no_local_endpoints(t):
-    def counts():
-        now = scrape(t)
-        return tuple(now.get(NO_LOCAL, traffic_policy=policy, ip_family=FAMILY[t.family])
-                     for policy in ("internal", "external"))
+    def expect(wanted, occasion):
+        def counts():
+            now = scrape(t)
+            return tuple(now.get(NO_LOCAL, traffic_policy=policy, ip_family=FAMILY[t.family])
+                         for policy in ("internal", "external"))
+
+        # Packets may find the way before the daemon has counted it.
+        if not pace.wait_until(lambda: counts() == wanted, 10):
+            t.require(False, f"{occasion}: {counts()}")
 
     internal = t.service([ready(E2)], internal_policy="Local")
     t.settle()
-    t.require(counts() == (1, 0), f"internal Local, one endpoint elsewhere: {counts()}")
+    expect((1, 0), "internal Local, one endpoint elsewhere")
     external = t.service([ready(E2)], type="NodePort", node_port=True, external_policy="Local")
     t.settle()
-    t.require(counts() == (1, 1), f"external Local besides: {counts()}")
+    expect((1, 1), "external Local besides")
     internal.set_endpoints([ready(E1), ready(E2)])
     external.set_endpoints([])
     t.settle()
-    t.require(counts() == (0, 0), f"one has a local endpoint, the other none at all: {counts()}")
+    expect((0, 0), "one has a local endpoint, the other none at all")
 
 
 @own_daemon(None, "Prometheus complains of kube-proxy's own odd names and of nothing else; all that is served is documented",

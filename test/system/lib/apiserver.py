@@ -137,7 +137,7 @@ class ApiSource:
         self.stop()
         # Nobody may list the new server before it has its objects.
         self.gate(True)
-        time.sleep(down_seconds)  # fixed time: how long the server is down is what the caller tests
+        time.sleep(down_seconds)  # fixed time: how long there is no server
         self._start()
         with self._lock:
             if self._stored:
@@ -156,9 +156,7 @@ class ApiSource:
                 "--advertise", a.NODE2.v4, "--san", a.NODE2.v4, "--tls-dir", self.tls_dir,
                 "--first-resource-version", str(FIRST_VERSION * next(self._starts)),
                 "--ready-file", self._ready_file, stdout=log, stderr=subprocess.STDOUT)
-        pace.wait_until(lambda: os.path.exists(self._ready_file) or self._process.poll() is not None, 20, every=0.02)
-        if self._process.poll() is not None or not os.path.exists(self._ready_file):
-            raise shell.CommandFailed(f"the API server did not start, see {self._log_path}")
+        shell.wait_ready(self._process, self._ready_file, f"the API server (see {self._log_path})")
         self._connection = None
 
     def _request(self, method, path, body=None, accepted=()):
@@ -167,6 +165,8 @@ class ApiSource:
             for fresh in (False, True):
                 if fresh or self._connection is None:
                     self._connection = self._connect()
+                if self._connection.sock is not None:
+                    self._connection.sock.settimeout(pace.stretched(netns_http.PATIENCE))
                 try:
                     self._connection.request(method, path, text, {"Content-Type": "application/json"})
                     answer = self._connection.getresponse()

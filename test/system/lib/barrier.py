@@ -15,7 +15,7 @@ from . import objects, pace, probe
 NAMESPACE, NAME = "barrier", "barrier"
 CLUSTER_IP = {a.V4: "172.30.255.1", a.V6: "fd00:172:30::ffff"}
 FIRST_PORT = 10000
-PATIENCE = 25
+PATIENCE = 25  # seconds
 
 
 class BarrierTimeout(Exception):
@@ -78,14 +78,16 @@ class Barrier:
                   for family in a.FAMILIES)]
 
     def _wait(self, endpoint, port):
-        def answered(family):
-            self._alive()
-            return self._answered(endpoint, port, family)
-
         for family in self._families:
-            if not pace.wait_until(lambda family=family: answered(family), PATIENCE, every=0.02):
-                raise BarrierTimeout(f"a change was not programmed within {PATIENCE:g} s: {a.POD.name} does not reach {endpoint.name} at "
-                                     f"cluster IP {CLUSTER_IP[family]} port {port} by TCP")
+            def answered(family=family):
+                found = self._answered(endpoint, port, family)
+                if not found:
+                    self._alive()
+                return found
+
+            if not pace.wait_until(answered, PATIENCE, every=0.02):
+                raise BarrierTimeout(f"a change was not programmed within {PATIENCE} s, stretched by the load: {a.POD.name} does not "
+                                     f"reach {endpoint.name} at cluster IP {CLUSTER_IP[family]} port {port} by TCP")
 
     def _answered(self, endpoint, port, family):
         lines = probe.ask(self._topology, a.POD, "tcp", CLUSTER_IP[family], port, family, timeout_ms=pace.stretched(300))

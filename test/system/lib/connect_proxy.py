@@ -59,7 +59,7 @@ class ConnectProxy:
                 client.sendall(b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
                 return
             self.asked.append(lines[0].split(" ")[1])
-            server = netns_http.connect_in(self._namespace, self._target, 10)
+            server = netns_http.connect_in(self._namespace, self._target)
             server.settimeout(None)
             self._open.append(server)
             client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")

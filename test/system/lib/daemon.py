@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import time
 
 from . import addresses as a
 from . import pace, shell
@@ -14,7 +13,7 @@ from . import pace, shell
 # An own /run: neither the lock files of iptables nor anything else there is shared with the host.
 ENTER = 'mount -t tmpfs tmpfs /run && exec "$@"'
 
-START_PATIENCE = 30
+START_PATIENCE = 30  # seconds
 
 # As it was at the start: what a case does to this process's own would reach the daemons of the lanes beside it.
 INHERITED = dict(os.environ)
@@ -66,10 +65,7 @@ class Daemon:
 
     def wait_ended(self, seconds=30):
         """Waits until it ends of its own; returns the exit status, or None when it goes on."""
-        try:
-            return self._process.wait(pace.stretched(seconds))
-        except subprocess.TimeoutExpired:
-            return None
+        return shell.wait_ended(self._process, seconds)
 
     def kill(self):
         self._process.send_signal(signal.SIGKILL)
@@ -101,15 +97,16 @@ class Daemon:
         """Returns once every family reports that it is synced."""
         if self._programs.sluicectl is None:
             return
-        begun = time.monotonic()
 
         def synced():
-            self.check_alive()
             flags = list(_values_named("synced", self.status()))
-            return flags and all(flags)
+            if flags and all(flags):
+                return True
+            self.check_alive()
+            return False
 
         if not pace.wait_until(synced, START_PATIENCE):
-            raise DaemonError(f"not synced after {time.monotonic() - begun:.1f} s; its last log lines:\n{self.log_tail()}")
+            raise DaemonError(f"not synced after {START_PATIENCE} s, stretched by the load; its last words:\n{self.log_tail()}")
 
     def log(self):
         with open(self.log_path, encoding="utf-8", errors="replace") as file:

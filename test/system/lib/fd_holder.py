@@ -91,7 +91,7 @@ class FdHolder:
     def terminate(self, patience=30):
         """SIGTERM and its exit status; what is kept stays kept, as with `systemctl restart`."""
         self.process.terminate()
-        status = self.process.wait(patience)
+        status = self.process.wait(_stretched(patience))
         self.settle()
         return status
 
@@ -145,7 +145,7 @@ class FdHolder:
 
     def _wait(self, true, seconds):
         with self._news:
-            return self._news.wait_for(true, seconds)
+            return self._news.wait_for(true, _stretched(seconds))
 
     def _serve(self):
         while True:
@@ -223,6 +223,11 @@ class FdHolder:
                 self._held.remove(entry)
 
 
+def _stretched(seconds):
+    from . import pace  # pylint: disable=import-outside-toplevel  # which is not there for the launcher
+    return pace.stretched(seconds)
+
+
 def launch(fds, argv):
     """Becomes the command, with these descriptors from the third on."""
     beyond = FIRST + len(fds)
@@ -246,7 +251,7 @@ def main():
                 status = holder.popen(sys.argv[1:]).wait()
                 holder.settle()
                 print(f"fd_holder: ended with {status}; kept: {' '.join(holder.names()) or 'nothing'}", file=sys.stderr)
-                time.sleep(0.5)  # fixed time: between restarts of a service, as a service manager leaves it
+                time.sleep(0.5)  # fixed time: the pause before the next start, as with RestartSec
         except KeyboardInterrupt:
             holder.process.terminate()
             holder.process.wait()

@@ -11,7 +11,7 @@ import time
 
 AT_ONCE = 100  # so many fit into the server's buffer
 PATIENCE = 1.0  # for the answers to those that were sent together; then they are asked again, which is no new flow
-TIMES = 10
+TIMES = 60
 FREEBIND_V4, FREEBIND_V6 = (socket.IPPROTO_IP, 15), (socket.IPPROTO_IPV6, 78)
 
 

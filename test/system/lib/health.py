@@ -10,7 +10,7 @@ from . import netns_http, pace
 
 FIRST_PORT = 24000  # below the ports that the kernel gives to a proxy that asks for any
 # The listener is opened after the rules are written; the barrier only proves the rules.
-PATIENCE = 3
+PATIENCE = 10  # seconds
 
 
 def port_for(service):
@@ -29,7 +29,7 @@ def answer_of(trial, port):
     """(status, document) of the health port as the outside client sees it; None when it is closed."""
     place = trial.topology.namespace(a.EXT.place)
     connection = netns_http.NamespaceConnection(place, a.NODE.ip(trial.family), port)
-    connection.timeout = 1
+    connection.timeout = pace.stretched(1)
     try:
         connection.request("GET", "/healthz")
         answer = connection.getresponse()
@@ -44,7 +44,7 @@ def let_through(trial, port):
     """Whether a SYN to the port gets any answer: a listener's or the kernel's refusal, but not silence."""
     place = trial.topology.namespace(a.EXT.place)
     try:
-        netns_http.connect_in(place, (a.NODE.ip(trial.family), port), timeout=0.5).close()
+        netns_http.connect_in(place, (a.NODE.ip(trial.family), port), timeout=pace.stretched(0.5)).close()
     except ConnectionRefusedError:
         return True
     except TimeoutError:

@@ -111,9 +111,9 @@ def _saved(t, family):
         done = t.topology.run("node", t.topology.tools.program(family, "-save"), check=False)
         return done.returncode == 0
 
-    if pace.wait_until(saved, 2, every=0.1):
-        return _ours(done.stdout)
-    raise shell.CommandFailed(f"iptables-save: {done.stderr.strip()}")
+    if not pace.wait_until(saved, 10):
+        raise shell.CommandFailed(f"iptables-save: {done.stderr.strip()}")
+    return _ours(done.stdout)
 
 
 def _ours(text):

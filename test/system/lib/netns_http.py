@@ -15,14 +15,14 @@ import threading
 from . import pace
 
 CLONE_NEWNET = 0x40000000
-PATIENCE = 10
+PATIENCE = 20  # seconds
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def connect_in(namespace, address, timeout=None):
     """A TCP socket of that network namespace, connected."""
-    limit = pace.stretched(PATIENCE) if timeout is None else timeout
-    return made_in(namespace, lambda: socket.create_connection(address, limit))
+    timeout = timeout or pace.stretched(PATIENCE)
+    return made_in(namespace, lambda: socket.create_connection(address, timeout))
 
 
 def made_in(namespace, make):

@@ -7,6 +7,7 @@ import json
 import time
 
 from . import addresses as a
+from . import pace
 
 HEALTH_PORT = 10256
 METRICS_PORT = 10249
@@ -27,7 +28,7 @@ NOBODY = Answer(0, {}, "")
 
 def ask(trial, url, *options, place="node"):
     """The answer to curl, without redirects."""
-    done = trial.topology.run(place, "curl", "-sgi", "--noproxy", "*", "--max-time", "10", *options, url, check=False)
+    done = trial.topology.run(place, "curl", "-sgi", "--noproxy", "*", "--max-time", f"{pace.stretched(10):.0f}", *options, url, check=False)
     if done.returncode != 0:
         return NOBODY
     head, _, body = done.stdout.replace("\r\n", "\n").partition("\n\n")

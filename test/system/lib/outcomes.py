@@ -5,11 +5,9 @@
 import dataclasses
 
 from . import addresses as a
-from . import pace
 
 TIMEOUT_WHEN_SILENT_MS = 350
-TIMEOUT_WHEN_REFUSED_MS = 350
-TIMEOUT_WHEN_ANSWERED_MS = 2500
+TIMEOUT_WHEN_ANSWERED_MS = 2500  # a refusal is an answer, too
 
 
 # Whose address a server sees. Cases say what it is in the kernel's modes; THE_NODES is what a proxy that relays makes

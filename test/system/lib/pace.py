@@ -5,10 +5,12 @@
 SLOWNESS (SLUICE_TEST_SLOWNESS, at least 1) is how many times slower than usual this machine does anything; the emulated
 machine sets it. load() is how many times more work than processors there is at this instant, so that a busy machine
 gets more time than an idle one. Timeouts and upper limits are stretched by both: patience costs nothing while
-tests pass. Time that proves that nothing happens, and time that is part of what is tested, is stretched by neither.
+tests pass. Time that proves that nothing happens is stretched by neither. Time that is part of what is tested (a rate, a
+pause, a drain) is the same throughout a run: it is multiplied by SLOWNESS at most.
 """
 
 import os
+import threading
 import time
 
 SLOWNESS = max(1.0, float(os.environ.get("SLUICE_TEST_SLOWNESS") or 1))
@@ -42,3 +44,49 @@ def wait_until(condition, seconds, every=POLL_SECONDS):
         if found or late:
             return found
         time.sleep(every * SLOWNESS)  # poll interval
+
+
+def wait_unchanged(read, quiet, seconds, every=POLL_SECONDS):
+    """Polls until `read()` has returned the same for `quiet` seconds and returns that; None when it still changes after `seconds`.
+
+    Both times are stretched.
+    """
+    value, since = read(), time.monotonic()
+
+    def unchanged():
+        nonlocal value, since
+        now = read()
+        if now != value:
+            value, since = now, time.monotonic()
+        return time.monotonic() - since >= stretched(quiet)
+
+    return value if wait_until(unchanged, seconds, every) else None
+
+
+class Busiest:
+    """Samples load() while it is open, for limits that are asserted then or later: the highest load there was stretches them.
+
+    Samples are averaged over a second, as more processes than usual are runnable in many a single instant.
+    """
+
+    def __init__(self):
+        self.load = 1.0
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._sample, daemon=True)
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._closed.set()
+        self._thread.join()
+
+    def _sample(self):
+        average = load()
+        while not self._closed.wait(0.1):
+            average += (load() - average) / 10
+            self.load = max(self.load, average)
+
+    def stretched(self, limit):
+        return limit * SLOWNESS * self.load

@@ -69,6 +69,7 @@ class Client:
 
 
 def _ask(one):
+    one.settimeout(pace.stretched(2))
     one.sendall(b"?\n")
     if not one.recv(100):
         raise OSError("closed by the other side")

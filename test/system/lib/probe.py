@@ -13,6 +13,7 @@ from . import outcomes, pace, shell
 FEWEST_QUESTIONS = 10
 MOST_QUESTIONS = 100
 SILENT_QUESTIONS = 2
+HAMMER_TIMEOUT_MS = 5000
 FIRST_UDP_PORT, LAST_UDP_PORT = 1100, 19999
 
 _udp_ports = {}
@@ -22,7 +23,7 @@ _udp_ports_lock = threading.Lock()
 def ask(topology, sender, protocol, ip, port, family, count=1, timeout_ms=None, first_syn_only=False):
     """The answer lines of `count` fresh connections from that sender's own address. With first_syn_only a lost SYN is a time-out,
     also where there is the time to repeat it."""
-    timeout_ms = pace.stretched(1000) if timeout_ms is None else timeout_ms
+    timeout_ms = timeout_ms or pace.stretched(1000)
     source = source_ip(sender, ip, family)
     if protocol == "udp":
         source = (f"{source}:{{}}" if family == a.V4 else f"[{source}]:{{}}").format(_udp_source_ports(sender, count))
@@ -64,10 +65,10 @@ def check(topology, sender, protocol, ip, port, family, expected):
 
 
 def patience_of(expected):
-    """How long an answer is waited for, in milliseconds."""
-    answered = {"served": outcomes.TIMEOUT_WHEN_ANSWERED_MS, "rejected": outcomes.TIMEOUT_WHEN_REFUSED_MS,
-                "closed": outcomes.TIMEOUT_WHEN_REFUSED_MS}.get(expected.kind)
-    return outcomes.TIMEOUT_WHEN_SILENT_MS if answered is None else pace.stretched(answered)
+    """How long an answer is waited for, in milliseconds: as long as it takes, or long enough to prove that none comes."""
+    if expected.kind in ("served", "rejected", "closed"):
+        return pace.stretched(outcomes.TIMEOUT_WHEN_ANSWERED_MS)
+    return outcomes.TIMEOUT_WHEN_SILENT_MS
 
 
 def ask_all(topology, sender, questions, family):
@@ -83,17 +84,17 @@ def ask_all(topology, sender, questions, family):
 
 
 class Hammer:
-    """Connects without pause until stopped; `result` is netecho's JSON line."""
+    """Connects without pause until stopped. A connection whose first SYN is lost has failed, however long the timeout is."""
 
-    def __init__(self, topology, sender, protocol, ip, port, seconds=600, timeout_ms=None):
-        timeout_ms = pace.stretched(900) if timeout_ms is None else timeout_ms
+    def __init__(self, topology, sender, protocol, ip, port, seconds=3600, timeout_ms=None):
+        timeout_ms = timeout_ms or pace.stretched(HAMMER_TIMEOUT_MS)
         self._process = topology.start(
             sender.place, topology.netecho, "hammer", protocol, ip, str(port), "--seconds", str(seconds),
             "--timeout", f"{timeout_ms:.0f}", "--source", source_ip(sender, ip, a.V6 if ":" in ip else a.V4), stdout=subprocess.PIPE)
 
     def stop(self):
         self._process.terminate()
-        output, _ = self._process.communicate(timeout=pace.stretched(10))
+        output, _ = self._process.communicate(timeout=pace.stretched(30))
         counts = json.loads(output)
         # The default route answers what the node left alone: a connection, and none to the Service.
         astray = counts["servers"].get(a.OUTSIDE.name, 0)
@@ -118,6 +119,6 @@ class Held:
 
     def end(self):
         """(survived, last line)."""
-        status = shell.stop(self._process)
+        status = shell.stop(self._process, patience=30)
         last = (self._process.stdout.read().strip().splitlines() or [self.greeting])[-1]
         return status == 0, last

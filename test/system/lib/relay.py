@@ -31,9 +31,7 @@ class Server:
         self._process = t.topology.start(host.place, program(t), "serve", "--port", str(port), "--ready-file", ready,
                                          stdout=subprocess.PIPE)
         t.defer(self.kill)
-        pace.wait_until(lambda: os.path.exists(ready) or self._process.poll() is not None, 10, every=0.005)
-        if self._process.poll() is not None or not os.path.exists(ready):
-            raise shell.CommandFailed(f"relaycheck in {host.name} did not start")
+        shell.wait_ready(self._process, ready, f"relaycheck in {host.name}")
 
     def stop(self):
         """Its counts."""

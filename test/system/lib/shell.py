@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Running programs, on the host and inside network namespaces."""
 
+import os
 import subprocess
 
 from . import pace
@@ -29,12 +30,23 @@ def start(argv, **options):
     return subprocess.Popen(argv, text=True, **{"stdin": subprocess.DEVNULL, **options})
 
 
+def wait_ready(process, path, what, patience=20):
+    """Returns once the program has written its ready file; CommandFailed when it ends before, or takes too long."""
+    pace.wait_until(lambda: os.path.exists(path) or process.poll() is not None, patience, every=0.01)
+    if process.poll() is not None or not os.path.exists(path):
+        raise CommandFailed(f"{what} did not start")
+
+
+def wait_ended(process, seconds):
+    """The exit status of a program that ends of its own; None when it goes on."""
+    pace.wait_until(lambda: process.poll() is not None, seconds, every=0.005)
+    return process.poll()
+
+
 def stop(process, patience=5):
     """Asks a program to end, insists after `patience` seconds, and returns its exit status."""
     if process.poll() is None:
         process.terminate()
-        try:
-            process.wait(pace.stretched(patience))
-        except subprocess.TimeoutExpired:
+        if wait_ended(process, patience) is None:
             process.kill()
     return process.wait()

@@ -5,10 +5,9 @@
 import secrets
 import socket
 import struct
-import time
 
 from . import addresses as a
-from . import netns_http
+from . import netns_http, pace
 
 RESET = 0x04
 DESTINATION_PORT = 9  # nobody listens there
@@ -23,17 +22,19 @@ def arrives(topology, sender, receiver, patience=1.0):
         segment = _segment(sender.ip(a.V4), receiver.ip(a.V4), source_port)
         sending.bind((sender.ip(a.V4), 0))
         sending.sendto(segment, (receiver.ip(a.V4), 0))
-        deadline = time.monotonic() + patience
-        while (left := deadline - time.monotonic()) > 0:
-            listening.settimeout(left)
+        listening.setblocking(False)
+
+        def received():
             try:
-                packet = listening.recv(2048)
-            except TimeoutError:
-                break
-            header = (packet[0] & 0x0F) * 4
-            if packet[header:header + 4] == segment[:4]:
-                return True
-        return False
+                while True:
+                    packet = listening.recv(2048)
+                    header = (packet[0] & 0x0F) * 4
+                    if packet[header:header + 4] == segment[:4]:
+                        return True
+            except BlockingIOError:
+                return False
+
+        return pace.wait_until(received, patience)
     finally:
         listening.close()
         sending.close()

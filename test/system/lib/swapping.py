@@ -119,7 +119,7 @@ class Swappable:
     def reload(self):
         """`sluicectl reload`, ended."""
         return shell.run([self.t.bench.programs.sluicectl, "--state-dir", self.daemon.state_dir, "reload", "--timeout",
-                          f"{round(pace.stretched(PATIENCE))}s"], check=False, timeout=2 * PATIENCE)
+                          f"{round(pace.stretched(PATIENCE))}s"], check=False, timeout=PATIENCE + 20)
 
     def require_reload(self, occasion):
         done = self.reload()
@@ -172,12 +172,12 @@ class Swappable:
 
     def wait_reloads_over(self):
         """That the file has changed leads to a reload, too, beside the one that was asked for: returns when neither is to come."""
-        count, since = None, time.monotonic()
-        while time.monotonic() - since < 1.5 * pace.SLOWNESS:
+        def reloads():
             reload = self.status().get("reload", {})
-            if "in_progress" in reload or reload.get("count") != count:
-                count, since = reload.get("count"), time.monotonic()
-            time.sleep(0.05 * pace.SLOWNESS)  # poll interval
+            # Under way, no two answers are the same.
+            return reload.get("count"), time.monotonic() if "in_progress" in reload else None
+
+        self.t.require(pace.wait_unchanged(reloads, quiet=1.5, seconds=PATIENCE) is not None, "reloads do not end")
 
     def last_swap(self):
         return self.status().get("swap", {}).get("last") or {}
@@ -191,7 +191,7 @@ class Swappable:
 
     def require_tidy(self, occasion):
         """Nothing on the node, soon, but what the backend that serves has claimed."""
-        owners = left = None
+        owners, left = set(), []
 
         def tidy():
             nonlocal owners, left

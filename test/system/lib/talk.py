@@ -10,7 +10,7 @@ import time
 from . import addresses as a
 from . import netns_http, objects, pace, probe
 
-PATIENCE = 8
+PATIENCE = 8  # seconds, stretched at each wait
 FIRST_PORT = 10000
 END, RESET, SILENCE = "end", "reset", "silence"
 _KINDS = {"tcp": socket.SOCK_STREAM, "udp": socket.SOCK_DGRAM}
@@ -22,7 +22,7 @@ def connect(t, sender, front, patience=None, port=0):
 
     def make():
         made = _socket(t, front.protocol)
-        made.settimeout(_limit(patience))
+        made.settimeout(patience or pace.stretched(PATIENCE))
         if port:
             made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind((source, port))
@@ -82,6 +82,7 @@ def conversation(t, service, server, sender=a.POD):
 
 
 def accept(t, listener):
+    listener.settimeout(pace.stretched(PATIENCE))
     conversation, _ = listener.accept()
     conversation.settimeout(pace.stretched(PATIENCE))
     return _kept(t, conversation)
@@ -89,7 +90,7 @@ def accept(t, listener):
 
 def said(one, patience=None):
     """What comes next: bytes, or END, RESET, SILENCE."""
-    one.settimeout(_limit(patience))
+    one.settimeout(patience or pace.stretched(PATIENCE))
     try:
         return one.recv(1 << 16) or END
     except ConnectionError:
@@ -127,16 +128,11 @@ def answers(one, other, patience=None):
     return said(one, patience) == b"back"
 
 
-def seconds_until_over(one, patience=20):
+def seconds_until_over(one, patience=None):
     """How long it takes until the connection is over, and how it ended."""
     began = time.monotonic()
-    last = said(one, pace.stretched(patience))
+    last = said(one, patience or pace.stretched(20))
     return time.monotonic() - began, last
-
-
-def _limit(patience):
-    """`patience` as it is given; none means the usual one, on this machine now."""
-    return pace.stretched(PATIENCE) if patience is None else patience
 
 
 def _socket(t, protocol):

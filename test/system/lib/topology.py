@@ -25,7 +25,7 @@ import tempfile
 import threading
 
 from . import addresses as a
-from . import netns_http, pace, shell
+from . import netns_http, shell
 from .node_tools import NodeTools
 
 PREFIX = "sluice-"
@@ -121,9 +121,7 @@ class Topology:
         words += [word for address in addresses for word in ("--address", address)]
         server = self.start(place, *words)
         self._servers.append(server)
-        pace.wait_until(lambda: os.path.exists(ready) or server.poll() is not None, 10, every=0.005)
-        if server.poll() is not None or not os.path.exists(ready):
-            raise shell.CommandFailed(f"netecho server {name} in {place} did not start")
+        shell.wait_ready(server, ready, f"netecho server {name} in {place}")
         return server
 
     def remove(self):

@@ -30,11 +30,10 @@ class WriteWatch:
     def __enter__(self):
         self._stack.enter_context(self._watcher)
         # One sync is several commits: what settled by the first is still being written.
-        seen = -1
-        while seen != len(self.lines()):
-            seen = len(self.lines())
-            time.sleep(pace.stretched(QUIET_SECONDS))  # fixed time: no write for so long is what ends a sync
-        self._before = seen
+        self._before = pace.wait_unchanged(lambda: len(self.lines()), QUIET_SECONDS, seconds=60)
+        if self._before is None:
+            self._stack.close()
+            raise shell.CommandFailed("what was written before the watch never ends")
         return self
 
     def __exit__(self, *_):
@@ -61,13 +60,11 @@ class _Monitor:
             self._process = self._topology.start("node", "nft", "monitor", stdout=file, stderr=subprocess.STDOUT)
         # A monitor that is not listening yet, and reads thousands of rules first, would report "no writes": show
         # it one of our own.
-        def listening():
-            if PROBE_TABLE in self._text():
-                return True
+        def reported():
             self._topology.run("node", "nft", f"add table inet {PROBE_TABLE}; delete table inet {PROBE_TABLE}")
-            return False
+            return PROBE_TABLE in self._text()
 
-        if not pace.wait_until(listening, 20, every=0.1):
+        if not pace.wait_until(reported, 20, every=0.1):
             raise shell.CommandFailed("nft monitor reports nothing")
 
     def __exit__(self, *_):
