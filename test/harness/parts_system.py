@@ -66,7 +66,7 @@ def system(run):
     short = () if run.long else ("--short",)
 
     def step(name, *words, results=None, expected=120):
-        return cases(run, "system", name, 900, *BUT_TRAFFIC, *words, *short, results=results, expected=expected, weight=1.0)
+        return cases(run, "system", name, 900, *BUT_TRAFFIC, *words, *short, results=results, expected=expected, weight=0.6)
 
     made = [
         Step("system", "fd-holder", ["python3", run.test("system/fd_holder_test.py")], 120, needs=READY, weight=0.5),
@@ -93,7 +93,7 @@ def swap(run):
     short = () if run.long else ("--short",)
     programs = ("test/tools/sluiced-faults", "test/plugins/faulty.la")
     return [cases(run, "swap", mode, 28800 if run.long else 900, "--lanes", "2", "--backend", mode, *short, *ONLY_TRAFFIC,
-                  results=f"swap-{mode}", programs=programs, weight=1.4, quiet=True, locks=("swap",), expected=150)
+                  results=f"swap-{mode}", programs=programs, weight=1.0, quiet=True, locks=("swap",), expected=150)
             for mode in ("iptables", "nftables", "userspace")]
 
 
