@@ -11,7 +11,7 @@ from lib.addresses import E1, E2, E3, E4, EXT_OTHER, NODE as FIRST, NODE_SECOND,
 from lib.cases import EXT, POD, UNTOUCHED, kept, masqueraded, own_daemon
 from lib.figures import scrape
 from lib.objects import ready
-from cases_ipvs import CLIENTS, foreign_servers, make_foreign, quiet
+from cases_ipvs import CLIENTS, foreign_servers, make_foreign
 from cases_ipvsdrain import held_at
 from cases_ipvsdrift import company, make_company
 
@@ -301,7 +301,7 @@ def idle(t):
     t.bench.daemon.stop()
     t.bench.flags = [flag for flag in t.bench.flags if "sync-period" not in flag and not re.fullmatch(r"\d+s", flag)]
     t.bench.start_daemon()
-    quiet(t)
+    t.require(pace.wait_unchanged(lambda: ipvs.all_writes(t), quiet=5, seconds=60) is not None, "the start never ends")
     writes, cpu = ipvs.all_writes(t), cpu_seconds(t)
     time.sleep(55)  # fixed time: proves that nothing is written, and shows what it costs
     used = cpu_seconds(t) - cpu

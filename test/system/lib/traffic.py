@@ -22,9 +22,9 @@ STRAIGHT_PORT = 7081
 PATIENCE_MS = {"tcp-new": 10000, "tcp-held": 15000, "udp-fixed": 4000}
 LATE_MS = round(100 * pace.SLOWNESS)
 # Twins do not meet the same packets: so many more may be late by chance, more on a busy machine, or a quarter of the twins'.
-LATE_BY_CHANCE = 5
+LATE_BY_CHANCE = round(5 * pace.SLOWNESS)
 # An emulated machine takes longer for an answer now and then than TCP waits: on its own, that is not late.
-REPEATED_BY_CHANCE = 1
+REPEATED_BY_CHANCE = round(pace.SLOWNESS)
 URGENT = ["nice", "-n", "-10"]  # what else the machine does is not what is measured
 
 _udp_ports = itertools.count(21000, 4)
@@ -163,10 +163,10 @@ def _less(value, earlier):
     return value - earlier if isinstance(value, int) else value
 
 
-def faults(flow, counts, ended, forgotten=0, stretched=pace.stretched):
+def faults(flow, counts, ended, forgotten=0, busy=1.0):
     """Sentences about what should not be in the counts of a flow; `counts` are of all flows and twins, `ended` says that
-    nothing is under way any more, `forgotten` how often IPVS has gone since they began, `stretched` makes limits larger on a busy
-    machine. What is wrong with a twin is the test's own trouble, and is said as such."""
+    nothing is under way any more, `forgotten` how often IPVS has gone since they began, `busy` how many times more
+    may be late by chance. What is wrong with a twin is the test's own trouble, and is said as such."""
     said = []
     for name in (flow.name, *flow.twins):
         one = counts[name]
@@ -183,10 +183,10 @@ def faults(flow, counts, ended, forgotten=0, stretched=pace.stretched):
             said.append(f"{name}: of {one['sent']} only {one['ok']} were answered")
     mine = counts[flow.name]
     late, repeated = (sum(counts[twin][name] for twin in flow.twins) for name in ("late", "repeated"))
-    if mine["late"] > late + max(stretched(LATE_BY_CHANCE), late // 4):
+    if mine["late"] > late + max(busy * LATE_BY_CHANCE, late // 4):
         said.append(f"{flow.name}: {mine['late']} of {mine['sent']} were late, of its twins {late}; first: {_moments(mine['first_late'])}")
     # A packet that had to be sent again is rarely a matter of a busy machine.
-    if mine["repeated"] > repeated + stretched(REPEATED_BY_CHANCE) + repeated // 4:
+    if mine["repeated"] > repeated + busy * REPEATED_BY_CHANCE + repeated // 4:
         said.append(f"{flow.name}: {mine['repeated']} segments had to be sent again, of its twins {repeated}; "
                     f"first late: {_moments(mine['first_late'])}")
     return said
@@ -194,7 +194,7 @@ def faults(flow, counts, ended, forgotten=0, stretched=pace.stretched):
 
 def require_unharmed(t, flows, counts, occasion, ended=True, forgotten=0):
     for flow in flows:
-        for sentence in faults(flow, counts, ended, forgotten, t.busiest.stretched):
+        for sentence in faults(flow, counts, ended, forgotten, t.busiest.load):
             t.require(False, f"{occasion}: {sentence}")
 
 
