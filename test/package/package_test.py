@@ -340,11 +340,11 @@ class Installed:
     def test_one_backend(self):
         """with one backend the service goes on, another mode is refused by name, and works once its package is there"""
         others = [f"sluice-backend-{one}" for one in BACKENDS if one != "iptables"]
-        self.hammered(lambda: self.apt("purge", *others))
-        require(self.installed() == set(NAMES) - set(others), self.installed())
         config = self.path("/etc/sluice/config.yaml")
         text = config.read_text(encoding="utf-8")
         try:
+            self.hammered(lambda: self.apt("purge", *others))
+            require(self.installed() == set(NAMES) - set(others), self.installed())
             exchange(config, replaced(text, "mode: iptables", "mode: nftables"))
             for argv in (("sluiced", "--check", "--config", "/etc/sluice/config.yaml"), ("sluicectl", "reload")):
                 done = self.container.run(*argv)
@@ -358,11 +358,12 @@ class Installed:
             self.require_served()
             wait_for(lambda: "KUBE-SERVICES" not in self.rules(), lambda: "mode iptables gone from:\n" + self.rules())
         finally:
+            # The tests that follow need every backend, whatever this one found.
             exchange(config, text)
+            self.apt("install", "--no-install-recommends", *others)
         self.run("systemctl", "reload", UNIT)
         wait_for(lambda: self.status()["mode"] == "iptables", lambda: f"mode iptables in {self.status()}")
         self.require_served()
-        self.apt("install", "--no-install-recommends", *others)
 
     def test_sandbox(self):
         """mode nftables works with the tighter sandbox that is among the examples, which is as tight as documented"""
