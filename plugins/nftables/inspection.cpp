@@ -21,9 +21,9 @@ namespace {
 struct Sets {
   SetId classes, endpoints, rejected, dropped, affinity, traffic;
 };
-constexpr Sets kOfAddresses{SetId::kServiceIps,      SetId::kEndpoints,        SetId::kNoEndpointServices,
+constexpr Sets kAddressSets{SetId::kServiceIps,      SetId::kEndpoints,        SetId::kNoEndpointServices,
                             SetId::kNoLocalServices, SetId::kAffinityServices, SetId::kServiceTraffic};
-constexpr Sets kOfNodePorts{SetId::kServiceNodePorts, SetId::kNodePortEndpoints, SetId::kNoEndpointNodePorts,
+constexpr Sets kNodePortSets{SetId::kServiceNodePorts, SetId::kNodePortEndpoints, SetId::kNoEndpointNodePorts,
                             SetId::kNoLocalNodePorts, SetId::kAffinityNodePorts, SetId::kNodePortTraffic};
 
 class Decoder {
@@ -37,7 +37,7 @@ class Decoder {
   // All lines, by name; of those without a name it is empty.
   std::vector<std::pair<std::string, std::string>> lines() {
     for (const bool node_port : {false, true}) {
-      const Sets& sets = node_port ? kOfNodePorts : kOfAddresses;
+      const Sets& sets = node_port ? kNodePortSets : kAddressSets;
       for (const SetId set : {sets.classes, sets.rejected, sets.dropped}) {
         const RecordTable& there = records(set);
         for (std::size_t place = 0; place < there.size(); ++place) {
@@ -94,7 +94,7 @@ class Decoder {
   }
 
   void decode(const Key& key, std::uint64_t comment, bool node_port) {
-    const Sets& sets = node_port ? kOfNodePorts : kOfAddresses;
+    const Sets& sets = node_port ? kNodePortSets : kAddressSets;
     const FrontendKey frontend = read_frontend(family_, key, node_port);
     if (!node_port) addresses_.insert(frontend.address);
     std::string text = to_string(family_, frontend);
