@@ -20,7 +20,8 @@ mkdir -p "$build"
 cd "$build"
 if [ ! -f config.status ]; then
   if command -v ccache >/dev/null 2>&1 && [ -z "${CXX:-}" ]; then export CXX='ccache g++'; fi
-  "$src/configure" --quiet "$@" >configure.out 2>&1 || { cat configure.out >&2; exit 1; }
+  # By a relative name: what is compiled does not depend on where the clone is.
+  "$(realpath --relative-to=. "$src")/configure" --quiet "$@" >configure.out 2>&1 || { cat configure.out >&2; exit 1; }
 fi
 
 jobs=${SLUICE_JOBS:-$(nproc)}

@@ -4,7 +4,7 @@
 
 import os
 
-from parts_build import BUILD, PROGRAMS, READY, TREE
+from parts_build import BUILD, PLAIN, PROGRAMS, READY, TREE
 from results import trs_files
 from step import CHECKS, NEVER, STATUS, TAP, Step
 
@@ -27,7 +27,7 @@ def check(run):
     def command():
         for verdict in trs_files(run.build):  # those of an earlier run would be counted
             os.remove(verdict)
-        return ["make", "-C", run.build, "-k", "-j", str(run.jobs), "check", "CXXFLAGS=-g1 -O0"]
+        return ["make", "-C", run.build, "-k", "-j", str(run.jobs), "check", *PLAIN]
 
     return [Step("check", "", command, 900, CHECKS, needs=(BUILD, PROGRAMS), locks=(TREE,), weight=1.8, expected=180,
                  again=lambda step, failure: check_again(run, step, failure))]

@@ -19,23 +19,55 @@ def builds(run, steps):
     made = [
         Step(INSTALL, "", [os.path.join(run.source, "packaging/install-deps.sh"), "build", "test"], 1800, STATUS,
              "packaging/install-deps.sh build test", weight=0.5, expected=60, counted=False, is_build=True, again=NEVER),
-        # Lines for backtraces and no more: types for debuggers are a third of the time a compiler takes.
-        Step(BUILD, "", [os.path.join(run.source, "packaging/build.sh"), run.build, "--enable-werror"], 1500, STATUS,
-             "the build, warnings being errors", needs=(INSTALL,), locks=(TREE,), weight=2, expected=300, is_build=True,
-             again=NEVER, environment={"CXXFLAGS": os.environ.get("CXXFLAGS") or "-g1 -O2", "SLUICE_JOBS": str(run.jobs)}),
+        Step(BUILD, "", lambda: _build(run), 1500, STATUS, "the build, warnings being errors", needs=(INSTALL,), locks=(TREE,),
+             weight=2, expected=300, is_build=True, again=NEVER, environment=_compilers(run.jobs)),
         _check_programs(run, steps), _asan(run), _tsan(run), _packages(run),
     ]
     return {step.id: step for step in made}
 
 
+def _compilers(jobs):
+    """With ccache, what the main build compiles is not compiled again for the packages. A warning that is no error there was
+    none here."""
+    return {"SLUICE_JOBS": str(jobs), "CCACHE_IGNOREOPTIONS": "-Werror"}
+
+
+# Lines for backtraces and no more: types for debuggers are a third of the time a compiler takes.
+LINES_ONLY = "-g1"
+
+
+def _build(run):
+    """What is tested is compiled as the packages have it, wherever there is a Debian to ask how. Their tree is SOURCE/build."""
+    words = ["env"]
+    try:
+        said = subprocess.run(["dpkg-buildflags"], cwd=run.source, capture_output=True, text=True, check=True, env={
+            **os.environ, "DEB_BUILD_MAINT_OPTIONS": "hardening=+all", "DEB_CXXFLAGS_APPEND": LINES_ONLY}).stdout
+        flags = dict(line.partition("=")[::2] for line in said.splitlines())
+        here, there = f"{run.source}=.", f"{run.build}=./build"
+        flags["CXXFLAGS"] = flags["CXXFLAGS"].replace(f"-ffile-prefix-map={here}", f"-ffile-prefix-map={there}")
+        words += [f"{name}={flags[name]}" for name in ("CXXFLAGS", "CPPFLAGS", "LDFLAGS")]
+    except (OSError, subprocess.CalledProcessError):
+        words.append(f"CXXFLAGS={LINES_ONLY} -O2")
+    words += [f"CXXFLAGS={os.environ['CXXFLAGS']}"] if "CXXFLAGS" in os.environ else []
+    return [*words, os.path.join(run.source, "packaging/build.sh"), run.build, "--enable-werror"]
+
+
+# Tests themselves need no optimiser, which would take as long as they run, and nothing that asks for one.
+PLAIN = ("CXXFLAGS=-g1 -O0", "CPPFLAGS=")
+
+
 def _check_programs(run, steps):
-    """Everything that is compiled after the main build, before any test runs. What tests test is optimised, as it is installed;
-    the tests themselves need no optimiser, which would take as long as they run."""
+    """Everything that is compiled after the main build, before any test runs."""
     whole = any(step.part == "check" for step in steps)
     targets = ["check", "TESTS="] if whole else sorted({one for step in steps for one in step.programs})
-    command = ["make", "-C", run.build, "-k", "-j", str(run.jobs), *targets, "CXXFLAGS=-g1 -O0"]
+    command = ["make", "-C", run.build, "-k", "-j", str(run.jobs), *targets, *PLAIN]
     return Step(PROGRAMS, "", command, 1500, STATUS, "programs of the tests are built", needs=READY, locks=(TREE,), weight=2,
                 expected=240 if whole else 60, counted=False, is_build=True, again=NEVER)
+
+
+def _sanitized(run):
+    """The long form is optimised as far as reports stay readable; the short form, which compiles longer than it runs, is not."""
+    return {"SLUICE_JOBS": str(run.side_jobs), "CXXFLAGS": "-g1 -O1" if run.long else "-g1 -O0"}
 
 
 def has_libfuzzer(run):
@@ -57,15 +89,16 @@ def _asan(run):
     why = "clang++ with libFuzzer is missing; install clang and libclang-rt-dev"
     return Step(ASAN, "", command, 2400, STATUS, "the build for address and undefined behaviour", needs=READY,
                 after=(PROGRAMS,), locks=("clang tree",), weight=run.side_jobs, expected=600, is_build=True, again=NEVER, nice=10,
-                environment={"SLUICE_JOBS": str(run.side_jobs)}, absent=lambda: None if has_libfuzzer(run) else why)
+                environment=_sanitized(run), absent=lambda: None if has_libfuzzer(run) else why)
 
 
 def _tsan(run):
     programs = "test/unit/unit_tests test/unit/userspace_tests test/unit/nftables_tests test/unit/ipvs_tests"
-    command = [run.test("sanitizers/build.sh"), run.built("thread"), "g++", programs, "--enable-sanitizers=thread"]
+    compiler = "g++" if run.long else "clang++"
+    command = [run.test("sanitizers/build.sh"), run.built("thread"), compiler, programs, "--enable-sanitizers=thread"]
     return Step(TSAN, "", command, 2400, STATUS, "the build for threads", needs=READY, after=(PROGRAMS,),
                 locks=("thread tree",), weight=run.side_jobs, expected=400, is_build=True, again=NEVER, nice=10,
-                environment={"SLUICE_JOBS": str(run.side_jobs)})
+                environment=_sanitized(run))
 
 
 def _packages(run):
@@ -74,4 +107,4 @@ def _packages(run):
     command = ["sh", "-c", 'rm -f "$2/done"; "$1" "$2" "$3" && : >"$2/done"', "packages", script, run.built("packages"), run.build]
     return Step(PACKAGES, "", command, 2400, STATUS, "the Debian packages are built", needs=READY, after=(PROGRAMS,),
                 weight=run.side_jobs, expected=400, is_build=True, again=NEVER, nice=10,
-                environment={"SLUICE_JOBS": str(run.side_jobs)})
+                environment={**_compilers(run.side_jobs), "DEB_CXXFLAGS_APPEND": LINES_ONLY})

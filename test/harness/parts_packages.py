@@ -24,7 +24,7 @@ def package(run):
                     **{"weight": 0.5, "locks": (CONTAINER,), **about})
 
     def rpm():
-        built = [] if run.long else ["--built", run.built("packages", f"sluice-{run.variable('PACKAGE_VERSION')}")]
+        built = [] if run.long else ["--built", run.built("packages", f"sluice-{run.variable('PACKAGE_VERSION')}", "build")]
         return ["python3", run.test("package/rpm_test.py"), "--builddir", run.build, *built]
 
     extent = ["all"] if run.long else []

@@ -24,10 +24,10 @@ else
   # Links: nothing that was compiled is written to, only removed or replaced; but for what configure writes.
   cp -al "$tree" "$other/"
   cd "$other/${tree##*/}"
-  rm -rf debian config.status config.log
+  rm -rf debian
   cp -r "$tree/packaging/debian" debian
-  rm core/unity/sluiced-sluiced.o core/unity/sluicectl-ctl.o plugins/*/*_la-entry.lo plugins/*/.libs/*_la-entry.o \
-    test/unity/tools_conformance_load-conformance_load.o
+  (cd build && rm config.status config.log core/unity/sluiced-sluiced.o core/unity/sluicectl-ctl.o plugins/*/*_la-entry.lo \
+    plugins/*/.libs/*_la-entry.o test/unity/tools_conformance_load-conformance_load.o)
   export DEB_BUILD_OPTIONS=nocheck DEB_BUILD_PROFILES=nocheck
   dpkg-buildpackage --build=binary --no-pre-clean --no-sign --jobs-try="${SLUICE_JOBS:-$(nproc)}"
 fi

@@ -129,7 +129,7 @@ class Contents:
         linked = {one["name"]: one["licenseDeclared"] for one in libraries}
         wrong = {name: licence for name, licence in linked.items() if licence not in WITH_GPL_2}
         require("libipset13" in linked and not wrong, f"linked with {linked}, of which {wrong}")
-        trees = list(self.packages.folder.glob("sluice-*/plugins/ipvs"))
+        trees = list(self.packages.folder.glob("sluice-*/build/plugins/ipvs"))
         if not trees:
             raise Skip("the packages were built elsewhere, with what the compiler noted of sources")
         both = [pattern for pattern, _, licence in stanzas(self.src / "packaging/debian/copyright")
@@ -140,7 +140,7 @@ class Contents:
         for notes in (*trees[0].rglob("*.Plo"), *(plugins / "common").rglob("*.Plo"), *(plugins / "unity/.deps").glob("ipvs_*.Plo"),
                       *(plugins / "unity/.deps").glob("common_*.Plo")):
             names = re.findall(r"(?<!\S)(?!/)(\S+\.[ch]pp):?(?=\s)", notes.read_text(encoding="utf-8"))
-            read |= {name.removeprefix("./") for name in names if not name.startswith("plugins/unity/")}
+            read |= {name.removeprefix("./").removeprefix("../") for name in names if not name.startswith("plugins/unity/")}
         wrong = sorted(name for name in read if not any(fnmatch.fnmatchcase(name, pattern) for pattern in both))
         require(len(read) > 100 and not wrong, f"of {len(read)} files: {wrong}")
 

@@ -23,6 +23,7 @@ from pathlib import Path
 from container import CannotRun, Container, make_root
 from contents import NAMES, Contents
 from outcome import Tests, call, require, stretched, succeed, wait_for
+from lib.probe import attempts_in
 from sandbox import require_explained, require_quoted
 
 SRC = Path(__file__).resolve().parents[2]
@@ -31,6 +32,7 @@ SOURCE = "/etc/apt/sources.list.d/local.list"
 MANIFEST = "/etc/sluice/manifests/web.yaml"
 SERVICE_IP, POD_IP, NODE_IP = "10.96.0.80", "10.1.0.11", "10.1.0.1"
 BACKENDS = ("iptables", "ipvs", "nftables", "userspace")
+COUNT_FILE = "/srv/attempts"
 # The one that had everything in it, see old_package().
 OLD_VERSION = "0.1.0-1"
 # What only its configuration has.
@@ -158,26 +160,22 @@ class Installed:
         said = self.run("dpkg-query", "-W", "-f", "${db:Status-Abbrev} ${Package}\n", "sluice*")
         return {line.split()[-1] for line in said.splitlines() if line.startswith("ii")}
 
-    def wait_attempts(self, count):
-        """Returns once netecho has made that many attempts more; each has a socket of its own."""
-        sockets = set()
-
-        def made():
-            listed = self.container.run("sh", "-c", "ls -l /proc/$(pgrep -f '^netecho hammer')/fd")
-            sockets.update(re.findall(r"socket:\[\d+\]", listed.stdout))
-            return len(sockets) >= count
-
-        wait_for(made, lambda: f"{count} attempts, only {len(sockets)}")
-
     def hammered(self, what, most_failures=0):
         """Runs `what` while connections are made; each must succeed, or all but so many."""
-        command = self.container.command("netecho", "hammer", "tcp", SERVICE_IP, "80", "--seconds", "3600",
-                                         "--timeout", f"{stretched(5000):.0f}")
+        counted = self.path(COUNT_FILE)
+        counted.unlink(missing_ok=True)
+
+        def wait_attempts(count):
+            enough = attempts_in(counted) + count
+            wait_for(lambda: attempts_in(counted) >= enough, lambda: f"{enough} attempts, only {attempts_in(counted)}")
+
+        command = self.container.command("netecho", "hammer", "tcp", SERVICE_IP, "80", "--seconds", "3600", "--timeout",
+                                         f"{stretched(5000):.0f}", "--count-file", COUNT_FILE)
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         try:
-            self.wait_attempts(11)
+            wait_attempts(100)
             what()
-            self.wait_attempts(11)
+            wait_attempts(100)
         finally:
             self.container.run("pkill", "-f", "^netecho hammer")
             process.wait()
@@ -275,6 +273,8 @@ class Installed:
                      f"ip -n pod addr add {POD_IP}/24 dev eth0", "ip -n pod link set eth0 up", "ip -n pod link set lo up",
                      f"ip -n pod route add default via {NODE_IP}", f"ip route add default via {POD_IP}"):
             self.run(*line.split())
+        # conntrack remembers a SYN that was sent before there were rules, and does not translate later connections from that port.
+        self.run("sh", "-c", "echo 1 >/proc/sys/net/netfilter/nf_conntrack_tcp_timeout_syn_sent")
         self.container.start("ip", "netns", "exec", "pod", "netecho", "serve", "--name", "pod", "--port", "8080", "--tcp")
 
     def test_reload(self):

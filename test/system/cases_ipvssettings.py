@@ -40,7 +40,7 @@ def of_kernel(t):
 
 
 @own_daemon(None, "every scheduler of the kernel: virtual servers have it, also those that were there with another one, and serve",
-            families=[V4], slow=True, legacy=["ipvs"], **ONLY)
+            families=[V4], slow=True, **ONLY)
 def schedulers(t):
     found = of_kernel(t)
     t.require(len(found) >= 10, f"this kernel has only {found}")
@@ -57,7 +57,7 @@ def schedulers(t):
     t.remark(f"tried: {', '.join(found)}")
 
 
-@own_daemon(None, "scheduler sh: clients whose endpoint drains are served by another one when they connect again", families=[V4], **ONLY)
+@own_daemon(None, "scheduler sh: clients whose endpoint drains are served by another one when they connect again", families=[V4], legacy=["ipvs"], **ONLY)
 def source_hashing_drains(t):
     restart(t, "--ipvs-scheduler", "sh")
     service, client, endpoint, _ = held_at(t, E1, E2)

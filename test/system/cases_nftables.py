@@ -12,7 +12,6 @@ from lib.objects import ready
 from lib.services import Front
 from lib.writes import WriteWatch
 from cases_affinity import remembering
-from cases_no_endpoints import wait_attempts
 from cases_sync import count_seen
 
 BOTH = [ready(E1), ready(E2)]
@@ -434,7 +433,7 @@ def takes_over(t):
                    any(f" {32000 + at} " in line for at in range(1, 30))]
     t.require(not theirs_left, f"elements of theirs are left: {theirs_left[:3]}")
     for hammer, _ in hammers:
-        wait_attempts(t, hammer, 10)
+        hammer.wait_attempts(10)
     for hammer, who in hammers:
         t.require_unbroken(hammer, f"{who}, while the table was replaced")
     survived, last = held.end()
@@ -456,7 +455,7 @@ def handed_back(t):
     done = nftables.nft(t, kube_proxys(t, services, kube_proxy_table.taking_over), check=False)
     t.require(done.returncode == 0, f"kube-proxy's transaction over our table: {done.stderr[:300]}")
     for hammer, _ in hammers:
-        wait_attempts(t, hammer, 10)
+        hammer.wait_attempts(10)
     for hammer, who in hammers:
         t.require_unbroken(hammer, f"{who}, while kube-proxy took over")
     t.require("service-ips" in nftables.read(t).sets, "there is no map of kube-proxy's")

@@ -7,7 +7,6 @@ import os
 import threading
 import time
 
-from cases_no_endpoints import wait_attempts
 from lib import foreign, kube_proxy_node, outcomes, pace, probe, shell, talk
 from lib.addresses import E1, E2, FAMILIES
 from lib.cases import EXT, POD, REJECTED, kept, masqueraded, own_daemon
@@ -89,7 +88,7 @@ class Clients:
     def _wait_connected(self, count):
         """Returns once every client has connected, or was answered, so many times more."""
         for hammer, _ in self._hammers:
-            wait_attempts(self._t, hammer, count)
+            hammer.wait_attempts(count)
         self._t.require(self._datagrams.wait_answered(count), f"{count} datagrams of one flow were not answered")
 
     def require_unharmed(self, occasion):

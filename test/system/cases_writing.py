@@ -5,7 +5,6 @@
 import subprocess
 import time
 
-from cases_no_endpoints import wait_attempts
 from lib import bulk, pace, probe, shell
 from lib.addresses import E1, E2, E3, E4
 from lib.cases import POD, UNTOUCHED, kept, own_daemon
@@ -138,7 +137,7 @@ def wait_loaded(t, hammer):
                  .startswith("ok"), "the last Service is served", seconds=60)
     if t.has_status:
         t.wait_until(lambda: all(one["synced"] for one in t.status()["families"]), "synced", seconds=60)
-    wait_attempts(t, hammer, 10)
+    hammer.wait_attempts(10)
 
 
 @own_daemon(None, f"{LOAD} Services are loaded at a start: no connect fails to one that was there before",

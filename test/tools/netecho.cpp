@@ -23,6 +23,7 @@ constexpr const char* kUsage =
     "       netecho ask PROTO ADDR PORT [--count N] [--timeout MS] [--source IP[:PORT]] [--bind-dev DEV] [--summary]\n"
     "                   [--first-syn-only]\n"
     "       netecho hammer PROTO ADDR PORT --seconds S [--interval MS] [--timeout MS] [--source IP]\n"
+    "                      [--count-file FILE]\n"
     "       netecho hold PROTO ADDR PORT [--seconds S] [--interval MS] [--timeout MS]\n"
     "       netecho plan [--at-once N] <QUESTIONS; each is PROTO ADDR PORT SOURCE[:PORT] TIMEOUT-MS\n"
     "PROTO is tcp, udp or sctp (hold: tcp or udp). With a source port, ask uses PORT, PORT+1, ... in turn.\n"

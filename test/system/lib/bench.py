@@ -108,9 +108,11 @@ class Bench:
         if self._file:
             self.flags = ["--config", self._write_file(directory), *self.flags]
         # Left at 1 by an earlier daemon they would hide one that fails to set them, or sets them wrongly.
-        # Flows of UDP clients that cases look at again must not be forgotten meanwhile, however busy the machine is.
+        # Flows of UDP clients that cases look at again must not be forgotten meanwhile, however busy the machine is. A SYN that
+        # nobody translated must be, or the next connection from that port is not translated either.
         self.topology.run("node", "sysctl", "-eqw", "net.ipv4.conf.all.route_localnet=0",
-                          "net.netfilter.nf_conntrack_tcp_be_liberal=0", "net.netfilter.nf_conntrack_udp_timeout=120")
+                          "net.netfilter.nf_conntrack_tcp_be_liberal=0", "net.netfilter.nf_conntrack_udp_timeout=120",
+                          "net.netfilter.nf_conntrack_tcp_timeout_syn_sent=1")
         if self.source_name == "manifests":
             self.source = manifests.ManifestSource(directory)
         else:

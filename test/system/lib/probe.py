@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Traffic: questions to Services, hammers and held connections, all made by netecho."""
 
+import itertools
 import json
+import os
 import subprocess
 import threading
 
@@ -14,8 +16,10 @@ FEWEST_QUESTIONS = 10
 MOST_QUESTIONS = 100
 SILENT_QUESTIONS = 2
 HAMMER_TIMEOUT_MS = 5000
+HAMMER_INTERVAL_MS = 5
 FIRST_UDP_PORT, LAST_UDP_PORT = 1100, 19999
 
+_count_files = itertools.count()
 _udp_ports = {}
 _udp_ports_lock = threading.Lock()
 
@@ -83,14 +87,31 @@ def ask_all(topology, sender, questions, family):
     return topology.run(sender.place, topology.netecho, "plan", stdin="".join(lines)).stdout.splitlines()
 
 
+def attempts_in(file):
+    """How many attempts have ended, from the count file of netecho hammer."""
+    try:
+        with open(file, encoding="ascii") as text:
+            return int(text.read() or 0)
+    except FileNotFoundError:
+        return 0
+
+
 class Hammer:
     """Connects without pause until stopped. A connection whose first SYN is lost has failed, however long the timeout is."""
 
     def __init__(self, topology, sender, protocol, ip, port, seconds=3600, timeout_ms=None):
         timeout_ms = timeout_ms or pace.stretched(HAMMER_TIMEOUT_MS)
+        self._count_file = os.path.join(topology.directory, f"attempts-{next(_count_files)}")
         self._process = topology.start(
             sender.place, topology.netecho, "hammer", protocol, ip, str(port), "--seconds", str(seconds),
-            "--timeout", f"{timeout_ms:.0f}", "--source", source_ip(sender, ip, a.V6 if ":" in ip else a.V4), stdout=subprocess.PIPE)
+            "--timeout", f"{timeout_ms:.0f}", "--source", source_ip(sender, ip, a.V6 if ":" in ip else a.V4),
+            "--interval", f"{HAMMER_INTERVAL_MS * pace.SLOWNESS:.0f}", "--count-file", self._count_file, stdout=subprocess.PIPE)
+
+    def wait_attempts(self, count):
+        """Returns once the attempt under way and `count` later ones have ended."""
+        wanted = attempts_in(self._count_file) + count + 1
+        if not pace.wait_until(lambda: attempts_in(self._count_file) >= wanted, 20, every=0.01):
+            raise shell.CommandFailed(f"the hammer has made {attempts_in(self._count_file)} attempts and not {wanted}")
 
     def stop(self):
         self._process.terminate()
