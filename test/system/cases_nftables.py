@@ -204,7 +204,8 @@ def endpoints_lost(t):
         t.require(nftables.node_port(service) in table.elements("rejected-nodeports"), "its node port is not among those without")
         t.wait_until(lambda: chain not in nftables.read(t).chains, f"{chain} is removed")
         gone = time.monotonic() - began
-        lines = writes.lines()[:count_seen(t, writes)]
+        seen = count_seen(t, writes)
+        lines = writes.lines()[:seen]
     t.require(gone > 1, f"{chain} was removed after {gone:.1f} s")
     # From the first change of an element of the Service to the last there is one generation.
     generations = [at for at, line in enumerate(lines) if line.startswith("# new generation")]

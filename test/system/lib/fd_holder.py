@@ -154,8 +154,10 @@ class FdHolder:
                 return
             if self._socket in ready:
                 with self._news:
-                    self._read()
-                    self._news.notify_all()
+                    # pause() may have come after the select().
+                    if not self._paused:
+                        self._read()
+                        self._news.notify_all()
             else:
                 with self._lock:
                     self._drop_dead()
