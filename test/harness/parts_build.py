@@ -36,6 +36,11 @@ def _compilers(jobs):
 LINES_ONLY = "-g1"
 
 
+def packaging(run):
+    """The environment in which packages are built; the long form has what debuggers show as well, as a release does."""
+    return {**_compilers(run.side_jobs), **({} if run.long else {"DEB_CXXFLAGS_APPEND": LINES_ONLY})}
+
+
 def _build(run):
     """What is tested is compiled as the packages have it, wherever there is a Debian to ask how. Their tree is SOURCE/build."""
     words = ["env"]
@@ -84,8 +89,10 @@ def has_libfuzzer(run):
 
 def _asan(run):
     """asan and fuzz share clang's build, which alone has libFuzzer and reports of both sanitizers in one place."""
-    command = [run.test("sanitizers/build.sh"), run.built("clang"), "clang++", "", "--enable-sanitizers=address,undefined",
-               "--enable-fuzzing"]
+    units = (f"test/unit/{one}_tests" for one in ("unit", "iptables", "ipvs", "nftables", "userspace"))
+    programs = "" if run.long else " ".join((*units, "test/fuzz/fuzz_targets", "test/tools/sluiced-faults"))
+    command = [run.test("sanitizers/build.sh"), run.built("clang"), "clang++", programs, "--enable-sanitizers=address,undefined",
+               "--enable-fuzzing" if run.long else "--enable-fuzzing=targets"]
     why = "clang++ with libFuzzer is missing; install clang and libclang-rt-dev"
     return Step(ASAN, "", command, 2400, STATUS, "the build for address and undefined behaviour", needs=READY,
                 after=(PROGRAMS,), locks=("clang tree",), weight=run.side_jobs, expected=600, is_build=True, again=NEVER, nice=10,
@@ -107,4 +114,4 @@ def _packages(run):
     command = ["sh", "-c", 'rm -f "$2/done"; "$1" "$2" "$3" && : >"$2/done"', "packages", script, run.built("packages"), run.build]
     return Step(PACKAGES, "", command, 2400, STATUS, "the Debian packages are built", needs=READY, after=(PROGRAMS,),
                 weight=run.side_jobs, expected=400, is_build=True, again=NEVER, nice=10,
-                environment={**_compilers(run.side_jobs), "DEB_CXXFLAGS_APPEND": LINES_ONLY})
+                environment=packaging(run))

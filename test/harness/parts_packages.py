@@ -4,7 +4,7 @@
 
 import os
 
-from parts_build import PACKAGES, PROGRAMS, READY, TREE
+from parts_build import PACKAGES, PROGRAMS, READY, TREE, packaging
 from step import STATUS, Step
 
 CONTAINER = "package-test"  # lock: the folder of that name in the build tree
@@ -32,7 +32,8 @@ def package(run):
         step("package", 900, "--debs", debs, expected=180, weight=1.2),
         step("author", 900, "--debs", debs, expected=180),
         Step("package", "again", [run.test("package/again.sh"), debs, run.build, *extent], 7200 if run.long else 600, STATUS,
-             "packages built again are the same", needs=(PACKAGES,), locks=(PACKED,), weight=1.2, expected=120),
+             "packages built again are the same", needs=(PACKAGES,), locks=(PACKED,), weight=1.0, expected=120,
+             environment=packaging(run)),
         Step("package", "rpm", rpm, 7200 if run.long else 600, needs=(PACKAGES,), locks=(PACKED,), weight=1.0, expected=120),
     ]
     if run.long:

@@ -93,7 +93,7 @@ def swap(run):
     short = () if run.long else ("--short",)
     programs = ("test/tools/sluiced-faults", "test/plugins/faulty.la")
     return [cases(run, "swap", mode, 28800 if run.long else 900, "--lanes", "2", "--backend", mode, *short, *ONLY_TRAFFIC,
-                  results=f"swap-{mode}", programs=programs, weight=1.0, quiet=True, locks=("swap",), expected=150)
+                  results=f"swap-{mode}", programs=programs, weight=0.5, quiet=True, locks=("swap",), expected=150)
             for mode in ("iptables", "nftables", "userspace")]
 
 

@@ -44,7 +44,7 @@ def _short(run):
         _cases(run, "sctp", 300, "6.1", "--protocol", "sctp", "--source", "manifests", expected=60),
         # Each set and each kind of chain once, on a kernel that lists and removes otherwise than a new one; SCTP.
         _cases(run, "nftables", 900, "6.1", "--backend", "nftables", "--short", "--once", *_filters(
-            "8", "56", "one_memory_for_all_addresses", "125", "126", "stale_after_restart", "cases_nftables.counters")),
+            "8", "56", "one_memory_for_all_addresses", "endpoints_change", "126", "stale_after_restart", "cases_nftables.counters")),
         # Each way of the rules once: cluster IP, no endpoints, policies, ranges, node ports, memory, repair.
         _cases(run, "legacy", 900, "6.1", "--iptables", "legacy", "--short", "--family", "v4", "--protocol", "tcp",
                *_filters("2", "13", "22", "56", "63", "74", "100")),

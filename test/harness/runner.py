@@ -13,6 +13,7 @@ from step import STATUS, Ended, Outcome
 
 SHARE = 1.1  # weights of the steps side by side, per processor
 QUIET = 10   # seconds between lines of a build that is not watched
+WIDEST = 120  # characters of such a line
 
 
 def budget(settings):
@@ -84,7 +85,7 @@ class _Progress:
         self._place += len(whole)
         lines = [line for line in whole.decode("utf-8", "replace").splitlines() if line.strip()]
         for line in lines if self._every == 0 else lines[-1:]:
-            report.say(line)
+            report.say(line if len(line) <= WIDEST else line[:WIDEST - 1] + "…")
         if lines:
             self._shown = time.monotonic()
 
