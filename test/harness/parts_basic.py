@@ -60,7 +60,7 @@ def kernel(run):
         target = f"test/system/{program}"
         starter = [] if not script else ["python3", f"{system}/{script}"] if script.endswith(".py") else [f"{system}/{script}"]
         return Step("kernel", name, [*starter, run.built(target), *words], limit, needs=READY, after=(PROGRAMS,),
-                    programs=(target,), weight=0.4, expected=expected, environment={"SLUICE_BUILDDIR": run.build})
+                    programs=(target,), weight=0.3, expected=expected, environment={"SLUICE_BUILDDIR": run.build})
 
     return [
         step("iptables", 300, "iptables_kernel_test.sh", "iptables_roundtrip", expected=60),

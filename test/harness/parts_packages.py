@@ -29,7 +29,7 @@ def package(run):
 
     extent = ["all"] if run.long else []
     made = [
-        step("package", 900, "--debs", debs, expected=180, weight=1.2),
+        step("package", 900, "--debs", debs, expected=180),
         step("author", 900, "--debs", debs, expected=180),
         Step("package", "again", [run.test("package/again.sh"), debs, run.build, *extent], 7200 if run.long else 600, STATUS,
              "packages built again are the same", needs=(PACKAGES,), locks=(PACKED,), weight=1.0, expected=120,

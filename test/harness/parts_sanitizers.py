@@ -44,11 +44,11 @@ class Watched:
         limit = 1200 if not fragment else 600 if program.startswith("userspace") else 300
         command = ["env", f"SLUICE_TEST_DATA={self.run.test()}", f"SLUICE_SRCDIR={self.run.source}",
                    f"SLUICE_BUILDDIR={self.tree}", f"{self.tree}/test/unit/{program}", *([fragment] if fragment else [])]
-        self.add(name, limit, command, again=exact, weight=1.0, expected=60 if not fragment else 15)
+        self.add(name, limit, command, again=exact, weight=0.6, expected=60 if not fragment else 15)
 
     def system(self, name, limit, *words, expected=120):
         self.add(f"system-{name}", limit, cases(self.run, self.part, name, limit, *words, builddir=self.tree,
-                                                log=f"{self.part}-system-{name}").command, again=only_trial, weight=1.2,
+                                                log=f"{self.part}-system-{name}").command, again=only_trial, weight=0.9,
                  expected=expected)
 
     def finish(self):

@@ -13,7 +13,7 @@ RELEASES = ("6.1", "6.12")
 BACKENDS = ("servers", "handover", "rules", "nftables", "nftables-crowd")
 # There is more patience around a machine than in it: what hangs is to be reported by the machine, with its console.
 PATIENCE = 300
-ABOUT = {"needs": READY, "after": (PROGRAMS,), "weight": 0.6, "locks": ("virtual machine",)}
+ABOUT = {"needs": READY, "after": (PROGRAMS,), "weight": 0.8, "locks": ("virtual machine",)}
 
 
 # Cases of mode ipvs that the long form adds, by why the short form can do without.

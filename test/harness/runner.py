@@ -11,7 +11,7 @@ import results
 from scheduler import Scheduler, log_files
 from step import STATUS, Ended, Outcome
 
-SHARE = 1.1  # weights of the steps side by side, per processor
+SHARE = 1.2  # weights of the steps side by side, per processor
 QUIET = 10   # seconds between lines of a build that is not watched
 WIDEST = 120  # characters of such a line
 
