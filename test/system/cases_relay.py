@@ -97,7 +97,7 @@ def killed(t):
     cut = Client(t, POD, doomed, connections=20, timeout=round(pace.stretched(5000)), seed=41, **flow)
     unharmed = Client(t, POD, steady, connections=4, seed=42, **flow)
     t.require(cut.wait_open() and unharmed.wait_open(), "connections were not all there")
-    t.wait_until(lambda: under_way(t, E1, port) == unread(t, E1, port, 5 * READ_RATE) == 20,
+    t.wait_until(lambda: under_way(t, E1, port) == unread(t, E1, port, 2 * READ_RATE) == 20,
                  "data goes both ways on every connection, and has piled up at the server")
     servers[0].kill()
     counts = cut.end()
