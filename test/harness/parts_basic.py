@@ -29,7 +29,7 @@ def check(run):
             os.remove(verdict)
         return ["make", "-C", run.build, "-k", "-j", str(run.jobs), "check", *PLAIN]
 
-    return [Step("check", "", command, 900, CHECKS, needs=(BUILD, PROGRAMS), locks=(TREE,), weight=1.8, expected=180,
+    return [Step("check", "", command, 900, CHECKS, needs=(BUILD, PROGRAMS), locks=(TREE,), weight=1.3, expected=240,
                  again=lambda step, failure: check_again(run, step, failure))]
 
 
