@@ -70,11 +70,6 @@ def _check_programs(run, steps):
                 expected=240 if whole else 60, counted=False, is_build=True, again=NEVER)
 
 
-def _sanitized(run):
-    """The long form is optimised as far as reports stay readable; the short form, which compiles longer than it runs, is not."""
-    return {"SLUICE_JOBS": str(run.side_jobs), "CXXFLAGS": "-g1 -O1" if run.long else "-g1 -O0"}
-
-
 def has_libfuzzer(run):
     source = run.log("libfuzzer.cpp")
     with open(source, "w", encoding="utf-8") as file:
@@ -96,16 +91,17 @@ def _asan(run):
     why = "clang++ with libFuzzer is missing; install clang and libclang-rt-dev"
     return Step(ASAN, "", command, 2400, STATUS, "the build for address and undefined behaviour", needs=READY,
                 after=(PROGRAMS,), locks=("clang tree",), weight=run.side_jobs, expected=600, is_build=True, again=NEVER, nice=10,
-                environment=_sanitized(run), absent=lambda: None if has_libfuzzer(run) else why)
+                environment={"SLUICE_JOBS": str(run.side_jobs), "CXXFLAGS": "-g1 -O1"}, absent=lambda: None if has_libfuzzer(run) else why)
 
 
 def _tsan(run):
+    """What the short form runs takes less time than an optimiser; with the other sanitizers it is the other way round."""
     programs = "test/unit/unit_tests test/unit/userspace_tests test/unit/nftables_tests test/unit/ipvs_tests"
     compiler = "g++" if run.long else "clang++"
     command = [run.test("sanitizers/build.sh"), run.built("thread"), compiler, programs, "--enable-sanitizers=thread"]
     return Step(TSAN, "", command, 2400, STATUS, "the build for threads", needs=READY, after=(PROGRAMS,),
                 locks=("thread tree",), weight=run.side_jobs, expected=400, is_build=True, again=NEVER, nice=10,
-                environment=_sanitized(run))
+                environment={"SLUICE_JOBS": str(run.side_jobs), "CXXFLAGS": "-g1 -O1" if run.long else "-g1 -O0"})
 
 
 def _packages(run):
