@@ -10,7 +10,7 @@ from settings import SOURCE, Settings
 
 DESCRIPTION = f"""\
 Runs every test, from a fresh clone on: installs what tests need, builds with warnings as errors, runs the
-steps of all parts side by side and adds up their results. Takes about 30 minutes on two processors.
+steps of all parts side by side and adds up their results. Takes about an hour on two processors.
 Needs root, because system tests make network namespaces; --part lint alone needs neither root nor a build
 and takes 10 seconds.
 
@@ -35,10 +35,10 @@ def parse(words):
                       help="run only this part, or this step of it; repeatable")
     form.add_argument("--quick", action="store_true",
                       help="run lint, check, the system tests of nftables mode, and the installation of the Debian packages: "
-                           "about 8 minutes on two processors")
+                           "about ten minutes on two processors")
     form.add_argument("--changed", nargs="?", const="", metavar="BASE",
                       help="run the parts that the changes since BASE can affect (default: the merge base with main; "
-                           "changes that are not committed count): from seconds to 30 minutes")
+                           "changes that are not committed count): from seconds to an hour")
     parser.add_argument("--list", action="store_true", help="print the parts, or with --part their steps, and exit")
     parser.add_argument("--builddir", default=os.path.join(SOURCE, "build-test"), metavar="DIR",
                         help="build there (default: build-test); logs go to DIR/logs")
