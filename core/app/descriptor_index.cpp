@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <system_error>
 #include <utility>
 
 namespace sluice::app {

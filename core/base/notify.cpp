@@ -12,6 +12,7 @@
 
 #include <charconv>
 #include <cstddef>
+#include <system_error>
 
 namespace sluice::base {
 namespace {

@@ -10,6 +10,7 @@
 #include <charconv>
 #include <optional>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 namespace sluice::base {

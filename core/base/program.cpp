@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "core/base/fd.hpp"

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <system_error>
 #include <unordered_set>
 
 namespace sluice::node {

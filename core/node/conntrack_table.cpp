@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <charconv>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "core/node/conntrack_message.hpp"

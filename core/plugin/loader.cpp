@@ -7,6 +7,7 @@
 
 #include <optional>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include <boost/dll/shared_library.hpp>

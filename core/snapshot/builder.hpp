@@ -9,6 +9,7 @@
 #include <memory>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "core/snapshot/transaction.hpp"
 #include "core/store/store.hpp"

@@ -4,6 +4,7 @@
 #include "core/store/resolve.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/store/service_tracker.hpp"
 

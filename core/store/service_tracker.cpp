@@ -4,6 +4,7 @@
 #include "core/store/service_tracker.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace sluice::store {
 namespace {

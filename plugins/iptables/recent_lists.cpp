@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <charconv>
 #include <fstream>
+#include <system_error>
 
 #include "sluice/sdk/address.hpp"
 

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <system_error>
 
 #include "plugins/common/sysctl/sysctl.hpp"
 

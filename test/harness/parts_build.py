@@ -66,7 +66,7 @@ def _check_programs(run, steps):
     whole = any(step.part == "check" for step in steps)
     targets = ["check", "TESTS="] if whole else sorted({one for step in steps for one in step.programs})
     command = ["make", "-C", run.build, "-k", "-j", str(run.jobs), *targets, *PLAIN]
-    return Step(PROGRAMS, "", command, 1500, STATUS, "programs of the tests are built", needs=READY, locks=(TREE,), weight=2,
+    return Step(PROGRAMS, "", command, 1500, STATUS, "programs of the tests are built", needs=READY, locks=(TREE,), weight=1.6,
                 expected=240 if whole else 60, counted=False, is_build=True, again=NEVER)
 
 
@@ -91,11 +91,12 @@ def _asan(run):
     why = "clang++ with libFuzzer is missing; install clang and libclang-rt-dev"
     return Step(ASAN, "", command, 2400, STATUS, "the build for address and undefined behaviour", needs=READY,
                 after=(PROGRAMS,), locks=("clang tree",), weight=run.side_jobs, expected=600, is_build=True, again=NEVER, nice=10,
-                environment={"SLUICE_JOBS": str(run.side_jobs), "CXXFLAGS": "-g1 -O1"}, absent=lambda: None if has_libfuzzer(run) else why)
+                environment={"SLUICE_JOBS": str(run.side_jobs), "CXXFLAGS": "-g1 -O1" if run.long else "-g1 -O0"},
+                absent=lambda: None if has_libfuzzer(run) else why)
 
 
 def _tsan(run):
-    """What the short form runs takes less time than an optimiser; with the other sanitizers it is the other way round."""
+    """Compiled by clang, which is quicker than g++ where nothing is optimised."""
     programs = "test/unit/unit_tests test/unit/userspace_tests test/unit/nftables_tests test/unit/ipvs_tests"
     compiler = "g++" if run.long else "clang++"
     command = [run.test("sanitizers/build.sh"), run.built("thread"), compiler, programs, "--enable-sanitizers=thread"]

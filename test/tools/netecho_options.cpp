@@ -4,6 +4,7 @@
 #include "netecho_options.hpp"
 
 #include <charconv>
+#include <system_error>
 
 namespace netecho {
 

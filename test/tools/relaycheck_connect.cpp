@@ -4,6 +4,7 @@
 // relaycheck connect: many connections at once, data both ways, every byte verified.
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <deque>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "swaptraffic_flow.hpp"

@@ -4,10 +4,12 @@
 // Kind tcp-new: connect, ask, be answered, close in good order.
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <deque>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "swaptraffic_flow.hpp"

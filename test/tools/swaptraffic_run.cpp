@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <limits>
 #include <memory>
+#include <utility>
 
 #include "netecho_options.hpp"
 #include "relayload_net.hpp"

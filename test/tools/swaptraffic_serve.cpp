@@ -13,6 +13,7 @@
 #include <map>
 #include <set>
 #include <system_error>
+#include <utility>
 
 #include "netecho_options.hpp"
 #include "relayload_net.hpp"

@@ -4,6 +4,7 @@
 // Kind udp-fixed: sockets that keep their port, as a resolver or a game does, each asking at its own beat.
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -11,6 +12,7 @@
 #include <limits>
 #include <stdexcept>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "swaptraffic_flow.hpp"

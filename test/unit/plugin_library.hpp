@@ -15,18 +15,13 @@
 #include <vector>
 
 #include "sluice/sdk/sdk.hpp"
+#include "test/unit/repetitions.hpp"
 #include "test/unit/skip.hpp"
 
 namespace sluice::test {
 
 // What is built with a sanitizer is linked so that it is never unmapped: reports name its functions then.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool kStaysMapped = true;
-#elif defined(__has_feature)
-inline constexpr bool kStaysMapped = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#else
-inline constexpr bool kStaysMapped = false;
-#endif
+inline constexpr bool kStaysMapped = kSanitized;
 
 class PluginLibrary {
  public:

@@ -20,6 +20,7 @@
 #include <new>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "core/app/cleanup/netlink_talk.hpp"
 

@@ -5,9 +5,11 @@
 
 #include <netinet/in.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <optional>
+#include <system_error>
 #include <vector>
 
 #include "core/base/files.hpp"

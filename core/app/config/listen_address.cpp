@@ -4,6 +4,7 @@
 #include "core/app/config/listen_address.hpp"
 
 #include <charconv>
+#include <system_error>
 
 namespace sluice::app {
 

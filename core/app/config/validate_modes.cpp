@@ -3,6 +3,7 @@
 
 // Settings of single modes, and those that no mode uses.
 #include <charconv>
+#include <system_error>
 
 #include "core/app/config/validate_parts.hpp"
 #include "core/app/config/values.hpp"

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "core/base/files.hpp"

@@ -4,6 +4,7 @@
 #include "core/kube/access/server_url.hpp"
 
 #include <charconv>
+#include <system_error>
 #include <utility>
 
 namespace sluice::kube {

@@ -3,6 +3,8 @@
 
 #include "core/kube/decode/json_field.hpp"
 
+#include <utility>
+
 namespace sluice::kube {
 
 JsonField JsonField::get(std::string_view key) const& {

@@ -14,6 +14,7 @@
 #include <charconv>
 #include <condition_variable>
 #include <mutex>
+#include <system_error>
 #include <vector>
 
 #include "core/kube/http/system_roots.hpp"

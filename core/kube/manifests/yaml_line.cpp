@@ -7,6 +7,7 @@
 #include <yaml-cpp/parser.h>
 
 #include <sstream>
+#include <utility>
 #include <vector>
 
 #include "core/kube/manifests/yaml_events.hpp"

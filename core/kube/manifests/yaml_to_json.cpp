@@ -16,6 +16,7 @@
 #include <map>
 #include <set>
 #include <sstream>
+#include <system_error>
 
 #include "core/kube/decode/json_text.hpp"
 #include "core/kube/manifests/yaml_events.hpp"

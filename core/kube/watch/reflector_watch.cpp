@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <system_error>
 #include <utility>
 
 #include "core/base/log.hpp"

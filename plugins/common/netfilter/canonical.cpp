@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstring>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 namespace sluice::netfilter {

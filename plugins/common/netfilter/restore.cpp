@@ -4,6 +4,7 @@
 #include "plugins/common/netfilter/restore.hpp"
 
 #include <charconv>
+#include <system_error>
 #include <utility>
 
 namespace sluice::netfilter {

@@ -4,6 +4,7 @@
 #include "plugins/common/settings/values.hpp"
 
 #include <charconv>
+#include <system_error>
 
 namespace sluice::settings {
 namespace {

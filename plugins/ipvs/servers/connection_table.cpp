@@ -3,9 +3,11 @@
 
 #include "plugins/ipvs/servers/connection_table.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <fstream>
+#include <system_error>
 
 #include "sluice/sdk/address.hpp"
 

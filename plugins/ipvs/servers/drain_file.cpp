@@ -7,10 +7,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <optional>
 #include <string_view>
+#include <system_error>
 
 #include "plugins/common/netlink/error.hpp"
 #include "plugins/ipvs/servers/connection_table.hpp"

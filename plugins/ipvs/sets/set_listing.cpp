@@ -5,6 +5,7 @@
 
 #include <charconv>
 #include <cstring>
+#include <system_error>
 
 namespace sluice::ipvs {
 namespace {

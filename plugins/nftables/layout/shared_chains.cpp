@@ -6,6 +6,8 @@
 #include <charconv>
 #include <optional>
 #include <string_view>
+#include <system_error>
+#include <utility>
 
 #include "plugins/common/netfilter/base32_hash.hpp"
 #include "plugins/nftables/layout/pieces.hpp"

@@ -4,6 +4,7 @@
 // What iptables says and is told.
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "plugins/common/netfilter/canonical.hpp"

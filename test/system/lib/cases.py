@@ -130,7 +130,7 @@ class Trial:
             raise Skip("the program under test has no sluicectl")
         return self.bench.daemon.status()
 
-    def wait_until(self, condition, sentence, seconds=10):
+    def wait_until(self, condition, sentence, seconds=10, every=pace.POLL_SECONDS):
         """Returns what the condition returns once that is true of anything; records the sentence when it never is."""
         def checked():
             found = condition()
@@ -138,7 +138,7 @@ class Trial:
                 self.bench.daemon.check_alive()
             return found
 
-        found = pace.wait_until(checked, seconds)
+        found = pace.wait_until(checked, seconds, every)
         self.require(found, f"after {seconds:g} s, stretched by the load, still not: {sentence}")
         return found
 

@@ -219,10 +219,12 @@ def services(t):
 def steady(everywhere, local, every_ms=5):
     """New connections, one each `every_ms` from a pod and a quarter of that by the other ways, and UDP by every way."""
     both = (E1, E2)
-    # An emulated machine has two processors for all of this network: there half of what its slowness would allow.
-    often = round(every_ms * pace.SLOWNESS * (1 if pace.SLOWNESS == 1 else 2))
+    # An emulated machine has two processors for all of this network, and the machine around it has other work: there a quarter
+    # of what its slowness would allow.
+    sparing = 1 if pace.SLOWNESS == 1 else 4
+    often = round(every_ms * pace.SLOWNESS * sparing)
     rare = 4 * often
-    beat = round(20 * pace.SLOWNESS)
+    beat = round(20 * pace.SLOWNESS * max(1, sparing / 2))
     cluster, node_port, local_port = everywhere.cluster(), everywhere.node(), local.node()
     return [
         Flow("new connections to the cluster IP", "tcp-new", POD, cluster.ip, cluster.port, both, every_ms=often),

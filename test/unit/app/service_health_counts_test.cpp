@@ -7,6 +7,8 @@
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
 
+#include <utility>
+
 namespace sluice::app {
 namespace service_health_counts_test {
 

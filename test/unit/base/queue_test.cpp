@@ -7,6 +7,7 @@
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
 
+#include <string>
 #include <thread>
 
 #include "core/base/backoff.hpp"

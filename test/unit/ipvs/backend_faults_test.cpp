@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "test/unit/ipvs/backend_bench.hpp"
+#include "test/unit/repetitions.hpp"
 
 namespace sluice::test {
 namespace backend_faults_test {
@@ -154,7 +155,7 @@ class IpvsFaultsTest : public CppUnit::TestFixture {
   void random_histories_end_as_a_fresh_start() {
     std::mt19937 random(66);
     const auto below = [&](unsigned bound) { return std::uniform_int_distribution<unsigned>(0, bound - 1)(random); };
-    for (unsigned history = 0; history < 12; ++history) {
+    for (unsigned history = 0; history < repetitions(12); ++history) {
       IpvsBench bench;
       std::map<std::string, ServiceSpec> model;
       const auto all = [&] {

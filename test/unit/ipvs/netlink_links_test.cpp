@@ -12,6 +12,7 @@
 #include <netlink/msg.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>

@@ -5,10 +5,12 @@
 // kernel holds what is wanted and what drains, and nothing else.
 #include <cppunit/extensions/HelperMacros.h>
 
+#include <algorithm>
 #include <random>
 #include <set>
 
 #include "test/unit/ipvs/server_rig.hpp"
+#include "test/unit/repetitions.hpp"
 
 namespace sluice::ipvs {
 namespace server_model_test {
@@ -200,7 +202,7 @@ class ServerModelTest : public CppUnit::TestFixture {
 
  private:
   static void histories(WhenRemoved when, unsigned count) {
-    for (unsigned seed = 0; seed < count; ++seed) {
+    for (unsigned seed = 0; seed < test::repetitions(count); ++seed) {
       try {
         History(seed, when).run(60);
       } catch (CppUnit::Exception& failure) {

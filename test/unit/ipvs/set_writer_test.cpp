@@ -10,6 +10,7 @@
 #include <set>
 
 #include "test/unit/ipvs/fake_set_kernel.hpp"
+#include "test/unit/repetitions.hpp"
 
 namespace sluice::ipvs {
 namespace set_writer_test {
@@ -446,7 +447,7 @@ class SetWriterTest : public CppUnit::TestFixture {
   void random_histories_end_as_the_model() {
     std::mt19937 random(7);
     const auto below = [&](std::uint32_t limit) { return static_cast<std::uint32_t>(random() % limit); };
-    for (int history = 0; history < 60; ++history) {
+    for (unsigned history = 0; history < test::repetitions(60); ++history) {
       FakeSetKernel kernel(Family::kIpv4);
       for (const SetId set : all_sets()) {
         const SetType type = spec(set).type;

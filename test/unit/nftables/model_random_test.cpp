@@ -16,6 +16,7 @@
 #include "sluice/sdk/service.hpp"
 #include "test/unit/nftables/model_rig.hpp"
 #include "test/unit/nftables/random_services.hpp"
+#include "test/unit/repetitions.hpp"
 
 namespace sluice::test {
 namespace model_random_test {
@@ -233,19 +234,19 @@ class NftablesModelRandomTest : public CppUnit::TestFixture {
   }
 
   void histories_of_ipv4() {
-    for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    for (std::uint64_t seed = 1; seed <= repetitions(40); ++seed) {
       history(abi::Family::kIpv4, seed, 50, seed % 2 == 0, [](auto&&...) {});
     }
   }
 
   void histories_of_ipv6() {
-    for (std::uint64_t seed = 1; seed <= 15; ++seed) {
+    for (std::uint64_t seed = 1; seed <= repetitions(15); ++seed) {
       history(abi::Family::kIpv6, seed, 50, seed % 2 == 0, [](auto&&...) {});
     }
   }
 
   void in_one_step_it_means_the_same() {
-    for (std::uint64_t seed = 300; seed < 310; ++seed) {
+    for (std::uint64_t seed = 300; seed < 300 + repetitions(10); ++seed) {
       history(abi::Family::kIpv4, seed, 20, false,
               [&](const ModelRig& rig, const Services& services, const Oracle& oracle, const std::string& where) {
                 ModelRig fresh(rig.family);
@@ -261,7 +262,7 @@ class NftablesModelRandomTest : public CppUnit::TestFixture {
 
   void a_restart_writes_nothing() {
     std::mt19937_64 random(7);
-    for (std::uint64_t seed = 100; seed < 115; ++seed) {
+    for (std::uint64_t seed = 100; seed < 100 + repetitions(15); ++seed) {
       history(abi::Family::kIpv4, seed, 30, false,
               [&](const ModelRig& rig, const Services& services, const Oracle& oracle, const std::string& where) {
                 ModelRig again(rig.family);
@@ -309,7 +310,7 @@ class NftablesModelRandomTest : public CppUnit::TestFixture {
   // One wrong number may take all numbers of one service port with it, and never more.
   void damage_is_put_right_and_the_rest_left_alone() {
     std::mt19937_64 random(8);
-    for (std::uint64_t seed = 200; seed < 215; ++seed) {
+    for (std::uint64_t seed = 200; seed < 200 + repetitions(15); ++seed) {
       history(abi::Family::kIpv4, seed, 30, false,
               [&](const ModelRig& rig, const Services& services, const Oracle& oracle, const std::string& where) {
                 ModelRig harmed(rig.family);

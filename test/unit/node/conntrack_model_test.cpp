@@ -10,7 +10,6 @@
 #include <cppunit/extensions/HelperMacros.h>
 
 #include <atomic>
-#include <cstdlib>
 #include <map>
 #include <random>
 #include <set>
@@ -18,6 +17,7 @@
 #include "core/node/conntrack_mailbox.hpp"
 #include "core/node/conntrack_pass.hpp"
 #include "test/unit/node/conntrack_fakes.hpp"
+#include "test/unit/repetitions.hpp"
 
 namespace sluice::node {
 namespace conntrack_model_test {
@@ -250,7 +250,7 @@ class ConntrackModelTest : public CppUnit::TestFixture {
 
  public:
   void the_table_follows_any_history() {
-    const unsigned histories = std::getenv("SLUICE_LONG") != nullptr ? 100'000 : 3'000;
+    const unsigned histories = test::repetitions(3'000, 100'000);
     std::size_t looks = 0;
     std::size_t everything = 0;
     for (unsigned seed = 1; seed <= histories; ++seed) {

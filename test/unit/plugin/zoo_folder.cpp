@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include <fstream>
+#include <system_error>
 
 #include "core/plugin/lookup.hpp"
 

@@ -7,6 +7,8 @@
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
 
+#include <utility>
+
 #include "test/unit/store/fixtures.hpp"
 
 namespace sluice::store {

@@ -8,7 +8,6 @@
 #include <cppunit/extensions/HelperMacros.h>
 
 #include <atomic>
-#include <cstdlib>
 #include <set>
 #include <string>
 #include <thread>
@@ -16,14 +15,10 @@
 
 #include "plugins/userspace/balancer/balancer.hpp"
 #include "test/unit/patience.hpp"
+#include "test/unit/repetitions.hpp"
 
 namespace sluice::userspace {
 namespace balancer_history_test {
-
-bool is_long() {
-  const char* const text = std::getenv("SLUICE_LONG");
-  return text != nullptr && *text == '1';
-}
 
 SocketAddress endpoint(std::size_t number) {
   abi::Address address{};
@@ -50,7 +45,7 @@ class BalancerHistoryTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE_END();
 
   void random_histories_agree_with_the_model() {
-    const std::uint64_t histories = is_long() ? 50'000 : 400;
+    const std::uint64_t histories = test::repetitions(400, 50'000);
     for (std::uint64_t seed = 0; seed < histories; ++seed) {
       Random random(seed);
       const auto choose = [&](std::size_t count) { return random.below(count); };
@@ -107,7 +102,7 @@ class BalancerHistoryTest : public CppUnit::TestFixture {
 
       Random random(99);
       std::set<EndpointPtr> gone;
-      const int rounds = is_long() ? 20'000 : 200;
+      const int rounds = test::is_long_form() ? 20'000 : 200;
       for (int i = 0; i < rounds; ++i) {
         std::vector<SocketAddress> some;
         for (const SocketAddress& one : everybody) {

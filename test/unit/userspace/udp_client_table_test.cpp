@@ -4,12 +4,12 @@
 // The table of UDP clients: its order, its indices, and thousands of random histories
 // against a model that keeps everything in one plain list.
 #include "plugins/userspace/relay/udp_client_table.hpp"
+#include "test/unit/repetitions.hpp"
 
 #include <cppunit/extensions/HelperMacros.h>
 #include <netinet/in.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <list>
 #include <memory>
 #include <random>
@@ -262,7 +262,7 @@ class UdpClientTableTest : public CppUnit::TestFixture {
   }
 
   void the_table_follows_any_history() {
-    const unsigned histories = std::getenv("SLUICE_LONG") != nullptr ? 20'000 : 300;
+    const unsigned histories = test::repetitions(300, 20'000);
     std::size_t most = 0;
     for (unsigned seed = 1; seed <= histories; ++seed) {
       try {
