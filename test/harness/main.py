@@ -18,7 +18,7 @@ from processes import Interrupted, Processes  # noqa: E402
 from retry import Retry  # noqa: E402
 from runner import Runner  # noqa: E402
 
-INTERRUPTED = 130
+INTERRUPTED, NOBODY_READS = 130, 141
 
 
 def set_environment():
@@ -82,6 +82,9 @@ def main(words):
     except Interrupted:
         report.say("interrupted")
         return INTERRUPTED
+    except BrokenPipeError:  # as of `test/run.sh | head`; what ran has been ended
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return NOBODY_READS
 
 
 if __name__ == "__main__":

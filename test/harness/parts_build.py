@@ -66,7 +66,7 @@ def _check_programs(run, steps):
     whole = any(step.part == "check" for step in steps)
     targets = ["check", "TESTS="] if whole else sorted({one for step in steps for one in step.programs})
     command = ["make", "-C", run.build, "-k", "-j", str(run.jobs), *targets, *PLAIN]
-    return Step(PROGRAMS, "", command, 1500, STATUS, "programs of the tests are built", needs=READY, locks=(TREE,), weight=1.6,
+    return Step(PROGRAMS, "", command, 1500, STATUS, "programs of the tests are built", needs=READY, locks=(TREE,), weight=1.4,
                 expected=240 if whole else 60, counted=False, is_build=True, again=NEVER)
 
 

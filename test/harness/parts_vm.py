@@ -14,8 +14,9 @@ RELEASES = ("6.1", "6.12")
 BACKENDS = ("servers", "handover", "rules", "nftables", "nftables-crowd")
 # There is more patience around a machine than in it: what hangs is to be reported by the machine, with its console.
 PATIENCE = 300
-# The longest chain of a run: steps that need nothing but the main build begin beside the compiler of the test programs.
-ABOUT = {"needs": READY, "weight": 0.8, "locks": ("virtual machine",)}
+# The longest chain of a run: steps that need nothing but the main build begin beside the compiler of the test programs, and what
+# runs beside a machine has the processors that it leaves. One that has to wait for processors does more work for the same.
+ABOUT = {"needs": READY, "weight": 1.0, "locks": ("virtual machine",), "nice": -5}
 
 
 # Cases of mode ipvs that the long form adds, by why the short form can do without.

@@ -3,6 +3,7 @@
 """Child processes, each in a process group of its own. Processes that lose their parent become children of this one, so
 that none is left when it ends."""
 
+import contextlib
 import ctypes
 import os
 import select
@@ -52,7 +53,8 @@ class Processes:
                                      env={**os.environ, **(environment or {})}, start_new_session=True)
         child.returncode = 0  # of no use to Popen: wait4 gives the processor time as well
         if nice:
-            os.setpriority(os.PRIO_PGRP, child.pid, nice)
+            with contextlib.suppress(PermissionError):  # less than 0, where that is for others: then it takes its turn
+                os.setpriority(os.PRIO_PGRP, child.pid, nice)
         self._alive.add(child.pid)
         return child.pid
 

@@ -36,7 +36,7 @@ class Step:
     results: str = ""        # folder of a MACHINE step
     machines: tuple = ()     # names of programs of a MACHINE step
     reports: str = ""        # folder with reports of sanitizers, which are findings
-    nice: int = 0
+    nice: int = 0            # less than 0: before everything else, where that is allowed
     counted: bool = True     # success is a test that passed
     is_build: bool = False   # makes something that other steps use: its output is shown, and it is never repeated
     absent: object = None    # function: why this machine cannot run it, or None

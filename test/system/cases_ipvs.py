@@ -183,6 +183,7 @@ FOREIGN = """-A -t 198.51.100.5:80 -s wrr
 -a -u [2001:db8:99::5]:53 -r [2001:db8:99::6]:53 -m -w 3
 -A -f 7 -s rr
 """
+FOREIGN_NAMES = ("198.51.100.5:", "203.0.113.77:", "[2001:db8:99::5]:")
 
 
 def make_foreign(t):
@@ -457,8 +458,15 @@ def metadata_writes_nothing(t):
     t.require(before and now == before, f"something changed: {ipvs.apart(before, now)}")
 
 
+def draining(t):
+    """Virtual servers of ours with a real server that takes no new connections."""
+    return [name for name, server in ipvs.servers(t).items()
+            if 0 in server.real.values() and not name.startswith(FOREIGN_NAMES)]
+
+
 def quiet(t):
-    """Returns once what came before has been written."""
+    """Returns once what came before has been written. A real server that still drains would be deleted later."""
+    t.wait_until(lambda: not draining(t), "what went has drained", seconds=80)
     t.require(pace.wait_unchanged(lambda: ipvs.all_writes(t), quiet=0.7, seconds=20, every=0.2) is not None, "writing never ends")
 
 
