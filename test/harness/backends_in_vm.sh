@@ -3,10 +3,14 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Tests of backends without the daemon, all in one virtual machine, side by side, as most of the time they wait for its kernel.
-# What each prints is RESULTS/NAME.tap, its exit status RESULTS/NAME.status. Usage: backends_in_vm.sh SYSTEM PROGRAMS RESULTS NAME…
+# What each prints is RESULTS/NAME.tap, its exit status RESULTS/NAME.status. Usage:
+#   backends_in_vm.sh short|long SYSTEM PROGRAMS RESULTS NAME…
+# The short form leaves out rules that other kernels know as well, and one of the families that mode nftables writes alike.
 set -u
-system=$1 programs=$2 results=$3
-shift 3
+extent=$1 system=$2 programs=$3 results=$4
+shift 4
+only_ipvs_rules='' nftables_family=''
+if [ "$extent" = short ]; then only_ipvs_rules=xt_ipvs nftables_family=6; fi
 
 # begin COMMAND…: in the background.
 begin() {
@@ -21,8 +25,8 @@ for name in "$@"; do
   case $name in
     servers) begin "$programs/ipvs_roundtrip" ;;
     handover) begin /usr/bin/python3 "$system/ipvs_handover_test.py" "$programs/ipvs_handover" ;;
-    rules) begin "$system/iptables_kernel_test.sh" "$programs/ipvs_rules_roundtrip" ;;
-    nftables) begin "$system/nftables_kernel_test.sh" "$programs/nftables_roundtrip" ;;
+    rules) begin "$system/iptables_kernel_test.sh" "$programs/ipvs_rules_roundtrip" $only_ipvs_rules ;;
+    nftables) begin "$system/nftables_kernel_test.sh" "$programs/nftables_roundtrip" $nftables_family ;;
     nftables-crowd) begin "$programs/nftables_crowd" ;;
     *) echo "backends_in_vm.sh: unknown name '$name'" >&2; exit 2 ;;
   esac

@@ -177,7 +177,7 @@ def takes_over(t, theirs, mode):
         written = watch.lines()
     clients.require_unharmed(f"from mode {theirs} of a kube-proxy to mode {mode}")
     # Virtual servers stay until the last connection through them has ended.
-    t.wait_until(lambda: not unowned(t, wanted), "the node is as after a start on an empty one", seconds=20)
+    t.wait_until(lambda: not unowned(t, wanted), "the node is as after a start on an empty one", seconds=20, every=0.5)
     t.require(not (more := unowned(t, wanted)), f"of kube-proxy is left, or of ours is missing: {more[:4]}")
     serves(t, mode)
     if theirs == mode == "iptables":

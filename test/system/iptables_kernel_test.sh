@@ -3,10 +3,11 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Runs iptables_roundtrip, or PROGRAM, for both families and both variants of iptables, each in a
-# network namespace of its own. TAP. Needs root.
-#   iptables_kernel_test.sh [PROGRAM]
+# network namespace of its own. TAP. Needs root. PROGRAM gets the WORDs after family and variant.
+#   iptables_kernel_test.sh [PROGRAM [WORD…]]
 set -u
 program=${1:-${SLUICE_BUILDDIR:-.}/test/system/iptables_roundtrip}
+[ $# = 0 ] || shift
 
 skip() { echo "1..0 # SKIP $1"; exit 0; }
 [ -x "$program" ] || { echo "Bail out! $program is not built"; exit 1; }
@@ -37,11 +38,11 @@ run() {
   count=$((count + $(grep -cE '^(not )?ok ' "$work/out")))
 }
 
-run "IPv4" "$PATH" 4 nft
-run "IPv6" "$PATH" 6 nft
+run "IPv4" "$PATH" 4 nft "$@"
+run "IPv6" "$PATH" 6 nft "$@"
 if [ -e "$work/iptables-restore" ] && unshare -n "$work/iptables" -t nat -S >/dev/null 2>&1; then
-  run "IPv4 legacy" "$work:$PATH" 4 legacy
-  run "IPv6 legacy" "$work:$PATH" 6 legacy
+  run "IPv4 legacy" "$work:$PATH" 4 legacy "$@"
+  run "IPv6 legacy" "$work:$PATH" 6 legacy "$@"
 else
   count=$((count + 1))
   echo "ok $count - legacy iptables # SKIP this kernel or system has none"

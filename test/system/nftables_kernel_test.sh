@@ -2,9 +2,9 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Runs nftables_roundtrip for both families, each in a network namespace of its own. TAP. Needs root, and nf_tables in
-# the kernel.
-#   nftables_kernel_test.sh [PROGRAM]
+# Runs nftables_roundtrip for both families, or the one that is named, each in a network namespace of its own. TAP. Needs root,
+# and nf_tables in the kernel.
+#   nftables_kernel_test.sh [PROGRAM [4|6]]
 set -u
 program=${1:-${SLUICE_BUILDDIR:-.}/test/system/nftables_roundtrip}
 
@@ -29,7 +29,6 @@ run() {
   count=$((count + $(grep -cE '^(not )?ok ' "$work/out")))
 }
 
-run "IPv4" 4
-run "IPv6" 6
+for family in ${2:-4 6}; do run "IPv$family" "$family"; done
 echo "1..$count"
 exit $status

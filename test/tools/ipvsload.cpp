@@ -134,7 +134,8 @@ class Socket {
     const ssize_t size = ::recv(fd_, buffer_, sizeof(buffer_), 0);
     if (size < 0) fail("receive", errno);
     int left = static_cast<int>(size);
-    for (auto* header = reinterpret_cast<nlmsghdr*>(buffer_); NLMSG_OK(header, left);
+    // The macro compares with a size, which is less than nothing behind a last message that is not padded.
+    for (auto* header = reinterpret_cast<nlmsghdr*>(buffer_); left > 0 && NLMSG_OK(header, static_cast<unsigned>(left));
          header = NLMSG_NEXT(header, left)) {
       if (header->nlmsg_type != NLMSG_ERROR) {
         if (answer != nullptr) answer->assign(reinterpret_cast<const char*>(header), header->nlmsg_len);

@@ -243,7 +243,8 @@ ssize_t spoil(const char* subsystem, void* data, ssize_t size) {
     if (due(subsystem, Kind::kInterrupted, error)) header->nlmsg_flags |= NLM_F_DUMP_INTR;
     return size;
   }
-  for (; NLMSG_OK(header, left); header = NLMSG_NEXT(header, left)) {
+  // The macro compares with a size, which is less than nothing behind a last message that is not padded.
+  for (; left > 0 && NLMSG_OK(header, static_cast<unsigned>(left)); header = NLMSG_NEXT(header, left)) {
     if (header->nlmsg_type != NLMSG_ERROR || header->nlmsg_len < NLMSG_LENGTH(sizeof(nlmsgerr))) continue;
     auto* const answer = static_cast<nlmsgerr*>(NLMSG_DATA(header));
     if (answer->error != 0 || answers_a_question(*answer)) continue;

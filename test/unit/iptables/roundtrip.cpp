@@ -155,7 +155,7 @@ class Checks {
       }
       return true;
     });
-    if (!legacy_) repair("nft flush ruleset", [this] { return call("nft", {"flush", "ruleset"}).ok(); });
+    if (!legacy_) repair("nft flush ruleset", [] { return call("nft", {"flush", "ruleset"}).ok(); });
     repair("the removal of one dispatch rule",
            [this] { return call(tool_, {"-t", "nat", "-D", "KUBE-SERVICES", "2"}).ok(); });
     repair("the removal of one jump", [this] { return call(tool_, {"-t", "nat", "-D", "PREROUTING", "1"}).ok(); });
