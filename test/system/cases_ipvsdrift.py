@@ -129,7 +129,7 @@ def in_set(t, name):
 
 
 @own_daemon(None, "`ipvsadm -C`, a real server that is deleted, one whose weight is changed, one that is added, a virtual server that "
-            "is deleted or edited: repaired", families=[V4], slow=True, legacy=["ipvs"], **ONLY)
+            "is deleted or edited, one after the other: repaired", families=[V4], slow=True, **ONLY)
 def servers_damaged(t):
     repaired(t, ("ipvsadm", "-C"),
              lambda one: ("ipvsadm", "-d", "-t", where(one), "-r", ipvs.real(t, E1)),
@@ -137,6 +137,19 @@ def servers_damaged(t):
              lambda one: ("ipvsadm", "-a", "-t", where(one), "-r", "10.99.9.9:80", "-m"),
              lambda one: ("ipvsadm", "-D", "-t", where(one)),
              lambda one: ("ipvsadm", "-E", "-t", where(one), "-s", "wrr", "-p", "300"))
+
+
+@own_daemon(None, "`ipvsadm -C`, then real servers deleted, changed and added and virtual servers deleted and edited all at once: repaired",
+            families=[V4], slow=True, legacy=["ipvs"], **ONLY)
+def servers_damaged_at_once(t):
+    def every_way(one):
+        cluster, datagrams, external, balancer, node = (ipvs.where(front.ip, front.port) for front in (
+            one.cluster(), one.cluster(protocol="udp"), one.external(), one.vip(), one.node(NODE_SECOND)))
+        return ("sh", "-ec", f"ipvsadm -d -t {cluster} -r {ipvs.real(t, E1)}; ipvsadm -e -u {datagrams} -r {ipvs.real(t, E1)} -m -w 0; "
+                             f"ipvsadm -a -t {external} -r 10.99.9.9:80 -m; ipvsadm -D -t {balancer}; "
+                             f"ipvsadm -E -t {node} -s wrr -p 300")
+
+    repaired(t, ("ipvsadm", "-C"), every_way)
 
 
 @own_daemon(None, "a set that is flushed, an entry that is deleted, one that is replaced by another: repaired", families=[V4, V6],
