@@ -47,23 +47,22 @@ else
   skip "every line is JSON" "python3 is not installed"
 fi
 
-# compiles_alone PLUGIN: the sources of plugins/PLUGIN, those of each folder as one, with plugins/common in a tree that has
-# nothing else. That each source compiles by itself is found by test/separate.sh.
-compiles_alone() {
+# needs_only_the_sdk PLUGIN: the preprocessor finds every header of plugins/PLUGIN in the installed SDK, in plugins/common or in
+# the system. With these headers the main build compiles the sources, and test/separate.sh each of them by itself.
+needs_only_the_sdk() {
   tree=$away/$1
   mkdir -p "$tree/plugins"
   cp -r "$SLUICE_SRCDIR/plugins/common" "$SLUICE_SRCDIR/plugins/$1" "$tree/plugins/"
   flags=$(pkg-config --cflags libnl-3.0 libnl-route-3.0 libnl-genl-3.0 2>/dev/null)
-  find "$tree/plugins/$1" -name '*.cpp' -exec dirname {} + | sort -u >"$tree/folders"
-  [ -s "$tree/folders" ] || { echo "plugins/$1 has no sources"; return 1; }
-  while read -r folder; do
-    printf '#include "%s"\n' "$folder"/*.cpp >"$tree/all.cpp"
-    # shellcheck disable=SC2086
-    $CXX -std=c++20 -fsyntax-only -Wno-subobject-linkage $flags -I"$tree" -I"$include" "$tree/all.cpp" || return 1
-  done <"$tree/folders"
+  find "$tree/plugins/$1" -name '*.cpp' >"$tree/sources"
+  [ -s "$tree/sources" ] || { echo "plugins/$1 has no sources"; return 1; }
+  sed 's/.*/#include "&"/' "$tree/sources" >"$tree/all.cpp"
+  # shellcheck disable=SC2086
+  $CXX -std=c++20 -M -MF /dev/null $flags -I"$tree" -I"$include" "$tree/all.cpp"
 }
+check "the installed headers are those of the source tree" diff -r "$SLUICE_SRCDIR/sdk/include/sluice" "$include/sluice"
 for folder in "$SLUICE_SRCDIR"/plugins/*/; do
   name=$(basename "$folder")
-  [ "$name" = common ] || check "plugins/$name compiles from the installed SDK" compiles_alone "$name"
+  [ "$name" = common ] || check "plugins/$name needs only the installed SDK" needs_only_the_sdk "$name"
 done
 finish
