@@ -4,7 +4,8 @@
 #
 # Builds into a folder of its own. Usage: build.sh BUILDDIR [configure options…]
 # Prints how many files are compiled, of how many, and the time since it began: on a terminal in one line, elsewhere in a
-# line every ten seconds. SLUICE_JOBS=N limits the compiler. What make prints besides, warnings and errors, is passed on.
+# line every ten seconds. SLUICE_JOBS=N limits the compiler, and SLUICE_MAKE_VARIABLES are words for make, such as
+# noinst_PROGRAMS=. What make prints besides, warnings and errors, is passed on.
 set -eu
 src=$(cd "$(dirname "$0")/.." && pwd)
 build=$1
@@ -26,7 +27,8 @@ fi
 
 jobs=${SLUICE_JOBS:-$(nproc)}
 # What it says when it has run up to date Makefile and dependencies is all that would be compiled now.
-total=$(make --no-print-directory -n 2>/dev/null | grep -c '^echo "  CXX   ' || true)
+# shellcheck disable=SC2086
+total=$(make --no-print-directory -n ${SLUICE_MAKE_VARIABLES:-} 2>/dev/null | grep -c '^echo "  CXX   ' || true)
 terminal=no
 [ ! -t 1 ] || terminal=yes
 
@@ -56,7 +58,8 @@ show_progress() {
 }
 
 rm -f make.status
-{ make --no-print-directory -j "$jobs" 2>&1 && status=0 || status=$?; echo "$status" >make.status; } | show_progress
+# shellcheck disable=SC2086
+{ make --no-print-directory -j "$jobs" ${SLUICE_MAKE_VARIABLES:-} 2>&1 && status=0 || status=$?; echo "$status" >make.status; } | show_progress
 status=$(cat make.status)
 rm -f make.status
 [ "$status" -ne 0 ] || [ "$total" -eq 0 ] || echo "compiled $total files, $(($(date +%s) - begin)) s"

@@ -28,3 +28,4 @@
 #include <utility>
 #include <vector>
 #include <cppunit/extensions/HelperMacros.h>
+#include <nlohmann/json.hpp>

@@ -5,5 +5,5 @@
 # Runs the tests; test/run.sh --help says how. The last line is `N passed, N failed[, N skipped]`.
 set -eu
 src=$(cd "$(dirname "$0")/.." && pwd)
-command -v python3 >/dev/null 2>&1 || "$src/packaging/install-deps.sh" test >&2
-exec python3 "$src/test/harness/main.py" "$@"
+[ -x /usr/bin/python3 ] || "$src/packaging/install-deps.sh" test >&2
+exec /usr/bin/python3 "$src/test/harness/main.py" "$@"

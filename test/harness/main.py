@@ -4,6 +4,7 @@
 
 import os
 import resource
+import subprocess
 import sys
 import time
 
@@ -21,11 +22,22 @@ from runner import Runner  # noqa: E402
 INTERRUPTED, NOBODY_READS = 130, 141
 
 
-def set_environment():
-    """What a make that called this program says to its children is not meant for the makes of steps."""
+def set_environment(settings):
+    """The environment of every step."""
+    # Options of a make that called this program are not for the makes of steps.
     for name in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES"):
         os.environ.pop(name, None)
-    os.environ.update(LC_ALL="C", PYTHONDONTWRITEBYTECODE="1")
+    # Programs of the distribution first: its Python has the packages that packaging/install-deps.sh installs, and starts
+    # without the launcher of a version manager.
+    path = ["/usr/sbin", "/usr/bin", *os.environ.get("PATH", os.defpath).split(":")]
+    os.environ.update(LC_ALL="C", PATH=":".join(dict.fromkeys(path)), PYTHONDONTWRITEBYTECODE="1",
+                      PYTHONPYCACHEPREFIX=settings.built("pycache"))
+
+
+def compile_python(settings):
+    """Compiles the tests' Python modules once, outside of the source tree; programs that start later only read the result."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    subprocess.run([sys.executable, "-m", "compileall", "-q", settings.test()], env=environment, stdout=subprocess.DEVNULL, check=False)
 
 
 def list_names(wanted, settings):
@@ -48,6 +60,7 @@ def run(wanted, settings):
         os.remove(settings.built("packages", "done"))  # packages of an earlier run
     except FileNotFoundError:
         pass
+    compile_python(settings)
     with Processes() as processes:
         if wanted.stress:
             return stress.run(settings, processes, steps, wanted)
@@ -60,7 +73,7 @@ def run(wanted, settings):
 def main(words):
     wanted = options.parse(words)
     settings = options.settings(wanted)
-    set_environment()
+    set_environment(settings)
     try:
         if wanted.list:
             return list_names(wanted, settings)

@@ -88,6 +88,17 @@ def has_libfuzzer(run):
             return False
 
 
+# Variables of make without which sanitizer builds do: tools that tests use as the main build has them; for threads, the plugins.
+TOOLS = "noinst_PROGRAMS= conformanceexec_PROGRAMS="
+PLUGINS = "plugin_LTLIBRARIES="
+
+
+def _watched(run, *left_out):
+    """The environment of a sanitizer build. The long form builds everything, with some optimization."""
+    return {"SLUICE_JOBS": str(run.side_jobs), "CXXFLAGS": "-g1 -O1" if run.long else "-g1 -O0",
+            "SLUICE_MAKE_VARIABLES": "" if run.long else " ".join(left_out)}
+
+
 def _asan(run):
     """asan and fuzz share clang's build, which alone has libFuzzer and reports of both sanitizers in one place."""
     units = (f"test/unit/{one}_tests" for one in ("unit", "iptables", "ipvs", "nftables", "userspace"))
@@ -97,8 +108,7 @@ def _asan(run):
     why = "clang++ with libFuzzer is missing; install clang and libclang-rt-dev"
     return Step(ASAN, "", command, 2400, STATUS, "the build for address and undefined behaviour", needs=READY,
                 after=(PROGRAMS,), locks=("clang tree",), weight=run.side_jobs, expected=600, is_build=True, again=NEVER, nice=10,
-                environment={"SLUICE_JOBS": str(run.side_jobs), "CXXFLAGS": "-g1 -O1" if run.long else "-g1 -O0"},
-                absent=lambda: None if has_libfuzzer(run) else why)
+                environment=_watched(run, TOOLS), absent=lambda: None if has_libfuzzer(run) else why)
 
 
 def _tsan(run):
@@ -108,7 +118,7 @@ def _tsan(run):
     command = [run.test("sanitizers/build.sh"), run.built("thread"), compiler, programs, "--enable-sanitizers=thread"]
     return Step(TSAN, "", command, 2400, STATUS, "the build for threads", needs=READY, after=(PROGRAMS,),
                 locks=("thread tree",), weight=run.side_jobs, expected=400, is_build=True, again=NEVER, nice=10,
-                environment={"SLUICE_JOBS": str(run.side_jobs), "CXXFLAGS": "-g1 -O1" if run.long else "-g1 -O0"})
+                environment=_watched(run, TOOLS, PLUGINS))
 
 
 def _packages(run):

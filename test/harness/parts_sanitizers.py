@@ -47,6 +47,8 @@ class Watched:
         self.add(name, limit, command, again=exact, weight=0.6, expected=60 if not fragment else 15)
 
     def system(self, name, limit, *words, expected=120):
+        # Clients and servers are those of the main build: the daemon is watched, and they start thousands of times.
+        words += ("--netecho", self.run.built("test/tools/netecho"))
         self.add(f"system-{name}", limit, cases(self.run, self.part, name, limit, *words, builddir=self.tree,
                                                 log=f"{self.part}-system-{name}").command, again=only_trial, weight=0.9,
                  expected=expected)

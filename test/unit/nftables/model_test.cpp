@@ -13,6 +13,7 @@
 #include "plugins/nftables/layout/set_spec.hpp"
 #include "sluice/sdk/error.hpp"
 #include "test/unit/nftables/model_rig.hpp"
+#include "test/unit/repetitions.hpp"
 
 namespace sluice::test {
 namespace model_test {
@@ -399,7 +400,7 @@ class NftablesModelTest : public CppUnit::TestFixture {
     const ServicePlan sticky = rig.plan(spec);
     spec.affinity_seconds = 0;
     const ServicePlan plain = rig.plan(spec);
-    for (unsigned i = 0; i < 33000; ++i) {
+    for (unsigned i = 0; i < repetitions(33000); ++i) {
       rig.model.put(id, sticky);
       rig.model.put(id, plain);
       rig.model.put(id, sticky);

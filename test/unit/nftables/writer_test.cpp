@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "test/unit/nftables/backend_rig.hpp"
+#include "test/unit/repetitions.hpp"
 
 namespace sluice::test {
 namespace writer_test {
@@ -141,7 +142,7 @@ class NftablesWriterTest : public CppUnit::TestFixture {
 
   void a_table_of_another_shape_is_replaced_at_once() {
     NftablesRig rig;
-    const std::vector<ServiceSpec> services = many_services(10000, 2);
+    const std::vector<ServiceSpec> services = many_services(repetitions(10000), 2);
     ok(rig, rig.full(services));
     const std::string good = rig.table.text();
     auto& state = rig.table.state;
