@@ -28,4 +28,3 @@
 #include <utility>
 #include <vector>
 #include <cppunit/extensions/HelperMacros.h>
-#include <nlohmann/json.hpp>

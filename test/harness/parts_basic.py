@@ -4,7 +4,7 @@
 
 import os
 
-from parts_build import BUILD, PLAIN, PROGRAMS, READY, TREE
+from parts_build import BUILD, PLAIN, PROGRAMS, READY, SIDE_WEIGHT, TREE
 from results import trs_files
 from step import CHECKS, NEVER, STATUS, TAP, Step
 
@@ -78,7 +78,7 @@ def kernel(run):
 def separate(run):
     """Each source file compiles by itself. The short form takes what is installed, the long form tests as well."""
     return [Step("separate", "", [run.test("separate.sh"), run.built("separate"), "objects" if run.long else "installed-objects"],
-                 1800, STATUS, "each file compiles by itself", needs=READY, after=(PROGRAMS,), weight=run.side_jobs, expected=300,
+                 1800, STATUS, "each file compiles by itself", needs=READY, after=(PROGRAMS,), weight=SIDE_WEIGHT, expected=300,
                  again=NEVER, nice=10, environment={"SLUICE_JOBS": str(run.side_jobs)})]
 
 

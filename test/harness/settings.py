@@ -20,8 +20,8 @@ class Settings:
 
     @property
     def side_jobs(self):
-        """Jobs of a build beside tests: half of the processors, so that tests find one."""
-        return max(1, self.jobs // 2)
+        """Jobs of a build beside tests. It has a low priority, so that tests find a processor."""
+        return self.jobs
 
     def test(self, *names):
         return os.path.join(self.source, "test", *names)

@@ -262,7 +262,7 @@ def many_flows(t):
     # The flows are to it, as ctfill makes them.
     service = t.service([ready(E1, address="10.99.0.0")], ports=[("dns", 53, 53)], spec={"externalIPs": ["172.31.0.0"]})
     t.settle()
-    filler = os.path.join(t.bench.programs.builddir, "test", "tools", "ctfill")
+    filler = t.bench.programs.tool("ctfill")
     t.topology.run("node", filler, "--count", str(MANY))
     t.defer(lambda: t.topology.run("node", "conntrack", "-D", "-d", "172.31.0.0", check=False))
     t.bench.daemon.stop()

@@ -16,7 +16,7 @@ class Programs:
         self.sluiced = os.path.abspath(daemon) if daemon else self._find("sluiced")
         self.sluicectl = None if daemon else self._find("sluicectl")
         self._plugin_dir = plugin_dir
-        self.swaptraffic = self._find_beside("swaptraffic")
+        self.swaptraffic = self.tool("swaptraffic")
         self.apiserver = os.path.join(source_root(), "test", "apiserver", "apiserver.py")
 
     def _find(self, name):
@@ -37,8 +37,8 @@ class Programs:
                 return path
         raise shell.CommandFailed(f"plugin {name} not found: make test/plugins/{name}.la")
 
-    def _find_beside(self, name):
-        """Of the programs that only some cases need: where it is, or is to be."""
+    def tool(self, name):
+        """The path of a program that only some cases need: beside netecho, whether it exists or not."""
         return os.path.join(os.path.dirname(self.netecho), name)
 
     def plugin_dir(self, scratch):

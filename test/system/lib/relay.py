@@ -20,7 +20,7 @@ CROWD = {"e1": {a.V4: "10.181.1.0/24", a.V6: "fd00:10:0:181:1::/80"},
 
 
 def program(t):
-    return os.path.join(t.bench.programs.builddir, "test", "tools", "relaycheck")
+    return t.bench.programs.tool("relaycheck")
 
 
 class Server:
