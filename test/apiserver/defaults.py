@@ -134,7 +134,9 @@ class Allocator:
         # Low addresses stay free for well-known services such as DNS.
         self.next_host = {"IPv4": 256, "IPv6": 256}
         self.used_addresses = set()
-        self.next_port = self.FIRST_NODE_PORT
+        # Downwards: clients that choose node ports themselves, as the system tests do, begin at the other end. A health check
+        # port in their range would be held by the daemon on the node when a test listens there.
+        self.next_port = self.LAST_NODE_PORT
         self.used_ports = set()
 
     def address(self, family):
@@ -151,7 +153,7 @@ class Allocator:
         span = self.LAST_NODE_PORT - self.FIRST_NODE_PORT + 1
         for _ in range(span):
             candidate = self.next_port
-            self.next_port = self.FIRST_NODE_PORT + (candidate + 1 - self.FIRST_NODE_PORT) % span
+            self.next_port = self.FIRST_NODE_PORT + (candidate - 1 - self.FIRST_NODE_PORT) % span
             if candidate not in self.used_ports:
                 self.used_ports.add(candidate)
                 return candidate

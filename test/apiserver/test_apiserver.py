@@ -360,6 +360,20 @@ def still_older_server_does_not_know_streaming_lists():
 
 
 @test
+def ports_that_the_server_chooses_come_from_the_end_of_the_range():
+    """The tests of the daemon choose theirs, and listen on some, from its beginning."""
+    with Server() as server:
+        path = "/api/v1/namespaces/demo/services"
+        one = server.ask("POST", path, service("one", type="LoadBalancer", externalTrafficPolicy="Local")).json["spec"]
+        equal([one["ports"][0]["nodePort"], one["healthCheckNodePort"]], [32767, 32766])
+        taken = service("taken", type="NodePort")
+        taken["spec"]["ports"][0]["nodePort"] = 32765
+        equal(server.ask("POST", path, taken).code, 201)
+        two = server.ask("POST", path, service("two", type="NodePort")).json["spec"]
+        equal(two["ports"][0]["nodePort"], 32764)
+
+
+@test
 def writes():
     with Server() as server:
         path = "/api/v1/namespaces/demo/services"
