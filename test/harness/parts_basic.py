@@ -79,7 +79,7 @@ def separate(run):
     """Each source file compiles by itself. The short form takes what is installed, the long form tests as well."""
     return [Step("separate", "", [run.test("separate.sh"), run.built("separate"), "objects" if run.long else "installed-objects"],
                  1800, STATUS, "each file compiles by itself", needs=READY, after=(PROGRAMS,), weight=SIDE_WEIGHT, expected=300,
-                 again=NEVER, nice=10, environment={"SLUICE_JOBS": str(run.side_jobs)})]
+                 again=NEVER, nice=10, environment={"SLUICE_JOBS": str(run.jobs)})]
 
 
 def demo(run):

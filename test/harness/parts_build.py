@@ -42,7 +42,7 @@ def packaging(run):
     """The environment in which packages are built. The long form has types for debuggers and the usual compression, as a
     release does."""
     quick = {"DEB_CXXFLAGS_APPEND": LINES_ONLY, "DPKG_DEB_COMPRESSOR_LEVEL": "1"}
-    return {**_compilers(run.side_jobs), **({} if run.long else quick)}
+    return {**_compilers(run.jobs), **({} if run.long else quick)}
 
 
 def _build(run):
@@ -100,7 +100,7 @@ NULL = "-fno-sanitize=null"
 
 def _watched(run, flags, *left_out):
     """The environment of a sanitizer build. The long form builds everything, with some optimization and all checks."""
-    return {"SLUICE_JOBS": str(run.side_jobs), "CXXFLAGS": "-g1 -O1" if run.long else f"-g1 -O0 {flags}",
+    return {"SLUICE_JOBS": str(run.jobs), "CXXFLAGS": "-g1 -O1" if run.long else f"-g1 -O0 {flags}",
             "SLUICE_MAKE_VARIABLES": "" if run.long else " ".join(left_out)}
 
 

@@ -18,11 +18,6 @@ class Settings:
     words: tuple = ()        # of --filter
     source: str = SOURCE
 
-    @property
-    def side_jobs(self):
-        """Jobs of a build beside tests. It has a low priority, so that tests find a processor."""
-        return self.jobs
-
     def test(self, *names):
         return os.path.join(self.source, "test", *names)
 

@@ -20,4 +20,5 @@ if command -v ld.gold >/dev/null 2>&1; then LDFLAGS="-fuse-ld=gold ${LDFLAGS:-}"
 export CXX CXXFLAGS LDFLAGS
 "$src/packaging/build.sh" "$build" --enable-precompiled "$@"
 # shellcheck disable=SC2086
-exec make ${SLUICE_MAKE_VARIABLES:-} --no-print-directory -C "$build" -j "${SLUICE_JOBS:-$(nproc)}" check TESTS= ${programs:+"check_PROGRAMS=$programs"}
+exec make ${SLUICE_MAKE_VARIABLES:-} --no-print-directory -C "$build" -j "${SLUICE_JOBS:-$(nproc)}" \
+  check TESTS= ${programs:+"check_PROGRAMS=$programs"}

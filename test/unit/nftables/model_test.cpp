@@ -400,6 +400,7 @@ class NftablesModelTest : public CppUnit::TestFixture {
     const ServicePlan sticky = rig.plan(spec);
     spec.affinity_seconds = 0;
     const ServicePlan plain = rig.plan(spec);
+    // More than there are ids. With a sanitizer there are fewer repetitions, and only the memory is checked.
     for (unsigned i = 0; i < repetitions(33000); ++i) {
       rig.model.put(id, sticky);
       rig.model.put(id, plain);
