@@ -35,7 +35,7 @@ def parse(words):
                       help="run only this part, or this step of it; repeatable")
     form.add_argument("--quick", action="store_true",
                       help="run lint, check, the system tests of nftables mode, and the installation of the Debian packages: "
-                           "about ten minutes on two processors")
+                           "about eight minutes on two processors")
     form.add_argument("--changed", nargs="?", const="", metavar="BASE",
                       help="run the parts that the changes since BASE can affect (default: the merge base with main; "
                            "changes that are not committed count): from seconds to an hour")
