@@ -14,7 +14,7 @@ AC_DEFUN([SLUICE_BOOST], [
   AC_MSG_CHECKING([for Boost.Program_options])
   sluice_saved_LIBS=$LIBS
   LIBS="-lboost_program_options $LIBS"
-  AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include <boost/program_options.hpp>]],
+  AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include <boost/program_options/options_description.hpp>]],
     [[boost::program_options::options_description d("x"); return d.options().size() != 0;]])],
     [AC_MSG_RESULT([yes])],
     [AC_MSG_RESULT([no])

@@ -4,6 +4,7 @@
 #include "core/store/service_cidr_set.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace sluice::store {

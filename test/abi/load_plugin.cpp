@@ -6,6 +6,7 @@
 // failure and exits 1.
 #include <cstring>
 #include <iostream>
+#include <stdexcept>
 
 #include "core/plugin/backend_handle.hpp"
 #include "sluice/sdk/sdk.hpp"

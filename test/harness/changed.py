@@ -58,7 +58,7 @@ TABLE = {
     "test/lint/tarball.sh": ("lint", "dist"),
     "test/package": ("lint", "package", "kubernetes"),
     "test/plugins": ("lint", "check", *PACKETS),
-    "test/precompiled.hpp": ("lint", "asan", "fuzz", "tsan"),
+    "test/precompiled.hpp": ("lint", "check", "separate", "asan", "fuzz", "tsan"),
     "test/objects.mk": ("lint", "separate"),
     "test/run.sh": ("lint",),
     "test/sanitizers": ("lint", "asan", "fuzz", "tsan"),

@@ -58,7 +58,7 @@ THIRD_PARTY = {
                  "test/fuzz/targets/ipvs"),
     # JSON is read with simdjson, which writes none.
     "nlohmann/": ("core/app/", "core/serve/", "core/ctl/", "core/kube/recording/", "core/kube/events/",
-                  "test/unit/app/", "test/unit/serve/", "test/unit/ctl/"),
+                  "test/unit/app/", "test/unit/serve/", "test/unit/ctl/", "test/precompiled.hpp"),
     # The hash is part of the names of kube-proxy's chains.
     "openssl/": ("core/base/sha256.cpp", "core/kube/", "test/unit/kube/", "plugins/common/netfilter/base32_hash.cpp"),
     "prometheus/": ("core/app/metrics/", "test/unit/app/"),

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Characteristics: every method throws, each something else; the barrier of the SDK holds.
+#include <new>
 #include <stdexcept>
 
 #include "zoo.hpp"

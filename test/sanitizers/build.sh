@@ -6,7 +6,7 @@
 # same. Usage:
 #   build.sh BUILDDIR COMPILER PROGRAMS CONFIGURE-OPTION…
 # PROGRAMS are those of make check that are wanted; all when empty. CXXFLAGS are -g1 -O1 unless set; SLUICE_MAKE_VARIABLES are
-# words for make, as packaging/build.sh takes them.
+# words for make, as packaging/build.sh takes them. SLUICE_TESTS_CXXFLAGS are added for the test programs' own sources.
 set -eu
 src=$(cd "$(dirname "$0")/../.." && pwd)
 build=$1
@@ -19,6 +19,11 @@ if command -v ccache >/dev/null 2>&1; then CXX="ccache $CXX"; fi
 if command -v ld.gold >/dev/null 2>&1; then LDFLAGS="-fuse-ld=gold ${LDFLAGS:-}"; fi
 export CXX CXXFLAGS LDFLAGS
 "$src/packaging/build.sh" "$build" --enable-precompiled "$@"
+if [ -n "${SLUICE_TESTS_CXXFLAGS:-}" ]; then
+  set -- "CXXFLAGS=$CXXFLAGS $SLUICE_TESTS_CXXFLAGS" precompiled=precompiled/tests.hpp
+else
+  set --
+fi
 # shellcheck disable=SC2086
 exec make ${SLUICE_MAKE_VARIABLES:-} --no-print-directory -C "$build" -j "${SLUICE_JOBS:-$(nproc)}" \
-  check TESTS= ${programs:+"check_PROGRAMS=$programs"}
+  check TESTS= ${programs:+"check_PROGRAMS=$programs"} "$@"

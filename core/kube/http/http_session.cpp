@@ -13,7 +13,9 @@
 #include <cerrno>
 #include <charconv>
 #include <condition_variable>
+#include <exception>
 #include <mutex>
+#include <stdexcept>
 #include <system_error>
 #include <vector>
 

@@ -38,8 +38,7 @@ PortalId id_of(const netfilter::Rule& rule) {
 class Reconciliation {
  public:
   Reconciliation(netfilter::KernelSession& session, netfilter::Submitter& submitter, const WantedPortals& wanted)
-      : session_(session),
-        submitter_(submitter),
+      : submitter_(submitter),
         wanted_(wanted),
         look_(look_at_portals(session)),
         batch_(session.kernel().tools().variant == netfilter::Variant::kNft ? netfilter::kNftBatch
@@ -159,7 +158,6 @@ class Reconciliation {
 
   void send() { clean_ = submitter_.send(std::exchange(input_, {})) && clean_; }
 
-  netfilter::KernelSession& session_;
   netfilter::Submitter& submitter_;
   const WantedPortals& wanted_;
   PortalLook look_;

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <stdexcept>
 
 #include "core/base/fd.hpp"
 #include "core/serve/control_server.hpp"

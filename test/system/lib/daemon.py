@@ -8,7 +8,7 @@ import signal
 import subprocess
 
 from . import addresses as a
-from . import pace, shell
+from . import control, pace, shell
 
 # An own /run: neither the lock files of iptables nor anything else there is shared with the host.
 ENTER = 'mount -t tmpfs tmpfs /run && exec "$@"'
@@ -81,9 +81,8 @@ class Daemon:
             raise DaemonError(f"the daemon ended with status {status}; its last words:\n{self.log_tail()}")
 
     def status(self):
-        """The JSON document of `sluicectl status`, or None while it does not answer."""
-        done = shell.run([self._programs.sluicectl, "--state-dir", self.state_dir, "status", "-o", "json"], check=False)
-        return json.loads(done.stdout) if done.returncode == 0 and done.stdout.strip() else None
+        """The JSON document of `sluicectl status`, or None while the daemon does not answer."""
+        return control.ask(self.state_dir, "status")
 
     def status_page(self):
         """What `sluicectl status` prints for people."""
@@ -94,13 +93,12 @@ class Daemon:
         return shell.run([self._programs.sluicectl, "--state-dir", self.state_dir, "services", *words], check=False)
 
     def wait_synced(self):
-        """Returns once every family reports that it is synced."""
+        """Returns once every family reports that it is synced, and sluicectl prints the same."""
         if self._programs.sluicectl is None:
             return
 
         def synced():
-            flags = list(_values_named("synced", self.status()))
-            if flags and all(flags):
+            if _all_synced(self.status()) and _all_synced(self._printed_status()):
                 return True
             self.check_alive()
             return False
@@ -124,11 +122,20 @@ class Daemon:
 
         return pace.wait_until(logged, seconds)
 
+    def _printed_status(self):
+        done = shell.run([self._programs.sluicectl, "--state-dir", self.state_dir, "status", "-o", "json"], check=False)
+        return json.loads(done.stdout) if done.returncode == 0 else None
+
     def _enter(self, argv):
         return ["ip", "netns", "exec", self._topology.namespace("node"), "sh", "-c", ENTER, "sh", *argv]
 
     def _environment(self):
         return {**INHERITED, "PATH": self._topology.search_path, **self.environment}
+
+
+def _all_synced(status):
+    flags = list(_values_named("synced", status))
+    return bool(flags) and all(flags)
 
 
 def _values_named(name, value):

@@ -6,6 +6,8 @@
 #include <cppunit/extensions/HelperMacros.h>
 
 #include <map>
+#include <new>
+#include <stdexcept>
 
 #include "sluice/sdk/sdk.hpp"
 #include "test/unit/plugin/captured_log.hpp"
