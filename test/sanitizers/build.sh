@@ -13,7 +13,7 @@ build=$1
 CXX=$2
 programs=$3
 shift 3
-if command -v ccache >/dev/null 2>&1; then CXX="ccache $CXX"; fi
+# Without ccache, which cannot keep what is compiled with precompiled headers.
 : "${CXXFLAGS:=-g1 -O1}"
 # GNU ld takes twice the time of gold for objects of this size.
 if command -v ld.gold >/dev/null 2>&1; then LDFLAGS="-fuse-ld=gold ${LDFLAGS:-}"; fi

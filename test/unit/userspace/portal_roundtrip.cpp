@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <string>
@@ -228,24 +229,37 @@ class Checks {
   // The proxy port that is reached; 0: none.
   std::uint16_t meets(const std::string& host, std::uint16_t port,
                       int patience = stretched_milliseconds(std::chrono::seconds(3))) {
-    std::vector<std::pair<std::uint16_t, Descriptor>> listeners;
+    std::vector<Descriptor> listeners;
+    std::vector<pollfd> arriving;
     for (std::uint16_t at = 40000; at < 40020; ++at) {
       Descriptor made(socket(sdk::socket_family(family_), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
       const int on = 1;
       setsockopt(made.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
       const SocketAddress any(family_, {}, at);
-      if (bind(made.get(), any.get(), any.size()) != 0 || listen(made.get(), 4) != 0) return 1;
-      listeners.emplace_back(at, std::move(made));
+      if (bind(made.get(), any.get(), any.size()) != 0 || listen(made.get(), 4) != 0) return met(1, "cannot listen", errno);
+      arriving.push_back({made.get(), POLLIN, 0});
+      listeners.push_back(std::move(made));
     }
     const Descriptor client(socket(sdk::socket_family(family_), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     const SocketAddress to(family_, *sdk::parse_address(host, family_), port);
-    if (connect(client.get(), to.get(), to.size()) != 0 && errno != EINPROGRESS) return 0;
+    if (connect(client.get(), to.get(), to.size()) != 0 && errno != EINPROGRESS) return met(0, "cannot connect", errno);
     pollfd waiting{client.get(), POLLOUT, 0};
-    if (poll(&waiting, 1, patience) != 1 || (waiting.revents & (POLLERR | POLLHUP)) != 0) return 0;
-    for (const auto& [number, listener] : listeners) {
-      if (Descriptor(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC))) return number;
-    }
-    return 1;
+    if (poll(&waiting, 1, patience) != 1) return met(0, "no answer", 0);
+    int error = 0;
+    socklen_t size = sizeof(error);
+    getsockopt(client.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+    if (error != 0 || (waiting.revents & (POLLERR | POLLHUP)) != 0) return met(0, "refused", error);
+    // The client may be connected a moment before the listener has its last packet.
+    if (poll(arriving.data(), arriving.size(), patience) < 1) return met(1, "nobody was met", 0);
+    const auto first = std::find_if(arriving.begin(), arriving.end(), [](const pollfd& one) { return one.revents != 0; });
+    const auto port_met = static_cast<std::uint16_t>(40000 + (first - arriving.begin()));
+    return met(port_met, "port " + std::to_string(port_met), 0);
+  }
+
+  // What a failed check prints.
+  std::uint16_t met(std::uint16_t proxy_port, const std::string& what, int error) {
+    error_ = what + (error == 0 ? "" : std::string(": ") + std::strerror(error));
+    return proxy_port;
   }
 
   // One service port becomes each kind by a delta, and what it was; a full must agree.
