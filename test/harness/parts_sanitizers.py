@@ -90,7 +90,8 @@ def asan(run):
 def fuzz(run):
     command = [run.test("fuzz/fuzz.sh"), "--builddir", run.built("clang"), "--seconds", "600" if run.long else "2",
                "--jobs", str(run.jobs)]
-    return [Step("fuzz", "targets", command, 36000, needs=(ASAN,), again=NEVER, weight=2 if run.long else 1.3, expected=14400 if run.long else 120)]
+    weight, expected = (2, 14400) if run.long else (1.3, 120)
+    return [Step("fuzz", "targets", command, 36000, needs=(ASAN,), again=NEVER, weight=weight, expected=expected)]
 
 
 def tsan(run):

@@ -6,6 +6,7 @@ open, and what settings make of both. Ports and rules are in cases_portals.py.""
 import contextlib
 import ipaddress
 import select
+import sys
 import time
 
 from lib import pace, probe, shell, talk
@@ -268,10 +269,23 @@ def silent_client(t):
 
 
 def open_ports(t):
-    """Local ports of the sockets that processes on the node have open; the kernel's own, as in TIME_WAIT, have inode 0."""
+    """Local ports of the sockets that processes on the node have open."""
+    return {local for local, _ in open_sockets(t)}
+
+
+def open_sockets(t):
+    """(Local port, remote address and port as in_table() has them) of the sockets that processes on the node have open; the
+    kernel's own, as in TIME_WAIT, have inode 0."""
     table = f"/proc/net/{t.protocol}{'' if t.family == V4 else '6'}"
     rows = [line.split() for line in t.topology.run("node", "cat", table).stdout.splitlines()[1:]]
-    return {int(row[1].rpartition(":")[2], 16) for row in rows if row[9] != "0"}
+    return {(int(row[1].rpartition(":")[2], 16), row[2]) for row in rows if row[9] != "0"}
+
+
+def in_table(ip, port):
+    """As /proc/net writes it: words of four bytes, each as this machine stores a number."""
+    packed = ipaddress.ip_address(ip).packed
+    words = (int.from_bytes(packed[at:at + 4], sys.byteorder) for at in range(0, len(packed), 4))
+    return "".join(f"{word:08X}" for word in words) + f":{port:04X}"
 
 
 def prompt_answer(client, server):
@@ -427,11 +441,13 @@ def fewest_first(t):
 
     first = open_many(6)
     t.require(len(first[0]) == len(first[1]) == 3, f"six connections: {len(first[0])} and {len(first[1])}")
-    closed = {endpoint.getpeername()[1] for _, endpoint in first[0]}
+    # Connections to the other endpoint may have the same local ports.
+    closed = {(endpoint.getpeername()[1], in_table(*endpoint.getsockname()[:2])) for _, endpoint in first[0]}
+    t.require(closed <= open_sockets(t), f"the daemon's connections {closed} are not among {open_sockets(t)}")
     for ends in first[0]:
         for end in ends:
             end.close()
-    t.wait_until(lambda: not closed & open_ports(t), "the daemon has closed the connections to this endpoint")
+    t.wait_until(lambda: not closed & open_sockets(t), "the daemon has closed the connections to this endpoint")
     then = open_many(3)
     t.require(len(then[0]) == 3, f"of three more {len(then[0])} went to the endpoint without any")
 
