@@ -92,7 +92,7 @@ def demo(run):
 def bench(run):
     """Benchmarks compare times: in the long form little runs beside them, and never another one. The short form runs them with
     tiny sizes and compares nothing."""
-    forms = (("smoke", "bench", "the benchmark", 3600, 110), ("scale", "scale", "the benchmark of mode nftables", 5400, 20),
+    forms = (("smoke", "bench", "the benchmark", 3600, 110), ("scale", "scale", "the benchmark of nftables mode", 5400, 20),
              ("swap", "swap", "the benchmark of swaps", 3600, 20))
     made = []
     for name, program, title, limit, tiny in forms:

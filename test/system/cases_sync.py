@@ -130,7 +130,7 @@ def trigger_times(t):
                               [port("p80", POD_PORT, t.protocol)], endpoints)
         made["metadata"]["annotations"] = {"endpoints.kubernetes.io/last-change-trigger-time": trigger}
         service.put_slice(made, "slice1")
-        # The kernel has it before the status tells of it, which the sync of the second barrier comes after.
+        # The kernel has a change before the status shows it. The second barrier needs a later sync, so the status is current.
         t.settle()
         t.settle()
         return of_this_family(t).get("last_programming_seconds")

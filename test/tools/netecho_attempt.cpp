@@ -149,7 +149,7 @@ int prepare_and_connect(int socket, const Target& target, Clock::time_point dead
   if (target.source) {
     const int on = 1;
     ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    // connect() finds a free port in the time of one look; bind() looks at thousands when earlier attempts left that many in TIME_WAIT.
+    // Without this option bind() searches for a free port, which is slow when thousands of earlier sockets are in TIME_WAIT.
     if (target.source->port() == 0) ::setsockopt(socket, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
     if (::bind(socket, target.source->raw(), target.source->length) != 0) return errno;
   }

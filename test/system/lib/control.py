@@ -1,7 +1,7 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""The daemon's control socket, spoken to as sluicectl speaks to it. Tests look at the status thousands of times, and a program
-that is started for each look, perhaps with a sanitizer, takes most of their time."""
+"""A client of the daemon's control socket. Tests read the status thousands of times; starting sluicectl for each read, perhaps
+with a sanitizer, would take most of their time."""
 
 import json
 import os
@@ -11,7 +11,7 @@ PATIENCE = 10  # seconds
 
 
 def ask(state_dir, command):
-    """What the daemon answers to that command; None when nobody answers, or it refuses."""
+    """The daemon's result for that command, or None if the daemon does not answer or returns an error."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC) as asking:
         asking.settimeout(PATIENCE)
         try:

@@ -249,8 +249,8 @@ class Checks {
     socklen_t size = sizeof(error);
     getsockopt(client.get(), SOL_SOCKET, SO_ERROR, &error, &size);
     if (error != 0 || (waiting.revents & (POLLERR | POLLHUP)) != 0) return met(0, "refused", error);
-    // The client may be connected a moment before the listener has its last packet.
-    if (poll(arriving.data(), arriving.size(), patience) < 1) return met(1, "nobody was met", 0);
+    // The client may be connected before the listener receives the last packet of the handshake.
+    if (poll(arriving.data(), arriving.size(), patience) < 1) return met(1, "no listener received the connection", 0);
     const auto first = std::find_if(arriving.begin(), arriving.end(), [](const pollfd& one) { return one.revents != 0; });
     const auto port_met = static_cast<std::uint16_t>(40000 + (first - arriving.begin()));
     return met(port_met, "port " + std::to_string(port_met), 0);
