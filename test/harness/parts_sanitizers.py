@@ -44,7 +44,7 @@ class Watched:
         limit = 1200 if not fragment else 600 if program.startswith("userspace") else 300
         command = ["env", f"SLUICE_TEST_DATA={self.run.test()}", f"SLUICE_SRCDIR={self.run.source}",
                    f"SLUICE_BUILDDIR={self.tree}", f"{self.tree}/test/unit/{program}", *([fragment] if fragment else [])]
-        self.add(name, limit, command, again=exact, weight=0.6, expected=60 if not fragment else 15)
+        self.add(name, limit, command, again=exact, weight=0.6, expected=15 if fragment else 120 if program == "unit_tests" else 60)
 
     def system(self, name, limit, *words, expected=120):
         # Clients and servers are those of the main build: the daemon is watched, and they start thousands of times.
@@ -103,7 +103,7 @@ def tsan(run):
     # Where the backend has threads. GCC 12's sanitizer does not know how std::timed_mutex, which guards the writing of
     # rules, waits, and takes it for unlocked.
     for program, fragments in (("userspace_tests", ("Balancer", "EventLoop", "MetricsReporter", "Tcp", "Udp")),
-                               ("nftables_tests", ("TableWatch", "OwnSenders", "NetlinkTable", "NftablesBackend")),
+                               ("nftables_tests", ("TableWatch", "OwnSenders", "NetlinkTable", "NftablesBackendTest")),
                                ("ipvs_tests", ("FlowKeeper",))):
         for fragment in fragments:
             watched.unit(program, fragment)

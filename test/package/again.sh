@@ -26,7 +26,7 @@ else
   cd "$other/${tree##*/}"
   rm -rf debian
   cp -r "$tree/packaging/debian" debian
-  (cd build && rm config.status config.log core/unity/sluiced-sluiced.o core/unity/sluicectl-ctl.o plugins/*/*_la-entry.lo \
+  (cd build && rm config.status config.log core/sluicectl core/unity/sluiced-sluiced.o plugins/*/*_la-entry.lo \
     plugins/*/.libs/*_la-entry.o test/unity/tools_conformance_load-conformance_load.o)
   export DEB_BUILD_OPTIONS=nocheck DEB_BUILD_PROFILES=nocheck
   dpkg-buildpackage --build=binary --no-pre-clean --no-sign --jobs-try="${SLUICE_JOBS:-$(nproc)}"

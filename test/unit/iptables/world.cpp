@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include "sluice/sdk/address.hpp"
 #include "sluice/sdk/views.hpp"
@@ -34,6 +35,13 @@ abi::ServicePortKey World::key(const ServiceSpec& spec) {
   made.port_name = keep(spec.port_name);
   made.protocol = spec.protocol;
   return made;
+}
+
+void World::sort_by_text(std::vector<abi::Endpoint>& endpoints) const {
+  std::vector<std::pair<std::string, abi::Endpoint>> texts;
+  for (const abi::Endpoint& one : endpoints) texts.emplace_back(sdk::host_port(one.address, family_, one.port), one);
+  std::stable_sort(texts.begin(), texts.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (std::size_t i = 0; i < texts.size(); ++i) endpoints[i] = texts[i].second;
 }
 
 abi::ServicePort World::service(const ServiceSpec& spec) {
@@ -86,9 +94,7 @@ abi::ServicePort World::service(const ServiceSpec& spec) {
     endpoint.flags = static_cast<std::uint16_t>(flags);
     endpoints.push_back(endpoint);
   }
-  std::sort(endpoints.begin(), endpoints.end(), [this](const abi::Endpoint& a, const abi::Endpoint& b) {
-    return sdk::host_port(a.address, family_, a.port) < sdk::host_port(b.address, family_, b.port);
-  });
+  sort_by_text(endpoints);
   port.endpoints = sdk::array(endpoints.data(), endpoints.size());
 
   const auto flag = [&](bool on, abi::ServicePortFlag which) { port.flags |= on ? unsigned{which} : 0u; };

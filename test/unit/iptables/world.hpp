@@ -72,6 +72,7 @@ class World {
   abi::StringView keep(const std::string& text);
   abi::Address address(const std::string& text) const;
   abi::Prefix prefix(const std::string& text) const;
+  void sort_by_text(std::vector<abi::Endpoint>& endpoints) const;
 
   abi::Family family_;
   std::deque<std::string> texts_;

@@ -11,6 +11,7 @@
 
 #include "test/unit/ipvs/server_rig.hpp"
 #include "test/unit/repetitions.hpp"
+#include "test/unit/require.hpp"
 
 namespace sluice::ipvs {
 namespace server_model_test {
@@ -146,19 +147,19 @@ class History {
     std::size_t count = 0;
     for (const auto& [of, server] : wanted_) {
       const auto held = rig_.kernel.held.find(of);
-      CPPUNIT_ASSERT_MESSAGE(label_, held != rig_.kernel.held.end());
-      CPPUNIT_ASSERT_MESSAGE(label_, held->second.attributes.same_attributes(server.server));
+      SLUICE_REQUIRE(held != rig_.kernel.held.end(), label_);
+      SLUICE_REQUIRE(held->second.attributes.same_attributes(server.server), label_);
       std::set<RealServer> list;
       if (server.real) list.insert(server.real->begin(), server.real->end());
       for (const RealServer& one : list) {
         const auto* state = rig_.kernel.find(of, one);
-        CPPUNIT_ASSERT_MESSAGE(label_, state != nullptr && state->weight == 1 && state->masquerades);
+        SLUICE_REQUIRE(state != nullptr && state->weight == 1 && state->masquerades, label_);
       }
       for (const auto& [one, state] : held->second.real) {
         ++count;
         if (list.count(one) != 0) continue;
-        CPPUNIT_ASSERT_MESSAGE(label_, grace(of));
-        CPPUNIT_ASSERT_EQUAL_MESSAGE(label_, 0, state.weight);
+        SLUICE_REQUIRE(grace(of), label_);
+        SLUICE_REQUIRE(state.weight == 0, label_);
         ++draining;
       }
     }
@@ -171,7 +172,7 @@ class History {
     rig_.writer->tick();
     for (const auto& [of, server] : wanted_) {
       for (const auto& [one, state] : rig_.kernel.held[of].real) {
-        CPPUNIT_ASSERT_MESSAGE(label_, state.weight == 1 || state.connections > 0);
+        SLUICE_REQUIRE(state.weight == 1 || state.connections > 0, label_);
       }
     }
     if (when_ != WhenRemoved::kDrain) return;

@@ -4,6 +4,7 @@
 #include "test/unit/nftables/fake_table.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 
 namespace sluice::test {
@@ -45,7 +46,11 @@ std::vector<std::string> targets(const Rule& rule) {
 std::string hex(const std::uint8_t* bytes, std::size_t size) {
   constexpr char kDigits[] = "0123456789abcdef";
   std::string text;
-  for (std::size_t i = 0; i < size; ++i) text.append({kDigits[bytes[i] >> 4], kDigits[bytes[i] & 15]});
+  text.reserve(2 * size);
+  for (std::size_t i = 0; i < size; ++i) {
+    text.push_back(kDigits[bytes[i] >> 4]);
+    text.push_back(kDigits[bytes[i] & 15]);
+  }
   return text;
 }
 
@@ -180,12 +185,27 @@ class FakeTable::Work {
     }
   }
 
+  // A set that elements are written to, looked up once.
+  struct Target {
+    std::string what;
+    bool exists = false;
+    std::map<Key, Element>* elements = nullptr;
+  };
+  Target& target_of(SetId set) {
+    Target& target = targets_[index(set)];
+    if (target.elements == nullptr) {
+      const std::string name = set_spec(table_.family_, set).name;
+      target = {"element of " + name, to_.sets.contains(name), &to_.elements[set]};
+    }
+    return target;
+  }
+
   void write(const ElementWrite& one) {
-    const std::string name = set_spec(table_.family_, one.record.set).name;
-    const std::string what = "element of " + name;
-    if (!check(to_.sets.contains(name), one.owner, ENOENT, what)) return;
+    Target& target = target_of(one.record.set);
+    const std::string& what = target.what;
+    if (!check(target.exists, one.owner, ENOENT, what)) return;
     if (const int error = table_.refuse ? table_.refuse(one) : 0; !check(error == 0, one.owner, error, what)) return;
-    auto& held = to_.elements[one.record.set];
+    auto& held = *target.elements;
     const auto known = held.find(one.record.key);
     if (one.remove) {
       if (check(known != held.end(), one.owner, ENOENT, what)) held.erase(known);
@@ -220,6 +240,7 @@ class FakeTable::Work {
   FakeTable& table_;
   const Batch& batch_;
   State to_;
+  std::array<Target, kSetCount> targets_;
   std::vector<Refusal> refusals_;
 };
 
@@ -290,9 +311,10 @@ std::string FakeTable::text() const {
     text += (number.first ? "firewall " : "class ") + std::to_string(number.second) + " " + chain + "\n";
   }
   for (const auto& [set, held] : state.elements) {
+    const std::string name = set_spec(family_, set).name;
     for (const auto& [key, element] : held) {
-      text += set_spec(family_, set).name + " " + hex(key.data(), key.size()) + " " +
-              hex(element.data.data(), element.data.size()) + " " + element.comment + "\n";
+      text += name + " " + hex(key.data(), key.size()) + " " + hex(element.data.data(), element.data.size()) + " " +
+              element.comment + "\n";
     }
   }
   return text;

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -30,17 +31,17 @@ class Oracle {
 
   void put(const ServiceSpec& spec) {
     const PortId id = ModelRig::id(spec);
-    specs_[id] = spec;
+    const auto world = std::make_shared<World>(family_);
+    const abi::ServicePort port = world->service(spec);
+    ports_.insert_or_assign(id, Port{world, port});
     std::vector<Key> now;
-    World world(family_);
-    const abi::ServicePort port = world.service(spec);
     for (const abi::Frontend& frontend : sdk::frontends(port)) {
       now.push_back(frontend_key(family_, frontend_of(port, frontend)));
     }
     settle(id, now);
   }
   void remove(const ServiceSpec& spec) {
-    specs_.erase(ModelRig::id(spec));
+    ports_.erase(ModelRig::id(spec));
     settle(ModelRig::id(spec), {});
   }
 
@@ -61,9 +62,8 @@ class Oracle {
     const TableModel reading = rig.reading();
     for (const std::string& fault : reading.faults()) return fault;
     std::map<Key, bool> known;
-    for (const auto& [id, spec] : specs_) {
-      World world(family_);
-      const abi::ServicePort port = world.service(spec);
+    for (const auto& [id, held] : ports_) {
+      const abi::ServicePort& port = held.port;
       std::map<Key, bool> mine;
       for (const abi::Frontend& frontend : sdk::frontends(port)) {
         const FrontendKey key = frontend_of(port, frontend);
@@ -138,9 +138,8 @@ class Oracle {
       }
     }
     std::map<StrictTable::Place, bool> wanted;
-    for (const auto& [id, spec] : specs_) {
-      World world(family_);
-      const abi::ServicePort port = world.service(spec);
+    for (const auto& [id, held] : ports_) {
+      const abi::ServicePort& port = held.port;
       for (const abi::Frontend& frontend : sdk::frontends(port)) {
         if (frontend.kind != abi::FrontendKind::kClusterIp) continue;
         wanted[{SetId::kClusterIps, address_key(family_, frontend.address)}] = true;
@@ -155,7 +154,11 @@ class Oracle {
   }
 
   abi::Family family_;
-  std::map<PortId, ServiceSpec> specs_;
+  struct Port {
+    std::shared_ptr<const World> world;  // has what `port` points to
+    abi::ServicePort port;
+  };
+  std::map<PortId, Port> ports_;
   std::map<Key, PortId> owners_;
   std::map<Key, std::vector<PortId>> wants_;
 };

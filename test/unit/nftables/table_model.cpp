@@ -4,7 +4,10 @@
 #include "test/unit/nftables/table_model.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <set>
+#include <string_view>
+#include <unordered_set>
 
 #include "sluice/sdk/service.hpp"
 
@@ -13,7 +16,6 @@ namespace {
 
 using namespace nftables;
 using Kind = Treatment::Kind;
-using Place = std::pair<SetId, Key>;
 
 bool covers(const abi::Prefix& range, const abi::Prefix& other) {
   if (range.length > other.length) return false;
@@ -47,7 +49,7 @@ std::string hex(const Key& key) {
   return text;
 }
 
-std::string place_text(const Place& place) {
+std::string place_text(const std::pair<SetId, Key>& place) {
   return "element " + hex(place.second) + " of set " + std::to_string(index(place.first));
 }
 
@@ -102,6 +104,11 @@ TableModel::TableModel(abi::Family family, const std::vector<Record>& records, c
       doubled_.push_back("chain " + chain.name + " stands before one it goes to");
     }
   }
+}
+
+std::size_t TableModel::Hash::operator()(const Place& place) const noexcept {
+  const std::string_view bytes(reinterpret_cast<const char*>(place.second.data()), place.second.size());
+  return std::hash<std::string_view>()(bytes) * kSetCount + index(place.first);
 }
 
 std::optional<Data> TableModel::find(SetId set, const Key& key) const {
@@ -202,7 +209,7 @@ bool TableModel::is_hairpin(const EndpointAddress& endpoint, abi::Protocol proto
 
 std::vector<std::string> TableModel::faults() const {
   std::vector<std::string> faults = doubled_;
-  std::set<Place> asked_for;
+  std::unordered_set<Place, Hash> asked_for;
   for (const bool node_port : {false, true}) {
     const SetId frontends = node_port ? SetId::kServiceNodePorts : SetId::kServiceIps;
     const SetId rejected = node_port ? SetId::kNoEndpointNodePorts : SetId::kNoEndpointServices;

@@ -9,6 +9,8 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "plugins/nftables/model/model.hpp"
@@ -57,7 +59,12 @@ class TableModel {
                                                   std::vector<std::string>* faults) const;
 
   abi::Family family_;
-  std::map<std::pair<nftables::SetId, nftables::Key>, nftables::Data> elements_;
+  using Place = std::pair<nftables::SetId, nftables::Key>;
+  struct Hash {
+    std::size_t operator()(const Place& place) const noexcept;
+  };
+
+  std::unordered_map<Place, nftables::Data, Hash> elements_;
   std::map<std::pair<bool, std::uint32_t>, nftables::SharedChain> chains_;
   std::vector<std::string> doubled_;
 };

@@ -4,7 +4,6 @@
 // The table of UDP clients: its order, its indices, and thousands of random histories
 // against a model that keeps everything in one plain list.
 #include "plugins/userspace/relay/udp_client_table.hpp"
-#include "test/unit/repetitions.hpp"
 
 #include <cppunit/extensions/HelperMacros.h>
 #include <netinet/in.h>
@@ -15,6 +14,9 @@
 #include <random>
 #include <string>
 #include <vector>
+
+#include "test/unit/repetitions.hpp"
+#include "test/unit/require.hpp"
 
 namespace sluice::userspace {
 namespace udp_client_table_test {
@@ -157,9 +159,9 @@ class History {
     CPPUNIT_ASSERT_EQUAL(model_.size() >= most_, table.full());
     for (const Known& one : model_) {
       const UdpClientTable::Entry* const entry = users_.find(one.key);
-      CPPUNIT_ASSERT(entry != nullptr);
-      CPPUNIT_ASSERT(entry->key() == one.key);
-      CPPUNIT_ASSERT(entry->endpoint() == one.endpoint);
+      SLUICE_REQUIRE(entry != nullptr, "a client that is known");
+      SLUICE_REQUIRE(entry->key() == one.key, "a client that is known");
+      SLUICE_REQUIRE(entry->endpoint() == one.endpoint, "a client that is known");
     }
     if (model_.empty()) {
       CPPUNIT_ASSERT(table.idle_longest() == nullptr);
