@@ -1,9 +1,11 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# SLUICE_TESTS: CppUnit for `make check`; without it the daemon still builds. SLUICE_STATIC_LIBSTDCXX links libstdc++ into
-# programs that tests start thousands of times: to find it and its symbols is more than half of a start. It is empty where there
-# is only a shared one (Fedora without libstdc++-static), and with sanitizers, which want the shared one.
+# SLUICE_TESTS: CppUnit for `make check`; without it the daemon still builds.
+#
+# SLUICE_STATIC_LIBSTDCXX: linker flags for programs that tests start thousands of times. With a shared libstdc++, the dynamic
+# linker takes more than half of the time of a start. Empty where only the shared library is installed (Fedora without
+# libstdc++-static), and in builds with sanitizers.
 AC_DEFUN([SLUICE_TESTS], [
   PKG_CHECK_MODULES([CPPUNIT], [cppunit >= 1.14], [sluice_have_cppunit=yes], [sluice_have_cppunit=no])
   AM_CONDITIONAL([HAVE_CPPUNIT], [test "x$sluice_have_cppunit" = xyes])

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// CPPUNIT_ASSERT for what is asked millions of times: that makes strings of its text and of the place in the source each time,
-// this when it fails. `message` is evaluated only then.
+// A cheap assertion for loops that check millions of times. CPPUNIT_ASSERT builds the strings of its message on every call;
+// SLUICE_REQUIRE builds them, and evaluates `message`, only when the condition is false.
 #pragma once
 
 #include <cppunit/TestAssert.h>

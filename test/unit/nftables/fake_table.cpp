@@ -185,7 +185,7 @@ class FakeTable::Work {
     }
   }
 
-  // A set that elements are written to, looked up once.
+  // A set that elements are written to; looked up once per batch.
   struct Target {
     std::string what;
     bool exists = false;
