@@ -12,10 +12,11 @@ namespace {
 
 constexpr std::size_t kBatch = 512;
 
-bool is_stale(const Flow& flow, const ConntrackState& state, const ConntrackWork& work, FormerBackend* former) {
+bool is_stale(const Flow& flow, const ConntrackState& state, const ConntrackWork& work, FormerBackend* former,
+              const LateAnswers* late) {
   switch (state.judge(flow, work)) {
     case ConntrackState::Verdict::kRight:
-      return false;
+      return late != nullptr && late->began(flow);
     case ConntrackState::Verdict::kThroughIpvs:
       return former != nullptr && !former->keeps_through_ipvs(flow);
     case ConntrackState::Verdict::kStale:
@@ -30,7 +31,8 @@ bool is_stale(const Flow& flow, const ConntrackState& state, const ConntrackWork
 
 base::Result<ConntrackPass> reconcile_conntrack(base::Family family, const ConntrackState& state,
                                                 const ConntrackWork& work, ConntrackTable& table,
-                                                const std::atomic<bool>& stop, FormerBackend* former) {
+                                                const std::atomic<bool>& stop, FormerBackend* former,
+                                                LateAnswers* late, base::Clock::Time now) {
   ConntrackPass pass;
   base::Status failed;
   std::vector<Flow> batch;
@@ -44,7 +46,11 @@ base::Result<ConntrackPass> reconcile_conntrack(base::Family family, const Connt
   };
   const auto visitor = [&](const Flow& flow) {
     ++pass.seen;
-    if (is_stale(flow, state, work, former)) batch.push_back(flow);
+    if (is_stale(flow, state, work, former, late)) {
+      batch.push_back(flow);
+      // Of an entry that a late answer began it is known already.
+      if (late != nullptr && !flow.translated() && !late->began(flow)) late->note(flow, now);
+    }
     return !stop && (batch.size() < kBatch || flush());
   };
   std::vector<FlowQuery> asked;

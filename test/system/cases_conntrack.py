@@ -53,6 +53,11 @@ class Client:
         front = (self._front.ip, self._front.port)
         return insert(self._t, (self._sender.ip(self._t.family), self.port), front, front)
 
+    def insert_turned(self):
+        """An entry as an answer to such a packet begins it; as insert()."""
+        client = (self._sender.ip(self._t.family), self.port)
+        return insert(self._t, (self._front.ip, self._front.port), client, client)
+
     def tracked(self):
         """The kernel's entry for the flow, or an empty text."""
         found = [line for line in entries(self._t, self._front.protocol) if f" sport={self.port} " in line]
@@ -124,6 +129,20 @@ def first_endpoint(t):
     t.settle()
     for client in clients:
         client.expect_soon(E1, "after e1 came")
+
+
+@case(107, "an answer from outside comes after its flow was forgotten: the client that sent before anybody served is served soon",
+      protocols=UDP, backends=IN_KERNEL, legacy=True)
+def late_answer(t):
+    service = t.service(type="LoadBalancer", external=True)
+    client = Client(t, EXT, service.external())
+    lost = client.insert_lost()
+    t.settle()
+    service.set_endpoints([ready(E1)])
+    t.wait_until(lambda: not lost(), "the flow that nobody served is forgotten")
+    turned = client.insert_turned()
+    t.require(turned(), "the entry of the answer is not there: nothing is tested")
+    client.expect_soon(E1, "after an answer from outside")
 
 
 @case(108, "TCP flows, flows to other ports, somebody else's translations and other zones are left alone", protocols=UDP,

@@ -309,8 +309,7 @@ def everything_flushed(t):
     endpoint = talk.accept(t, server)
     for family in FAMILIES:
         for table in ("filter", "nat"):
-            for words in (["-F"], ["-X"]):
-                t.topology.run("node", t.topology.tools.program(family), "-w", "-t", table, *words)
+            t.topology.tools.empty(t.topology, family, table)
     # Nothing is said meanwhile: without the tables the kernel does not translate what it has translated so far.
     t.expect_soon(EXT, service.vip(), masqueraded(E1, E2), seconds=8)
     t.expect_soon(EXT, service.node(), masqueraded(E1, E2), seconds=8)

@@ -321,15 +321,14 @@ def restart_writes_nothing(t, occasion):
         writes.expect_none(t, f"a restart {occasion}")
 
 
-def flushed(t, *commands):
-    """After that, everything works again within the sync period, without any other event."""
+def flushed(t, flush):
+    """After `flush`, everything works again within the sync period, without any other event."""
     served = t.service(BOTH, type="LoadBalancer", external=True)
     empty = t.service()
     t.settle()
     t.expect(EXT, served.vip(), masqueraded(E1, E2))
     t.expect(POD, empty.cluster(), REJECTED)
-    for command in commands:
-        t.topology.run("node", t.topology.tools.program(t.family), "-w", *command)
+    flush()
     t.expect_soon(EXT, served.vip(), masqueraded(E1, E2), seconds=10)
     t.expect_soon(POD, empty.cluster(), REJECTED, seconds=10)
     # In mode ipvs packets find their way without some of the rules.
@@ -342,13 +341,13 @@ def flushed(t, *commands):
 @own_daemon(100, "everything flushed, chains and all, is repaired", sources=["manifests"], backends=["iptables", "ipvs"],
             legacy=True)
 def everything_flushed(t):
-    flushed(t, *([*flags] for table in ("filter", "nat", "mangle") for flags in (("-t", table, "-F"), ("-t", table, "-X"))))
+    flushed(t, lambda: [t.topology.tools.empty(t.topology, t.family, table) for table in ("filter", "nat", "mangle")])
 
 
 @own_daemon(100, "the flushed table filter alone is repaired", sources=["manifests"], backends=["iptables", "ipvs"],
             legacy=True)
 def filter_flushed(t):
-    flushed(t, ("-t", "filter", "-F"))
+    flushed(t, lambda: t.topology.run("node", t.topology.tools.program(t.family), "-w", "-t", "filter", "-F"))
 
 
 @own_daemon(101, "packets called invalid are dropped, unless conntrack was liberal at the start; later makes no difference",

@@ -12,7 +12,7 @@ import os
 import shutil
 
 from . import addresses as a
-from . import shell
+from . import pace, shell
 
 VARIANTS = ("nft", "legacy")
 NAMES = {a.V4: "iptables", a.V6: "ip6tables"}
@@ -48,6 +48,16 @@ class NodeTools:
     def program(self, family, suffix=""):
         """The name of that program, as the host has it."""
         return f"{NAMES[family]}-{self.variant}{suffix}"
+
+    def empty(self, topology, family, table):
+        """Every rule and chain of a table of the node goes. What a daemon repairs between the two commands, or removes, makes
+        the second one fail: then both are given again."""
+        def emptied():
+            words = [self.program(family), "-w", "-t", table]
+            return all(topology.run("node", *words, action, check=False).returncode == 0 for action in ("-F", "-X"))
+
+        if not pace.wait_until(emptied, 10):
+            raise shell.CommandFailed(f"table {table} cannot be emptied")
 
     @contextlib.contextmanager
     def wrapped(self):

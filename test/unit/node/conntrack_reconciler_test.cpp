@@ -78,6 +78,7 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_failure_is_tried_again);
   CPPUNIT_TEST(missing_privilege_is_no_storm);
   CPPUNIT_TEST(a_service_deleted_between_two_processes_is_noticed);
+  CPPUNIT_TEST(a_late_answer_does_not_keep_a_client_from_the_service);
   CPPUNIT_TEST(a_predecessor_keeps_its_flows_until_they_are_quiet);
   CPPUNIT_TEST(flows_of_a_predecessor_are_looked_at_often_enough);
   CPPUNIT_TEST(what_a_predecessor_leaves_goes_with_it);
@@ -211,6 +212,23 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
     shared_->with([&](auto& s) { CPPUNIT_ASSERT(!s.table.has(flow) && s.table.has(other)); });
     reconciler->stop();
     CPPUNIT_ASSERT_EQUAL(std::string("sluice-udp-frontends 1\n"), folder_->read("frontends"));
+  }
+
+  // The entry of a flow that nobody had translated is removed while an answer to it is on its way.
+  void a_late_answer_does_not_keep_a_client_from_the_service() {
+    const auto client = at("10.0.0.2", 1), other = at("10.0.0.2", 2);
+    const auto lost = shared_->table.add(client, vip_, vip_).id;
+    const auto translated = shared_->table.add(other, vip_, e2_).id;
+    const auto reconciler = start(options());
+    reconciler->put(change(true, udp_port({vip_}, 0, {e1_})));
+    CPPUNIT_ASSERT(shared_->wait([&](auto& s) { return !s.table.has(lost) && !s.table.has(translated); }));
+    std::uint32_t turned = 0, of_others = 0;
+    shared_->with([&](auto& s) {
+      turned = s.table.add(vip_, client, client).id;
+      of_others = s.table.add(vip_, other, other).id;
+    });
+    CPPUNIT_ASSERT(shared_->wait([&](auto& s) { return !s.table.has(turned); }));
+    shared_->with([&](auto& s) { CPPUNIT_ASSERT(s.table.has(of_others)); });
   }
 
   void a_predecessor_keeps_its_flows_until_they_are_quiet() {
