@@ -10,8 +10,8 @@ namespace sluice::node {
 namespace {
 
 // After the removal: most answers are on their way for milliseconds, those of a busy machine for longer.
-constexpr std::array<std::chrono::milliseconds, 4> kLooks{
-    std::chrono::milliseconds(300), std::chrono::seconds(1), std::chrono::seconds(3), std::chrono::seconds(10)};
+constexpr std::array<std::chrono::milliseconds, 4> kLooks{std::chrono::milliseconds(300), std::chrono::seconds(1),
+                                                          std::chrono::seconds(3), std::chrono::seconds(10)};
 
 }  // namespace
 

@@ -1,9 +1,10 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Answers to UDP clients that come after the entry of their flow was removed because no rule had translated it: somebody
-// outside had been answering at the address of a Service that nobody served. Such an answer begins an entry of its own, in
-// which the client's next packets pass as answers, past all rules, for as long as the client goes on. Pure; one thread.
+// Answers to UDP clients that come after the entry of their flow was removed because no rule had translated it:
+// somebody outside had been answering at the address of a Service that nobody served. Such an answer begins an entry of
+// its own, in which the client's next packets pass as answers, past all rules, for as long as the client goes on. Pure;
+// one thread.
 #pragma once
 
 #include <cstddef>
@@ -32,8 +33,8 @@ class LateAnswers {
 
  private:
   std::set<std::pair<base::SocketAddress, base::SocketAddress>> clients_;  // and where they sent to
-  base::Clock::Time since_;  // the last note
-  std::size_t looks_ = 0;    // since then
+  base::Clock::Time since_;                                                // the last note
+  std::size_t looks_ = 0;                                                  // since then
 };
 
 }  // namespace sluice::node

@@ -31,8 +31,8 @@ bool is_stale(const Flow& flow, const ConntrackState& state, const ConntrackWork
 
 base::Result<ConntrackPass> reconcile_conntrack(base::Family family, const ConntrackState& state,
                                                 const ConntrackWork& work, ConntrackTable& table,
-                                                const std::atomic<bool>& stop, FormerBackend* former,
-                                                LateAnswers* late, base::Clock::Time now) {
+                                                const std::atomic<bool>& stop, FormerBackend* former, LateAnswers* late,
+                                                base::Clock::Time now) {
   ConntrackPass pass;
   base::Status failed;
   std::vector<Flow> batch;

@@ -25,7 +25,8 @@ struct ConntrackPass {
 };
 
 // Any thread, one at a time for a table. Ends early, with what it did, once `stop` is set. `former`: nobody serves but
-// the present backend, where it is null. `late`: is told of what is removed at `now`, and knows what may have come of it.
+// the present backend, where it is null. `late`: is told of what is removed at `now`, and knows what may have come of
+// it.
 base::Result<ConntrackPass> reconcile_conntrack(base::Family family, const ConntrackState& state,
                                                 const ConntrackWork& work, ConntrackTable& table,
                                                 const std::atomic<bool>& stop, FormerBackend* former = nullptr,

@@ -118,8 +118,8 @@ void ConntrackReconciler::pass() {
   if (!state_.empty() || work_.has_retired()) {
     const Time begin = clock_.now();
     former_.begin(begin, everything);
-    const auto result = reconcile_conntrack(options_.family, state_, work_, *table_, stopping_, &former_,
-                                            &late_answers_, begin);
+    const auto result =
+        reconcile_conntrack(options_.family, state_, work_, *table_, stopping_, &former_, &late_answers_, begin);
     const auto took = clock_.now() - begin;
     not_before_ = begin + took * (1 + kRestFactor);
     next_look_ = begin + std::clamp(took * (1 + kRestFactorOfLooks), options_.between_looks,

@@ -59,15 +59,16 @@ class ConntrackReconciler {
   void put(UdpChange change);
 
   // [any thread] Whether another backend that took part in this family still serves flows of its own: in its process
-  // (`relays`: the ports of this node, host byte order, at which it answers), or in the kernel past the rules (`kernel`:
-  // IPVS of it still serves: flows without a DNAT whose other end is an endpoint); without both it may be the latter, as
-  // nobody knows. While there is one, flows that it answers are left alone as long as packets pass; a flow that is
-  // quiet is deleted, so that its next packet meets who serves now. Quiet: without a packet for 300 ms, or for 3 s when
-  // it waits for an answer; where the kernel does not count them (net.netfilter.nf_conntrack_acct), for one to three seconds. Those to an endpoint or Service
-  // that is gone are deleted at once, as ever. Replaces what was said before. `serves` false: nobody, and what is left of
-  // its flows is deleted. To be said before put() of what the successor serves, and taken back before what the predecessor
-  // has in the kernel is removed: between the two no packet would be answered. Of one whose rules chose the endpoint once
-  // (iptables, nftables) it need not be said: such flows go on by themselves.
+  // (`relays`: the ports of this node, host byte order, at which it answers), or in the kernel past the rules
+  // (`kernel`: IPVS of it still serves: flows without a DNAT whose other end is an endpoint); without both it may be
+  // the latter, as nobody knows. While there is one, flows that it answers are left alone as long as packets pass; a
+  // flow that is quiet is deleted, so that its next packet meets who serves now. Quiet: without a packet for 300 ms, or
+  // for 3 s when it waits for an answer; where the kernel does not count them (net.netfilter.nf_conntrack_acct), for
+  // one to three seconds. Those to an endpoint or Service that is gone are deleted at once, as ever. Replaces what was
+  // said before. `serves` false: nobody, and what is left of its flows is deleted. To be said before put() of what the
+  // successor serves, and taken back before what the predecessor has in the kernel is removed: between the two no
+  // packet would be answered. Of one whose rules chose the endpoint once (iptables, nftables) it need not be said: such
+  // flows go on by themselves.
   struct Predecessor {
     bool serves = false;
     std::vector<std::uint16_t> relays;
