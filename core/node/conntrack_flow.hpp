@@ -27,7 +27,7 @@ struct Flow {
   bool redirected = true;           // by a rule; otherwise, if translated, by IPVS, which tells tracking behind it
   std::uint32_t remaining = 0;      // seconds until it is forgotten when no packet comes
   std::uint64_t packets = 0;        // both ways; 0 where the kernel does not count them
-  std::uint64_t answers = 0;        // those of them that were sent to the client
+  std::uint64_t replies = 0;        // of these packets, those in reply direction
   bool translated() const { return reply_source != destination; }
   // Began with an answer that IPVS led back, the entry of the flow having been deleted meanwhile: what the client sends to
   // `reply_destination` belongs to it, and passes no rule that would translate it.

@@ -11,19 +11,19 @@
 namespace sluice::node {
 namespace {
 
-// An answered client that sends nothing for so long has nothing on its way.
+// If every request has its reply and no packet passes for this time, no packet is in flight.
 constexpr std::chrono::milliseconds kQuiet{300};
-// And one that waits for an answer gets it by then, even when this machine has far more to do than it can.
-constexpr std::chrono::milliseconds kLatestAnswer{3000};
-// A client that has sent more than this, and got nothing ever, expects no answers.
-constexpr std::uint64_t kMostRepeated = 3;
+// A pending reply arrives within this time even if the node is overloaded.
+constexpr std::chrono::milliseconds kLatestReply{3000};
+// A client that sent more requests and never received a reply expects none.
+constexpr std::uint64_t kMostUnansweredRequests = 3;
 // Where packets are not counted there is only the time that remains, in whole seconds: a flow with a packet each second
 // shows the most of it, or one less.
 constexpr std::uint32_t kQuietSeconds = 2;
 
-bool waits_for_answer(const Flow& flow) {
-  const std::uint64_t asked = flow.packets - flow.answers;
-  return asked > flow.answers && (flow.answers != 0 || asked <= kMostRepeated);
+bool waits_for_reply(const Flow& flow) {
+  const std::uint64_t requests = flow.packets - flow.replies;
+  return requests > flow.replies && (flow.replies != 0 || requests <= kMostUnansweredRequests);
 }
 
 }  // namespace
@@ -100,7 +100,7 @@ bool FormerBackend::is_quiet(const Flow& flow) {
     seen.since = now_;
     return false;
   }
-  if (flow.packets != 0) return now_ - seen.since >= (waits_for_answer(flow) ? kLatestAnswer : kQuiet);
+  if (flow.packets != 0) return now_ - seen.since >= (waits_for_reply(flow) ? kLatestReply : kQuiet);
   return flow.remaining + kQuietSeconds <= seen.remaining;
 }
 

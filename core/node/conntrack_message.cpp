@@ -207,8 +207,8 @@ std::optional<Flow> read_conntrack_entry(const nlmsghdr* message) {
   flow.id = mnl_attr_get_u32(entry[CTA_ID]);  // sent back as it came
   flow.redirected = (read_u32(entry[CTA_STATUS]) & IPS_DST_NAT) != 0;
   flow.remaining = read_u32(entry[CTA_TIMEOUT]);
-  flow.answers = read_packets(entry[CTA_COUNTERS_REPLY]);
-  flow.packets = read_packets(entry[CTA_COUNTERS_ORIG]) + flow.answers;
+  flow.replies = read_packets(entry[CTA_COUNTERS_REPLY]);
+  flow.packets = read_packets(entry[CTA_COUNTERS_ORIG]) + flow.replies;
   return flow;
 }
 

@@ -13,10 +13,10 @@ namespace {
 constexpr std::size_t kBatch = 512;
 
 bool is_stale(const Flow& flow, const ConntrackState& state, const ConntrackWork& work, FormerBackend* former,
-              const LateAnswers* late) {
+              const LateReplies* late) {
   switch (state.judge(flow, work)) {
     case ConntrackState::Verdict::kRight:
-      return late != nullptr && late->began(flow);
+      return late != nullptr && late->created(flow);
     case ConntrackState::Verdict::kThroughIpvs:
       return former != nullptr && !former->keeps_through_ipvs(flow);
     case ConntrackState::Verdict::kStale:
@@ -31,7 +31,7 @@ bool is_stale(const Flow& flow, const ConntrackState& state, const ConntrackWork
 
 base::Result<ConntrackPass> reconcile_conntrack(base::Family family, const ConntrackState& state,
                                                 const ConntrackWork& work, ConntrackTable& table,
-                                                const std::atomic<bool>& stop, FormerBackend* former, LateAnswers* late,
+                                                const std::atomic<bool>& stop, FormerBackend* former, LateReplies* late,
                                                 base::Clock::Time now) {
   ConntrackPass pass;
   base::Status failed;
@@ -48,8 +48,8 @@ base::Result<ConntrackPass> reconcile_conntrack(base::Family family, const Connt
     ++pass.seen;
     if (is_stale(flow, state, work, former, late)) {
       batch.push_back(flow);
-      // Of an entry that a late answer began it is known already.
-      if (late != nullptr && !flow.translated() && !late->began(flow)) late->note(flow, now);
+      // An entry that a late reply created is not noted: its client is tracked already.
+      if (late != nullptr && !flow.translated() && !late->created(flow)) late->note(flow, now);
     }
     return !stop && (batch.size() < kBatch || flush());
   };

@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #include "core/node/conntrack_former.hpp"
-#include "core/node/conntrack_late_answers.hpp"
+#include "core/node/conntrack_late_replies.hpp"
 #include "core/node/conntrack_state.hpp"
 #include "core/node/conntrack_table.hpp"
 
@@ -25,11 +25,11 @@ struct ConntrackPass {
 };
 
 // Any thread, one at a time for a table. Ends early, with what it did, once `stop` is set. `former`: nobody serves but
-// the present backend, where it is null. `late`: is told of what is removed at `now`, and knows what may have come of
-// it.
+// the present backend, where it is null. `late`: records untranslated entries that are removed, with the time `now`;
+// entries that late replies to them created are removed, too. May be null.
 base::Result<ConntrackPass> reconcile_conntrack(base::Family family, const ConntrackState& state,
                                                 const ConntrackWork& work, ConntrackTable& table,
                                                 const std::atomic<bool>& stop, FormerBackend* former = nullptr,
-                                                LateAnswers* late = nullptr, base::Clock::Time now = {});
+                                                LateReplies* late = nullptr, base::Clock::Time now = {});
 
 }  // namespace sluice::node

@@ -67,7 +67,7 @@ void ConntrackReconciler::run() {
       everything_at_.reset();
       work_.note_everything();
     }
-    if ((former_.remains() && now >= next_look_) || now >= late_answers_.due().value_or(Time::max())) {
+    if ((former_.remains() && now >= next_look_) || now >= late_replies_.next_scan().value_or(Time::max())) {
       work_.note_everything();
     }
     if (!stopping_ && state_known_ && !work_.empty() && now >= not_before_) pass();
@@ -78,7 +78,7 @@ void ConntrackReconciler::run() {
 ConntrackReconciler::News ConntrackReconciler::wait() {
   Time due = everything_at_.value_or(Time::max());
   if (state_known_ && former_.remains()) due = std::min(due, std::max(next_look_, not_before_));
-  if (state_known_ && late_answers_.due()) due = std::min(due, std::max(*late_answers_.due(), not_before_));
+  if (state_known_ && late_replies_.next_scan()) due = std::min(due, std::max(*late_replies_.next_scan(), not_before_));
   if (state_known_ && !work_.empty()) due = std::min(due, not_before_);
   std::unique_lock lock(mutex_);
   const auto ready = [&] { return stopping_ || !mailbox_.empty() || new_predecessor_; };
@@ -119,14 +119,14 @@ void ConntrackReconciler::pass() {
     const Time begin = clock_.now();
     former_.begin(begin, everything);
     const auto result =
-        reconcile_conntrack(options_.family, state_, work_, *table_, stopping_, &former_, &late_answers_, begin);
+        reconcile_conntrack(options_.family, state_, work_, *table_, stopping_, &former_, &late_replies_, begin);
     const auto took = clock_.now() - begin;
     not_before_ = begin + took * (1 + kRestFactor);
     next_look_ = begin + std::clamp(took * (1 + kRestFactorOfLooks), options_.between_looks,
                                     std::max(options_.between_looks, options_.longest_between_looks));
     const bool complete = result && !result->partial && !stopping_;
     former_.end(complete);
-    if (complete && everything) late_answers_.looked(begin);
+    if (complete && everything) late_replies_.scanned(begin);
     if (!result) return failed(result.status());
     if (stopping_) return;
     const double seconds = std::chrono::duration<double>(took).count();
@@ -143,7 +143,7 @@ void ConntrackReconciler::pass() {
   } else {
     former_.begin(clock_.now(), everything);
     former_.end(true);  // there are no flows
-    if (everything) late_answers_.looked(clock_.now());
+    if (everything) late_replies_.scanned(clock_.now());
   }
   if (everything) {
     last_everything_ = clock_.now();

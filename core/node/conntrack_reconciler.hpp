@@ -58,17 +58,19 @@ class ConntrackReconciler {
   // arrives during one is joined, so that what waits is bounded by the UDP service ports.
   void put(UdpChange change);
 
-  // [any thread] Whether another backend that took part in this family still serves flows of its own: in its process
-  // (`relays`: the ports of this node, host byte order, at which it answers), or in the kernel past the rules
-  // (`kernel`: IPVS of it still serves: flows without a DNAT whose other end is an endpoint); without both it may be
-  // the latter, as nobody knows. While there is one, flows that it answers are left alone as long as packets pass; a
-  // flow that is quiet is deleted, so that its next packet meets who serves now. Quiet: without a packet for 300 ms, or
-  // for 3 s when it waits for an answer; where the kernel does not count them (net.netfilter.nf_conntrack_acct), for
-  // one to three seconds. Those to an endpoint or Service that is gone are deleted at once, as ever. Replaces what was
-  // said before. `serves` false: nobody, and what is left of its flows is deleted. To be said before put() of what the
-  // successor serves, and taken back before what the predecessor has in the kernel is removed: between the two no
-  // packet would be answered. Of one whose rules chose the endpoint once (iptables, nftables) it need not be said: such
-  // flows go on by themselves.
+  // [any thread] States whether an old backend still serves UDP flows of this family, and replaces the previous
+  // statement. `relays`: ports of this node, in host byte order, at which its process replies. `kernel`: IPVS of the
+  // old backend still serves; its flows have no DNAT, and an endpoint replies. If `serves` is true and both are unset,
+  // IPVS may still serve.
+  //
+  // While an old backend serves, its flows stay until they are quiet. A quiet flow is deleted, so that its next packet
+  // meets the rules of the new backend. Quiet: no packet for 300 ms, or for 3 s if a reply is pending. If the kernel
+  // does not count packets (net.netfilter.nf_conntrack_acct), no packet for one to three seconds. A flow to an endpoint
+  // or Service that is gone is deleted at once. `serves` false: the remaining flows of the old backend are deleted.
+  //
+  // Must be called before put() of what the new backend serves, and with `serves` false before the old backend removes
+  // its kernel state; otherwise packets are lost in between. Not needed for backends whose rules only choose the
+  // endpoint once (iptables, nftables): their flows continue without them.
   struct Predecessor {
     bool serves = false;
     std::vector<std::uint16_t> relays;
@@ -105,7 +107,7 @@ class ConntrackReconciler {
   ConntrackState state_;
   ConntrackWork work_;
   FormerBackend former_;
-  LateAnswers late_answers_;
+  LateReplies late_replies_;
   base::Clock::Time next_look_;  // at the flows of former_
   bool state_known_ = false;
   std::optional<base::Clock::Time> last_everything_;

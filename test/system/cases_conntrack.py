@@ -54,7 +54,7 @@ class Client:
         return insert(self._t, (self._sender.ip(self._t.family), self.port), front, front)
 
     def insert_turned(self):
-        """An entry as an answer to such a packet begins it; as insert()."""
+        """The entry that a late reply to such a packet creates; as insert()."""
         client = (self._sender.ip(self._t.family), self.port)
         return insert(self._t, (self._front.ip, self._front.port), client, client)
 
@@ -131,18 +131,18 @@ def first_endpoint(t):
         client.expect_soon(E1, "after e1 came")
 
 
-@case(107, "an answer from outside comes after its flow was forgotten: the client that sent before anybody served is served soon",
+@case(107, "a reply from outside arrives after the entry of its flow was removed: the client reaches the Service",
       protocols=UDP, backends=IN_KERNEL, legacy=True)
-def late_answer(t):
+def late_reply(t):
     service = t.service(type="LoadBalancer", external=True)
     client = Client(t, EXT, service.external())
     lost = client.insert_lost()
     t.settle()
     service.set_endpoints([ready(E1)])
-    t.wait_until(lambda: not lost(), "the flow that nobody served is forgotten")
+    t.wait_until(lambda: not lost(), "the untranslated entry is removed")
     turned = client.insert_turned()
-    t.require(turned(), "the entry of the answer is not there: nothing is tested")
-    client.expect_soon(E1, "after an answer from outside")
+    t.require(turned(), "the entry of the late reply does not exist: nothing is tested")
+    client.expect_soon(E1, "after a late reply from outside")
 
 
 @case(108, "TCP flows, flows to other ports, somebody else's translations and other zones are left alone", protocols=UDP,

@@ -50,8 +50,8 @@ class NodeTools:
         return f"{NAMES[family]}-{self.variant}{suffix}"
 
     def empty(self, topology, family, table):
-        """Every rule and chain of a table of the node goes. What a daemon repairs between the two commands, or removes, makes
-        the second one fail: then both are given again."""
+        """Removes every rule and chain from a table of the node. If the daemon repairs or removes a chain between the two
+        commands, the second one fails; then both run again."""
         def emptied():
             words = [self.program(family), "-w", "-t", table]
             return all(topology.run("node", *words, action, check=False).returncode == 0 for action in ("-F", "-X"))

@@ -23,8 +23,8 @@ class ConntrackFormerTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ConntrackFormerTest);
   CPPUNIT_TEST(seconds_that_remain_tell_who_is_quiet);
   CPPUNIT_TEST(counted_packets_tell_it_sooner);
-  CPPUNIT_TEST(who_waits_for_an_answer_is_not_quiet);
-  CPPUNIT_TEST(who_is_never_answered_waits_for_nothing);
+  CPPUNIT_TEST(a_flow_with_a_pending_reply_is_not_quiet);
+  CPPUNIT_TEST(a_one_way_flow_has_no_pending_reply);
   CPPUNIT_TEST(an_entry_that_is_another_one_begins_anew);
   CPPUNIT_TEST(relays_of_the_former_are_kept);
   CPPUNIT_TEST(ipvs_of_the_former_is_kept);
@@ -114,14 +114,14 @@ class ConntrackFormerTest : public CppUnit::TestFixture {
     const auto id = add(1, here_, true, 119);
     for (std::uint64_t packets = 2; packets < 10; packets += 2) {
       flow(id).packets = packets;
-      flow(id).answers = packets / 2;
+      flow(id).replies = packets / 2;
       look();
       CPPUNIT_ASSERT(table_.has(id));
     }
     look(200ms);
     CPPUNIT_ASSERT(table_.has(id));
     flow(id).packets = 10;
-    flow(id).answers = 5;
+    flow(id).replies = 5;
     look(200ms);
     look(200ms);
     CPPUNIT_ASSERT(table_.has(id));
@@ -129,20 +129,20 @@ class ConntrackFormerTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!table_.has(id));
   }
 
-  // On a busy machine an answer takes longer than the pause of a client that has its answer.
-  void who_waits_for_an_answer_is_not_quiet() {
+  // A reply on an overloaded node takes longer than 300 ms.
+  void a_flow_with_a_pending_reply_is_not_quiet() {
     former_.set(true, {40001});
     const auto first = add(1, here_, true, 119), later = add(2, here_, true, 119);
     flow(first).packets = 1;
     flow(later).packets = 9;
-    flow(later).answers = 4;
+    flow(later).replies = 4;
     look();
     for (int i = 0; i < 7; ++i) {
       look();
       CPPUNIT_ASSERT(table_.has(first) && table_.has(later));
     }
     flow(later).packets = 10;
-    flow(later).answers = 5;
+    flow(later).replies = 5;
     look();
     CPPUNIT_ASSERT(!table_.has(first));
     CPPUNIT_ASSERT(table_.has(later));
@@ -150,7 +150,7 @@ class ConntrackFormerTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!table_.has(later));
   }
 
-  void who_is_never_answered_waits_for_nothing() {
+  void a_one_way_flow_has_no_pending_reply() {
     former_.set(true, {40001});
     const auto repeats = add(1, here_, true, 119), tells = add(2, here_, true, 119);
     flow(repeats).packets = 3;

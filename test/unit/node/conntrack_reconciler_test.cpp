@@ -78,7 +78,7 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_failure_is_tried_again);
   CPPUNIT_TEST(missing_privilege_is_no_storm);
   CPPUNIT_TEST(a_service_deleted_between_two_processes_is_noticed);
-  CPPUNIT_TEST(a_late_answer_does_not_keep_a_client_from_the_service);
+  CPPUNIT_TEST(an_entry_that_a_late_reply_created_is_removed);
   CPPUNIT_TEST(a_predecessor_keeps_its_flows_until_they_are_quiet);
   CPPUNIT_TEST(flows_of_a_predecessor_are_looked_at_often_enough);
   CPPUNIT_TEST(what_a_predecessor_leaves_goes_with_it);
@@ -214,8 +214,8 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("sluice-udp-frontends 1\n"), folder_->read("frontends"));
   }
 
-  // The entry of a flow that nobody had translated is removed while an answer to it is on its way.
-  void a_late_answer_does_not_keep_a_client_from_the_service() {
+  // The reply arrives after the untranslated entry of its flow was removed.
+  void an_entry_that_a_late_reply_created_is_removed() {
     const auto client = at("10.0.0.2", 1), other = at("10.0.0.2", 2);
     const auto lost = shared_->table.add(client, vip_, vip_).id;
     const auto translated = shared_->table.add(other, vip_, e2_).id;
