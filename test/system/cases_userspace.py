@@ -429,26 +429,34 @@ def two_choices(t):
 def fewest_first(t):
     service, servers = served_at(t, E1, E2)
     t.settle()
+    speaking = []
 
     def open_many(count):
-        """Connections, by which endpoint accepted them."""
+        """Connections, by which endpoint accepted them. A silent connection would be over after IDLE, and the count of
+        its endpoint one less."""
         made = {0: [], 1: []}
         for _ in range(count):
+            for talker in speaking:
+                talker.sendall(b".")
             client = talk.connect(t, POD, service.cluster())
             which, endpoint = accepted(t, servers)
             made[which].append((client, endpoint))
+            speaking.append(client)
         return made
 
     first = open_many(6)
     t.require(len(first[0]) == len(first[1]) == 3, f"six connections: {len(first[0])} and {len(first[1])}")
     # Connections to the other endpoint may have the same local ports.
-    closed = {(endpoint.getpeername()[1], in_table(*endpoint.getsockname()[:2])) for _, endpoint in first[0]}
+    closed, kept = ({(endpoint.getpeername()[1], in_table(*endpoint.getsockname()[:2])) for _, endpoint in first[index]}
+                    for index in (0, 1))
     t.require(closed <= open_sockets(t), f"the daemon's connections {closed} are not among {open_sockets(t)}")
-    for ends in first[0]:
-        for end in ends:
-            end.close()
+    for client, endpoint in first[0]:
+        speaking.remove(client)
+        client.close()
+        endpoint.close()
     t.wait_until(lambda: not closed & open_sockets(t), "the daemon has closed the connections to this endpoint")
     then = open_many(3)
+    t.require(kept <= open_sockets(t), "the connections to the other endpoint are over")
     t.require(len(then[0]) == 3, f"of three more {len(then[0])} went to the endpoint without any")
 
 

@@ -178,9 +178,9 @@ void TcpConnection::end() noexcept {
   disarm();
   up_.drop(relay_.tools());
   down_.drop(relay_.tools());
+  leave_endpoint();
   client_.socket.close();
   server_.socket.close();
-  leave_endpoint();
   of_face.unlink();
   waiting.unlink();
   relay_.ended(face_);

@@ -2,11 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Connection tracking of the real kernel, in a network namespace of the test's own:
-// needs root, and conntrack(8) to make entries.
+// needs root, conntrack(8) to make entries, ip(8) and nft(8) to have packets tracked.
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
+#include <netinet/in.h>
+#include <poll.h>
 #include <sched.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +20,7 @@
 #include <string>
 #include <thread>
 
+#include "core/base/fd.hpp"
 #include "core/node/conntrack_pass.hpp"
 #include "test/unit/node/conntrack_fakes.hpp"
 #include "test/unit/skip.hpp"
@@ -59,9 +63,46 @@ std::vector<Flow> flows(ConntrackTable& table, Family family, const FlowQuery& q
   return out;
 }
 
+// A UDP socket of a process at the loopback address.
+class Loopback {
+ public:
+  explicit Loopback(Family family) : family_(family), socket_(::socket(domain(), SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
+    name_.ss_family = static_cast<sa_family_t>(domain());
+    if (family == Family::ipv4) {
+      reinterpret_cast<sockaddr_in&>(name_).sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    } else {
+      reinterpret_cast<sockaddr_in6&>(name_).sin6_addr = in6addr_loopback;
+    }
+    CPPUNIT_ASSERT_EQUAL(0, ::bind(socket_.get(), name(), size_));
+    CPPUNIT_ASSERT_EQUAL(0, ::getsockname(socket_.get(), name(), &size_));
+  }
+
+  SocketAddress address() const {
+    return family_ == Family::ipv4 ? at("127.0.0.1", ntohs(reinterpret_cast<const sockaddr_in&>(name_).sin_port))
+                                   : at("::1", ntohs(reinterpret_cast<const sockaddr_in6&>(name_).sin6_port));
+  }
+  void send_to(Loopback& other) {
+    CPPUNIT_ASSERT_EQUAL(ssize_t(1), ::sendto(socket_.get(), "x", 1, 0, other.name(), other.size_));
+    pollfd arrived{other.socket_.get(), POLLIN, 0};
+    CPPUNIT_ASSERT_EQUAL(1, ::poll(&arrived, 1, 60'000));
+    char byte = 0;
+    CPPUNIT_ASSERT_EQUAL(ssize_t(1), ::recv(other.socket_.get(), &byte, 1, MSG_DONTWAIT));
+  }
+
+ private:
+  int domain() const { return family_ == Family::ipv4 ? AF_INET : AF_INET6; }
+  sockaddr* name() { return reinterpret_cast<sockaddr*>(&name_); }
+
+  Family family_;
+  sockaddr_storage name_{};
+  socklen_t size_ = sizeof name_;
+  base::Fd socket_;
+};
+
 class ConntrackKernelTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ConntrackKernelTest);
   CPPUNIT_TEST(entries_are_read_and_filtered_by_the_kernel);
+  CPPUNIT_TEST(packets_are_counted_by_direction);
   CPPUNIT_TEST(a_large_table_is_read_whole_and_shows_the_same);
   CPPUNIT_TEST(exactly_the_entry_is_removed);
   CPPUNIT_TEST(a_pass_removes_what_is_stale_and_nothing_else);
@@ -135,6 +176,24 @@ class ConntrackKernelTest : public CppUnit::TestFixture {
       CPPUNIT_ASSERT_EQUAL(std::size_t(ipv4 ? 1 : 2), shown({std::nullopt, 0, a.e1.address, a.e1.port}));
       CPPUNIT_ASSERT_EQUAL(std::size_t(ipv4 ? 1 : 3), shown({a.other_vip.address, 53, std::nullopt, 0}));
       std::system("conntrack -F >/dev/null 2>&1");
+    });
+  }
+
+  void packets_are_counted_by_direction() {
+    isolated([](const Addresses& a) {
+      // The kernel tracks once a rule asks for it.
+      CPPUNIT_ASSERT(std::system("ip link set lo up && echo 1 >/proc/sys/net/netfilter/nf_conntrack_acct && "
+                                 "nft 'table inet t { chain c { type filter hook output priority 0; "
+                                 "ct state invalid drop; }; }'") == 0);
+      Loopback client(a.family), server(a.family);
+      for (int i = 0; i < 3; ++i) client.send_to(server);
+      server.send_to(client);
+      KernelConntrackTable table;
+      const auto found = flows(table, a.family, {});
+      CPPUNIT_ASSERT_EQUAL(std::size_t(1), found.size());
+      CPPUNIT_ASSERT(client.address() == found.front().source);
+      CPPUNIT_ASSERT_EQUAL(std::uint64_t(4), found.front().packets);
+      CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), found.front().replies);
     });
   }
 
