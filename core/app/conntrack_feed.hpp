@@ -23,6 +23,7 @@ class ConntrackFeed {
   // The backend receives what is sent to the service port at these ports of the node (abi/relay.hpp); sorted, none: it
   // does not. Counts from the update on that names the service port.
   void relays(const node::UdpPortKey& key, std::vector<std::uint16_t> ports);
+  bool relays_any() const { return !relays_.empty(); }
   // All of them, sorted, each once.
   std::vector<std::uint16_t> relay_ports() const;
 

@@ -27,8 +27,13 @@ void ServedFamily::take(Run& run, const snapshot::Transaction& transaction) {
 
 void ServedFamily::relays(swap::RunId id, plugin::RelayedPort port) {
   const std::lock_guard lock(mutex_);
-  runs_[id].feed.relays({{base::Symbol(port.name_space), std::move(port.service)}, base::Symbol(port.port_name)},
-                        std::move(port.ports));
+  Run& run = runs_[id];
+  const bool relayed = run.feed.relays_any();
+  run.feed.relays({{base::Symbol(port.name_space), std::move(port.service)}, base::Symbol(port.port_name)},
+                  std::move(port.ports));
+  if (id == serving_ || !run.serves_established || run.kernel || !relayed || run.feed.relays_any()) return;
+  run.serves_established = false;
+  tell_predecessors();
 }
 
 void ServedFamily::serve(swap::RunId id, bool kernel) {

@@ -31,7 +31,7 @@ class ServedFamily {
 
   // The kernel has it, by this backend.
   void applied(swap::RunId run, const snapshot::Transaction& transaction);
-  // As HostCallbacks::relays.
+  // As HostCallbacks::relays. A backend that retires and takes back its last port serves no UDP flow any more.
   void relays(swap::RunId run, plugin::RelayedPort port);
   // It serves from now on; who served before goes on with what is established there. `kernel`: by IPVS.
   void serve(swap::RunId run, bool kernel = false);

@@ -300,7 +300,7 @@ abi::Code UserspaceBackend::do_retire(const abi::Handover& handover, abi::Error*
   }
   if (retirement_ == nullptr) {
     retirement_ = std::make_unique<Retirement>(
-        Retirement::Parts{host(), log(), family(), writer_, *table_, *relayed_, *metrics_});
+        Retirement::Parts{host(), host_relay_, log(), family(), writer_, *table_, *relayed_, *metrics_});
   }
   if (retirement_->go_on(claims, std::chrono::seconds(handover.drain_seconds))) return abi::Code::kOk;
   return sdk::fail(error, abi::Code::kRetry, {}, retirement_->left());

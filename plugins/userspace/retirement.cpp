@@ -3,9 +3,11 @@
 
 #include "plugins/userspace/retirement.hpp"
 
+#include <algorithm>
 #include <map>
 
 #include "plugins/userspace/cleanup.hpp"
+#include "sluice/sdk/service.hpp"
 #include "sluice/sdk/views.hpp"
 
 namespace sluice::userspace {
@@ -50,8 +52,11 @@ bool Retirement::go_on(const std::vector<std::string>& claims, std::chrono::seco
   note_datagrams(now);
   if (stage_ == Stage::kListening && (at_once || now - since_ >= kGraceNanoseconds)) close_tcp();
   if (at_once && stage_ != Stage::kDone) end_everything();
-  const bool quiet = now - quiet_since_ >= kQuietNanoseconds || !parts_.table.is_open(abi::Protocol::kUdp);
-  if (stage_ == Stage::kUdpRemains && (at_once || quiet)) close_udp(claims);
+  const bool any_udp = parts_.table.is_open(abi::Protocol::kUdp);
+  if (stage_ == Stage::kUdpRemains && any_udp && now - quiet_since_ >= kQuietNanoseconds) move_udp(now);
+  const bool moved = stage_ == Stage::kUdpMoved && now - std::max(since_, quiet_since_) >= kGraceNanoseconds;
+  const bool udp_left = stage_ == Stage::kUdpRemains || stage_ == Stage::kUdpMoved;
+  if (udp_left && (at_once || moved || !any_udp)) close_udp(claims);
   if (stage_ == Stage::kEstablished && parts_.relayed.now().connections == 0) finish();
   tell();
   return stage_ == Stage::kDone;
@@ -88,6 +93,17 @@ void Retirement::close_tcp() {
   parts_.table.close(abi::Protocol::kTcp, succeeded_ || !led.empty());
   parts_.table.release_claims(succeeded_ || !led.empty());
   stage_ = Stage::kUdpRemains;
+}
+
+void Retirement::move_udp(std::uint64_t now) {
+  if (parts_.host_relay != nullptr) {
+    for (const auto& [name, protocol] : parts_.table.open(abi::Protocol::kUdp)) {
+      const abi::ServicePortKey key = sdk::parse_service_port_name(name, protocol);
+      parts_.host_relay->set_relay_ports(&key, {});
+    }
+  }
+  stage_ = Stage::kUdpMoved;
+  since_ = now;
 }
 
 void Retirement::close_udp(const std::vector<std::string>& claims) {

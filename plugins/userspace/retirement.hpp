@@ -20,6 +20,7 @@
 #include "plugins/userspace/relay/relayed_count.hpp"
 #include "plugins/userspace/service_table.hpp"
 #include "sluice/abi/host.hpp"
+#include "sluice/abi/relay.hpp"
 #include "sluice/sdk/logger.hpp"
 
 namespace sluice::userspace {
@@ -28,14 +29,14 @@ class Retirement {
  public:
   // So long sockets are there after rules have ceased to lead to them.
   static constexpr std::chrono::seconds kGrace{3};
-  // So long nobody has to have sent a datagram until UDP sockets are closed: a client whose flow is still tracked would
-  // be refused. The daemon removes quiet flows; where the kernel does not count packets it takes it up to three seconds
-  // to see that one is quiet, and it looks the less often the bigger the table is.
-  static constexpr std::chrono::seconds kQuiet{10};
+  // The daemon removes the tracked flows that lead to UDP sockets after this time without a datagram; kGrace later the
+  // sockets close. If a flow were still tracked then, its client would be refused.
+  static constexpr std::chrono::seconds kQuiet{7};
 
   // What it is about; all outlive the retirement.
   struct Parts {
     abi::Host& host;
+    abi::HostRelay* host_relay;  // null: the daemon has no such extension
     const sdk::Logger& log;
     abi::Family family;
     PortalWriter& writer;
@@ -60,6 +61,7 @@ class Retirement {
     kBegin,
     kListening,    // no rule leads here
     kUdpRemains,   // TCP sockets are closed
+    kUdpMoved,     // the daemon removes the UDP flows
     kEstablished,  // all sockets are closed
     kDone,
   };
@@ -67,6 +69,7 @@ class Retirement {
   bool take_rules_off(const std::vector<std::string>& claims, bool at_once);
   void note_datagrams(std::uint64_t now);
   void close_tcp();
+  void move_udp(std::uint64_t now);
   void close_udp(const std::vector<std::string>& claims);
   void end_everything();
   void tell() const;
@@ -75,7 +78,7 @@ class Retirement {
   const Parts parts_;
   Stage stage_ = Stage::kBegin;
   bool succeeded_ = false;   // a backend of this kind served afterwards, if only for a while: what is kept is its own
-  std::uint64_t since_ = 0;  // that no rule leads here; nanoseconds
+  std::uint64_t since_ = 0;  // kListening: that no rule leads here; kUdpMoved: of this stage; nanoseconds
   std::uint64_t quiet_since_ = 0;
   std::uint64_t datagrams_ = 0;
 };

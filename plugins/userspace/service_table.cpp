@@ -305,6 +305,14 @@ bool ServiceTable::is_open(abi::Protocol protocol) {
   return found;
 }
 
+std::set<PortalId> ServiceTable::open(abi::Protocol protocol) {
+  std::set<PortalId> found;
+  each_open([&](const PortalId& id, OpenFace&, bool) {
+    if (id.second == protocol) found.insert(id);
+  });
+  return found;
+}
+
 void ServiceTable::close(abi::Protocol protocol, bool kept) {
   each_open([&](const PortalId& id, OpenFace& face, bool) {
     if (id.second == protocol && !kept) drop_names(face);

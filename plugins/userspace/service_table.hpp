@@ -96,6 +96,8 @@ class ServiceTable {
   void close(abi::Protocol protocol, bool kept);
   // Whether there are sockets of it that are not closed.
   bool is_open(abi::Protocol protocol);
+  // The service ports that is_open() means.
+  std::set<PortalId> open(abi::Protocol protocol);
   // All that are counted, at once: also of service ports that have gone before. REQUIRES: close()
   void reset_connections();
   // `kept`: somebody else has them, too.

@@ -10,7 +10,7 @@ from settings import SOURCE, Settings
 
 DESCRIPTION = f"""\
 Runs every test, from a fresh clone on: installs what tests need, builds with warnings as errors, runs the
-steps of all parts side by side and adds up their results. Takes about 32 minutes on two processors.
+steps of all parts side by side and adds up their results. Takes about half an hour on two processors.
 Needs root, because system tests make network namespaces; --part lint alone needs neither root nor a build
 and takes 10 seconds.
 

@@ -24,6 +24,7 @@ class ServedFamilyTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_full_transaction_replaces_what_waited);
   CPPUNIT_TEST(who_served_says_nothing_more);
   CPPUNIT_TEST(relays_of_who_served_are_told_until_it_is_gone);
+  CPPUNIT_TEST(udp_flows_are_over_once_the_last_relay_port_is_taken_back);
   CPPUNIT_TEST(it_is_told_who_serves_by_ipvs);
   CPPUNIT_TEST(before_the_end_flows_may_be_moved);
   CPPUNIT_TEST(who_never_served_leaves_nothing);
@@ -96,6 +97,27 @@ class ServedFamilyTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("serves 8053"), take());
     family_.gone(1);
     CPPUNIT_ASSERT_EQUAL(std::string("nobody"), take());
+  }
+
+  void udp_flows_are_over_once_the_last_relay_port_is_taken_back() {
+    const plugin::RelayedPort none{"ns1", "cart", "http", {}};
+    family_.serve(1);
+    family_.relays(1, relayed(8053));
+    family_.relays(1, {"ns1", "shop", "http", {8054}});
+    take();
+    family_.relays(1, none);  // during apply()
+    family_.relays(1, relayed(8053));
+    CPPUNIT_ASSERT_EQUAL(std::string(), take());
+    family_.serve(2);
+    CPPUNIT_ASSERT_EQUAL(std::string("serves 8053 8054"), take());
+    family_.relays(1, none);
+    CPPUNIT_ASSERT_EQUAL(std::string(), take());
+    family_.relays(1, {"ns1", "shop", "http", {}});
+    CPPUNIT_ASSERT_EQUAL(std::string("nobody"), take());
+    family_.relays(1, none);
+    family_.ending(1);
+    family_.gone(1);
+    CPPUNIT_ASSERT_EQUAL(std::string(), take());
   }
 
   void it_is_told_who_serves_by_ipvs() {

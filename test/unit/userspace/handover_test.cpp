@@ -65,6 +65,7 @@ class HandoverTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_port_that_is_given_up_is_closed_though_it_was_kept);
   CPPUNIT_TEST(a_newcomer_has_the_same_tcp_ports);
   CPPUNIT_TEST(a_newcomer_reads_other_udp_ports);
+  CPPUNIT_TEST(udp_flows_are_moved_before_the_sockets_close);
   CPPUNIT_TEST(ports_of_the_old_one_are_guarded_while_he_reads_them);
   CPPUNIT_TEST(a_newcomer_without_spare_ports_shares_udp);
   CPPUNIT_TEST(a_newcomer_that_is_given_up_leaves_what_was);
@@ -410,6 +411,35 @@ class HandoverTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(after, bench().port("ns1/svc1"));
   }
 
+  void udp_flows_are_moved_before_the_sockets_close() {
+    const Server o('o', SOCK_DGRAM);
+    ok(bench().full({udp(named("svc1", {o.endpoint()})), udp(named("svc2", {o.endpoint()}))}));
+    const std::uint16_t port = bench().port("ns1/svc1");
+    auto& relayed = bench().host.relayed;
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, relayed.at("ns1/svc1:p80").size());
+    abi::Backend* const old = bench().detach();
+    const std::vector<std::string> others{"ipset/*"};
+    const auto retires = [&](std::uint32_t seconds) {
+      bench().host.pass(seconds);
+      retries(bench().retire(*old, 60, others));
+    };
+    const auto moved = [&] { return relayed.at("ns1/svc1:p80").empty() && relayed.at("ns1/svc2:p80").empty(); };
+    const auto closed = [&] { return static_cast<bool>(test::bound(kV4, SOCK_DGRAM, test::loopback(kV4), port)); };
+    retires(0);
+    retires(3);
+    retires(3);
+    CPPUNIT_ASSERT(!moved());
+    retires(1);
+    CPPUNIT_ASSERT(moved());
+    // The daemon takes a moment to remove the flows.
+    retires(2);
+    CPPUNIT_ASSERT(!closed());
+    bench().host.pass(1);
+    ok(bench().retire(*old, 60, others));
+    CPPUNIT_ASSERT(closed());
+    old->release();
+  }
+
   // Who is in no source range must not get past the ranges by a port that was his before.
   void ports_of_the_old_one_are_guarded_while_he_reads_them() {
     ServiceSpec spec = udp(named("svc1"));
@@ -455,7 +485,9 @@ class HandoverTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(bench().kernel.restores.empty());
     retries(bench().retire(*old, 60, kSame));
     for (int i = 0; i < 8; ++i) CPPUNIT_ASSERT_EQUAL('n', ask(low, SOCK_DGRAM, &n));
-    bench().host.pass(10);
+    bench().host.pass(7);
+    retries(bench().retire(*old, 57, kSame));
+    bench().host.pass(3);
     ok(bench().retire(*old, 57, kSame));
     old->release();
     CPPUNIT_ASSERT_EQUAL('n', ask_again(client, SOCK_DGRAM, &n));

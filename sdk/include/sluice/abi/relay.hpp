@@ -27,11 +27,15 @@ class HostRelay {
   // Holds until the next call for `key`, or until an apply() succeeds whose transaction
   // removes `key` or is full and does not name it; a service port that comes back has to be
   // told again. Other protocols than UDP are ignored.
-  // Call it during apply() only, on the apply thread, for service ports the transaction
+  // During apply(): call it on the apply thread, for service ports the transaction
   // names and with the sockets open. It takes effect when apply() succeeds: flows that
   // are answered by other ports of this node are removed then, as are those that went to a
   // frontend before anybody received them. Of an apply() that fails it is kept for
   // the next one.
+  // During retire(): call it with empty `ports` for each service port, a few seconds before
+  // the sockets close. After the last one the daemon removes the flows that still lead to
+  // them; the next packet of such a flow goes to the backend that serves.
+  // Not at other times.
   // Does not block, never calls the backend; `key` and `ports` are copied.
   virtual void set_relay_ports(const ServicePortKey* key, ArrayView ports) noexcept = 0;
 
