@@ -46,14 +46,14 @@ class ServedFamilyTest : public CppUnit::TestFixture {
   }
   static plugin::RelayedPort relayed(std::uint16_t port) { return {"ns1", "cart", "http", {port}}; }
 
-  // "full cart", "delta cart", "serves 8053", "nobody".
+  // "full cart", "delta cart", "serves 8053", "none".
   std::string take() { return std::exchange(told_, {}); }
   void tell(const std::string& what) { told_ += (told_.empty() ? "" : ", ") + what; }
 
  public:
   void what_the_serving_one_applies_is_told_at_once() {
     family_.serve(1);
-    CPPUNIT_ASSERT_EQUAL(std::string("nobody"), take());
+    CPPUNIT_ASSERT_EQUAL(std::string("none"), take());
     family_.applied(1, transaction("cart", true));
     CPPUNIT_ASSERT_EQUAL(std::string("health, full cart"), take());
     family_.applied(1, transaction("shop", false));
@@ -78,7 +78,7 @@ class ServedFamilyTest : public CppUnit::TestFixture {
     family_.applied(2, transaction("shop", false));
     family_.applied(2, transaction("other", true));
     family_.serve(2);
-    CPPUNIT_ASSERT_EQUAL(std::string("nobody, health, full other"), take());
+    CPPUNIT_ASSERT_EQUAL(std::string("none, health, full other"), take());
   }
 
   void who_served_says_nothing_more() {
@@ -96,7 +96,7 @@ class ServedFamilyTest : public CppUnit::TestFixture {
     family_.serve(2);
     CPPUNIT_ASSERT_EQUAL(std::string("serves 8053"), take());
     family_.gone(1);
-    CPPUNIT_ASSERT_EQUAL(std::string("nobody"), take());
+    CPPUNIT_ASSERT_EQUAL(std::string("none"), take());
   }
 
   void udp_flows_are_over_once_the_last_relay_port_is_taken_back() {
@@ -113,7 +113,7 @@ class ServedFamilyTest : public CppUnit::TestFixture {
     family_.relays(1, none);
     CPPUNIT_ASSERT_EQUAL(std::string(), take());
     family_.relays(1, {"ns1", "shop", "http", {}});
-    CPPUNIT_ASSERT_EQUAL(std::string("nobody"), take());
+    CPPUNIT_ASSERT_EQUAL(std::string("none"), take());
     family_.relays(1, none);
     family_.ending(1);
     family_.gone(1);
@@ -139,7 +139,7 @@ class ServedFamilyTest : public CppUnit::TestFixture {
     family_.serve(2);
     take();
     family_.ending(1);
-    CPPUNIT_ASSERT_EQUAL(std::string("nobody"), take());
+    CPPUNIT_ASSERT_EQUAL(std::string("none"), take());
     family_.applied(1, transaction("cart", true));
     family_.ending(1);
     family_.gone(1);
@@ -163,7 +163,7 @@ class ServedFamilyTest : public CppUnit::TestFixture {
     family_.inherit(2);
     CPPUNIT_ASSERT_EQUAL(std::string("serves"), take());
     family_.gone(2);
-    CPPUNIT_ASSERT_EQUAL(std::string("nobody"), take());
+    CPPUNIT_ASSERT_EQUAL(std::string("none"), take());
   }
 
  private:
@@ -177,7 +177,7 @@ class ServedFamilyTest : public CppUnit::TestFixture {
                             },
                         .predecessor =
                             [this](const node::ConntrackReconciler::Predecessor& predecessor) {
-                              std::string text = predecessor.serves ? "serves" : "nobody";
+                              std::string text = predecessor.serves ? "serves" : "none";
                               if (predecessor.kernel) text += " by IPVS";
                               for (const auto port : predecessor.relays) text += " " + std::to_string(port);
                               tell(text);
