@@ -51,8 +51,10 @@ void rest_after_burst() {
 
 Backends::Backends(Surroundings surroundings)
     : around_(std::move(surroundings)),
-      retirement_({}, {.ending = [this](const swap::Retirement::Entry& entry) { ending(entry); },
-                       .gone = [this](const swap::Retirement::Entry& entry, bool clean) { gone(entry, clean); }},
+      retirement_({},
+                  {.ending = [this](const swap::Retirement::Entry& entry) { ending(entry); },
+                   .settled = [this](const swap::Retirement::Entry& entry) { return settled(entry); },
+                   .gone = [this](const swap::Retirement::Entry& entry, bool clean) { gone(entry, clean); }},
                   around_.clock) {}
 
 Backends::~Backends() { stop(); }
@@ -327,6 +329,12 @@ void Backends::serve(std::shared_ptr<swap::BackendRun> run, const swap::Claims& 
 // [thread of the retirement]
 void Backends::ending(const swap::Retirement::Entry& entry) {
   for (const auto& of : entry.run->families()) served(of->family)->ending(entry.run->id());
+}
+
+// [thread of the retirement]
+bool Backends::settled(const swap::Retirement::Entry& entry) const {
+  return std::all_of(entry.run->families().begin(), entry.run->families().end(),
+                     [this](const auto& of) { return families_[base::family_index(of->family)].conntrack->settled(); });
 }
 
 // [thread of the retirement]

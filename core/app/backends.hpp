@@ -87,6 +87,7 @@ class Backends {
   void forget(const swap::BackendRun& run, ClaimState state);
   void serve(std::shared_ptr<swap::BackendRun> run, const swap::Claims& claims);
   void ending(const swap::Retirement::Entry& entry);
+  bool settled(const swap::Retirement::Entry& entry) const;
   void gone(const swap::Retirement::Entry& entry, bool clean);
   void left(const swap::BackendRun& run, const std::vector<ClaimState>& states);
   void find_absent(const Settings& settings, const std::vector<base::Family>& families);

@@ -51,9 +51,20 @@ void ConntrackReconciler::put(UdpChange change) {
 void ConntrackReconciler::set_predecessor(Predecessor predecessor) {
   {
     const std::lock_guard lock(mutex_);
+    if (std::exchange(stated_serves_, predecessor.serves) && !predecessor.serves) ++last_end_;
     new_predecessor_ = std::move(predecessor);
   }
   filled_.notify_one();
+}
+
+bool ConntrackReconciler::settled() const {
+  const std::lock_guard lock(mutex_);
+  return settled_end_ == last_end_;
+}
+
+void ConntrackReconciler::settle() {
+  const std::lock_guard lock(mutex_);
+  settled_end_ = end_;
 }
 
 void ConntrackReconciler::run() {
@@ -87,15 +98,19 @@ ConntrackReconciler::News ConntrackReconciler::wait() {
   } else {
     filled_.wait_until(lock, due, ready);
   }
-  return {mailbox_.take(), std::exchange(new_predecessor_, std::nullopt)};
+  return {mailbox_.take(), std::exchange(new_predecessor_, std::nullopt), last_end_};
 }
 
 void ConntrackReconciler::take_over(News arrived) {
   if (arrived.predecessor) {
-    const bool served = former_.serves();
     former_.set(arrived.predecessor->serves, std::move(arrived.predecessor->relays), arrived.predecessor->kernel);
     next_look_ = clock_.now();
-    if (served && !former_.serves()) work_.note_everything();
+  }
+  if (arrived.end != end_) {
+    end_ = arrived.end;
+    // The old backend waits for this scan before it closes its sockets.
+    work_.note_everything();
+    not_before_ = clock_.now();
   }
   ConntrackMailbox::Contents& news = arrived.contents;
   if (!news.change.empty()) state_.apply(news.change, work_);
@@ -126,7 +141,10 @@ void ConntrackReconciler::pass() {
                                     std::max(options_.between_looks, options_.longest_between_looks));
     const bool complete = result && !result->partial && !stopping_;
     former_.end(complete);
-    if (complete && everything) late_replies_.scanned(begin);
+    if (complete && everything) {
+      late_replies_.scanned(begin);
+      settle();
+    }
     if (!result) return failed(result.status());
     if (stopping_) return;
     const double seconds = std::chrono::duration<double>(took).count();
@@ -143,13 +161,17 @@ void ConntrackReconciler::pass() {
   } else {
     former_.begin(clock_.now(), everything);
     former_.end(true);  // there are no flows
-    if (everything) late_replies_.scanned(clock_.now());
+    if (everything) {
+      late_replies_.scanned(clock_.now());
+      settle();
+    }
   }
   if (everything) {
     last_everything_ = clock_.now();
     everything_at_.reset();
   }
   work_ = {};
+  if (!settled()) work_.note_everything();
   remember();
 }
 
@@ -161,6 +183,7 @@ void ConntrackReconciler::failed(const base::Status& status) {
     // May last for ever; what is noted meanwhile must not grow.
     work_ = {};
     work_.note_everything();
+    settle();
   }
   if (!failing_) {
     base::log_warning("conntrack", status.message() +

@@ -77,12 +77,16 @@ class ConntrackReconciler {
     bool kernel = false;
   };
   void set_predecessor(Predecessor predecessor);
+  // [any thread] False from a set_predecessor() that ends a `serves` until the flows of the old backend are deleted.
+  // True if they cannot be deleted because the kernel denies it; the log has a warning then.
+  bool settled() const;
 
  private:
   void run();
   struct News {
     ConntrackMailbox::Contents contents;
     std::optional<Predecessor> predecessor;
+    std::uint64_t end = 0;
   };
   News wait();
   void take_over(News news);
@@ -90,6 +94,7 @@ class ConntrackReconciler {
   void failed(const base::Status& status);
   void recall();
   void remember();
+  void settle();
   std::string name() const;
 
   const Options options_;
@@ -98,12 +103,16 @@ class ConntrackReconciler {
   std::thread thread_;
   std::atomic<bool> stopping_{false};
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable filled_;
   ConntrackMailbox mailbox_;                    // under mutex_
   std::optional<Predecessor> new_predecessor_;  // under mutex_
+  bool stated_serves_ = false;                  // under mutex_: the last statement
+  std::uint64_t last_end_ = 0;                  // under mutex_: how many statements ended a `serves`
+  std::uint64_t settled_end_ = 0;               // under mutex_: the last one after which all flows were scanned
 
   // Own thread.
+  std::uint64_t end_ = 0;  // last_end_ of the statements taken over
   ConntrackState state_;
   ConntrackWork work_;
   FormerBackend former_;

@@ -106,6 +106,8 @@ bool Retirement::ask(Entry& entry) {
   // Somebody who hung does not get a second question before he has answered the first.
   if (entry.run->busy()) return false;
   if (entry.after != nullptr && !entry.after->synced()) return false;
+  const bool may_delay = !entry.undo && clock_.now() < entry.until + options_.settling;
+  if (may_delay && callbacks_.settled && !callbacks_.settled(entry)) return false;
   const Claims successor = this->successor();
   plugin::Outcome outcome;
   if (const auto fault = fault_point(Step::drain); fault.ok()) {

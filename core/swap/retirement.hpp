@@ -28,6 +28,8 @@ class Retirement {
     base::Clock::Duration last_moments{std::chrono::seconds(2)};
     // How long after its time somebody is asked again who fails.
     base::Clock::Duration patience{std::chrono::minutes(10)};
+    // The longest time after `until` that Callbacks::settled delays a backend.
+    base::Clock::Duration settling{std::chrono::seconds(10)};
   };
   struct Entry {
     std::shared_ptr<BackendRun> run;
@@ -41,6 +43,8 @@ class Retirement {
   struct Callbacks {
     // Its connections end in a moment: what can go on elsewhere may be moved.
     std::function<void(const Entry&)> ending{};
+    // False delays the next retire(): tracked flows still lead to the backend, and the daemon is deleting them.
+    std::function<bool(const Entry&)> settled{};
     // It is gone, stopped and not in list(); `clean` is false when it was given up with something left.
     std::function<void(const Entry&, bool clean)> gone{};
   };

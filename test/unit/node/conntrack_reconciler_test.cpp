@@ -82,6 +82,9 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_predecessor_keeps_its_flows_until_they_are_quiet);
   CPPUNIT_TEST(flows_of_a_predecessor_are_looked_at_often_enough);
   CPPUNIT_TEST(what_a_predecessor_leaves_goes_with_it);
+  CPPUNIT_TEST(it_is_settled_once_the_flows_of_a_predecessor_are_deleted);
+  CPPUNIT_TEST(the_last_scan_for_a_predecessor_does_not_wait);
+  CPPUNIT_TEST(it_is_settled_if_the_kernel_denies_to_delete);
   CPPUNIT_TEST_SUITE_END();
 
   const base::SocketAddress vip_ = at("172.30.0.10", 53);
@@ -298,6 +301,76 @@ class ConntrackReconcilerTest : public CppUnit::TestFixture {
     shared_->with([](auto& s) { s.blocked = false; });
     CPPUNIT_ASSERT(shared_->wait([](auto& s) { return s.entered == 2; }));
     return std::chrono::steady_clock::now() - end;
+  }
+
+  void it_is_settled_once_the_flows_of_a_predecessor_are_deleted() {
+    const auto id = shared_->table.add(at("10.0.0.2", 1), vip_, at("192.168.0.2", 40001)).id;
+    shared_->blocked = true;
+    auto with = options();
+    with.reconciled = [this](double, std::uint64_t) {
+      shared_->with([&](auto& s) {
+        if (done_++ == 0) s.table.failure = base::errno_status("reading", ENOBUFS);
+      });
+    };
+    const auto reconciler = start(std::move(with));
+    serve_after_predecessor(*reconciler);
+    CPPUNIT_ASSERT(reconciler->settled());
+    CPPUNIT_ASSERT(shared_->wait([](auto& s) { return s.entered == 1; }));
+    // During a scan that began with the old backend. That scan does not count, nor do those that fail after it and one that
+    // the kernel interrupts.
+    reconciler->set_predecessor({});
+    CPPUNIT_ASSERT(!reconciler->settled());
+    shared_->with([](auto& s) { s.blocked = false; });
+    CPPUNIT_ASSERT(shared_->wait([](auto& s) { return s.entered >= 4; }));
+    CPPUNIT_ASSERT(!reconciler->settled());
+    shared_->with([](auto& s) {
+      s.table.failure = {};
+      s.table.interruptions = kConntrackAttempts;
+    });
+    CPPUNIT_ASSERT(test::wait_until([&] { return reconciler->settled(); }));
+    shared_->with([&](auto& s) { CPPUNIT_ASSERT(!s.table.has(id)); });
+  }
+  // With a flow that the old backend relays at port 40001.
+  void serve_after_predecessor(ConntrackReconciler& reconciler) const {
+    const auto here = at("192.168.0.2", 40001);
+    reconciler.set_predecessor({true, {here.port}});
+    UdpChange all = change(true, udp_port({vip_}, 0, {e1_}));
+    all.node_ports = std::make_shared<const NodePortScope>(NodePortScope{{here.address}, false, {here.address}});
+    reconciler.put(std::move(all));
+  }
+
+  // The old backend waits for the scan.
+  void the_last_scan_for_a_predecessor_does_not_wait() {
+    auto scan = 400ms;
+    auto rest = rest_before_last_scan(scan);
+    for (int attempt = 0; attempt < 3 && rest >= scan; ++attempt) {
+      scan *= 2;
+      rest = rest_before_last_scan(scan);
+    }
+    CPPUNIT_ASSERT(rest < scan);  // it would be twice the time of the scan
+  }
+  std::chrono::steady_clock::duration rest_before_last_scan(std::chrono::milliseconds scan) {
+    shared_.reset();
+    shared_.emplace();
+    shared_->blocked = true;
+    const auto reconciler = start(options());
+    serve_after_predecessor(*reconciler);
+    CPPUNIT_ASSERT(shared_->wait([](auto& s) { return s.entered == 1; }));
+    reconciler->set_predecessor({});
+    std::this_thread::sleep_for(scan);  // fixed time: the time of the scan
+    const auto end = std::chrono::steady_clock::now();
+    shared_->with([](auto& s) { s.blocked = false; });
+    CPPUNIT_ASSERT(shared_->wait([](auto& s) { return s.entered == 2; }));
+    return std::chrono::steady_clock::now() - end;
+  }
+
+  void it_is_settled_if_the_kernel_denies_to_delete() {
+    shared_->table.failure = base::errno_status("reading", EPERM);
+    const auto reconciler = start(options());
+    reconciler->set_predecessor({true, {40001}});
+    reconciler->put(change(true, udp_port({vip_}, 0, {e1_})));
+    reconciler->set_predecessor({});
+    CPPUNIT_ASSERT(test::wait_until([&] { return reconciler->settled(); }));
   }
 
   void what_a_predecessor_leaves_goes_with_it() {

@@ -9,6 +9,7 @@
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdio>
 #include <deque>
@@ -203,6 +204,7 @@ class SwapperTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_newcomer_that_hangs_is_left_alone_until_it_answers);
   CPPUNIT_TEST(a_failed_retire_does_not_undo_the_swap_and_is_repeated);
   CPPUNIT_TEST(draining_goes_on_until_it_says_so_and_ends_with_its_time);
+  CPPUNIT_TEST(a_backend_to_which_tracked_flows_lead_waits);
   CPPUNIT_TEST(clients_are_handed_over_twice);
   CPPUNIT_TEST(who_cannot_be_handed_clients_serves_all_the_same);
   CPPUNIT_TEST(a_backend_that_knows_no_clients_is_no_matter);
@@ -222,12 +224,17 @@ class SwapperTest : public CppUnit::TestFixture {
     }
     retirement_.emplace(Retirement::Options{.between = 5ms, .call = kCallTimeout, .last_moments = 1s, .patience = 1h},
                         Retirement::Callbacks{[this](const Retirement::Entry&) { note("ending"); },
+                                              [this](const Retirement::Entry&) {
+                                                ++questions_;
+                                                return settled_.load();
+                                              },
                                               [this](const Retirement::Entry& entry, bool clean) {
-                          bool listed = false;
-                          for (const auto& other : retirement_->list()) listed = listed || other.run == entry.run;
-                          note(entry.run->plugin().id() + (entry.undo ? " undone" : " gone") + (clean ? "" : " unclean") +
-                               (listed ? " but listed" : ""));
-                        }},
+                                                bool listed = false;
+                                                for (const auto& other : retirement_->list())
+                                                  listed = listed || other.run == entry.run;
+                                                note(entry.run->plugin().id() + (entry.undo ? " undone" : " gone") +
+                                                     (clean ? "" : " unclean") + (listed ? " but listed" : ""));
+                                              }},
                         clock_);
     retirement_->set_successor({{{"nft/ip/old"}, {}}});
     retirement_->start();
@@ -557,6 +564,37 @@ class SwapperTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(notes().find("unclean") == std::string::npos);
   }
 
+  void a_backend_to_which_tracked_flows_lead_waits() {
+    script_.answer("old retire", std::deque<abi::Code>(1'000'000, abi::Code::kRetry));
+    settled_ = false;
+    CPPUNIT_ASSERT(swap(1h).status.ok());
+    script_.take();  // the swap itself has called it once
+    await_questions();
+    CPPUNIT_ASSERT_EQUAL(std::string(), retire_calls());
+    settled_ = true;
+    script_.await("old retire later but nft/ip/new");
+    // Its time is over: it waits a while longer, with a limit.
+    settled_ = false;
+    await_questions();
+    script_.take();
+    clock_.advance(1h);
+    await_questions();
+    CPPUNIT_ASSERT_EQUAL(std::string(), retire_calls());
+    clock_.advance(10s);
+    script_.await("old retire now but nft/ip/new");
+    script_.answer("old retire", {});
+    await_note("old gone");
+  }
+  // Two whole rounds of the retirement: a call of the round before has ended.
+  void await_questions() {
+    const std::uint64_t before = questions_;
+    CPPUNIT_ASSERT(test::wait_until([&] { return questions_ >= before + 3; }));
+  }
+  std::string retire_calls() {
+    const std::string calls = script_.take();
+    return calls.find("retire") == std::string::npos ? std::string() : calls;
+  }
+
   void clients_are_handed_over_twice() {
     CPPUNIT_ASSERT(swap().status.ok());
     const std::string calls = script_.take();
@@ -600,6 +638,8 @@ class SwapperTest : public CppUnit::TestFixture {
   int services_ = 0;
   bool loadable_ = true;
   bool ledger_broken_ = false;
+  std::atomic<bool> settled_{true};
+  std::atomic<std::uint64_t> questions_{0};
   std::shared_ptr<BackendRun> serving_;
   std::shared_ptr<BackendRun> old_;
   std::optional<Retirement> retirement_;

@@ -34,7 +34,8 @@ class HostRelay {
   // the next one.
   // During retire(): call it with empty `ports` for each service port, a few seconds before
   // the sockets close. After the last one the daemon removes the flows that still lead to
-  // them; the next packet of such a flow goes to the backend that serves.
+  // them; the next packet of such a flow goes to the backend that serves. It calls retire()
+  // again when that is done, or 10 s after the end of the drain.
   // Not at other times.
   // Does not block, never calls the backend; `key` and `ports` are copied.
   virtual void set_relay_ports(const ServicePortKey* key, ArrayView ports) noexcept = 0;
