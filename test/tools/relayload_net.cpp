@@ -92,6 +92,8 @@ int listen_on(const Address& address, int type) {
   return fd;
 }
 
+void keep_datagrams(int fd) { set(fd, SOL_SOCKET, SO_RCVBUFFORCE, 8 << 20, "SO_RCVBUFFORCE"); }
+
 Epoll::Epoll() : fd_(epoll_create1(EPOLL_CLOEXEC)) {
   if (fd_ < 0) fail("epoll_create1");
 }

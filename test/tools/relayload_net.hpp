@@ -51,6 +51,9 @@ class Dialler {
 
 // Bound, non-blocking, listening when `type` is SOCK_STREAM.
 int listen_on(const Address& address, int type);
+// The receive buffer of this UDP socket holds several thousand datagrams: those of some seconds in which the process
+// waits for a processor. Needs CAP_NET_ADMIN.
+void keep_datagrams(int fd);
 
 class Epoll {
  public:

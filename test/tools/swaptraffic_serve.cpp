@@ -38,7 +38,9 @@ class Server {
   void listen(std::uint16_t port) {
     const relayload::Address anywhere = relayload::parse_address("::", port);  // IPv4 too
     listeners_.insert(watch(relayload::listen_on(anywhere, SOCK_STREAM)));
-    datagrams_.insert(watch(relayload::listen_on(anywhere, SOCK_DGRAM)));
+    const int datagrams = relayload::listen_on(anywhere, SOCK_DGRAM);
+    datagrams_.insert(watch(datagrams));
+    relayload::keep_datagrams(datagrams);
   }
 
   void run() {

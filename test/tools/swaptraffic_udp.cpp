@@ -40,6 +40,7 @@ class UdpFixed final : public Flow {
       const std::uint16_t port = options_.from_port == 0 ? 0 : static_cast<std::uint16_t>(options_.from_port + i);
       sockets_[i] = dial(SOCK_DGRAM, port);
       if (sockets_[i] < 0) throw std::system_error(-sockets_[i], std::generic_category(), options_.label);
+      relayload::keep_datagrams(sockets_[i]);
       registry_.add(sockets_[i], EPOLLIN | EPOLLERR, i);
     }
   }

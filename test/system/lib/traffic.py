@@ -19,9 +19,10 @@ from . import pace, shell
 PORT = 7080  # where the servers of this module are, for Services
 # And for twins: were it the same, a connection through the Service and one past it could look alike to connection tracking.
 STRAIGHT_PORT = 7081
-PATIENCE_MS = {"tcp-new": 10000, "tcp-held": 15000, "udp-fixed": 4000}
+PATIENCE_MS = {"tcp-new": 10000, "tcp-held": 15000, "udp-fixed": 10000}
 LATE_MS = round(100 * pace.SLOWNESS)
-# Twins do not meet the same packets: so many more may be late by chance, more on a busy machine, or a quarter of the twins'.
+# Twins do not meet the same packets: so many more may be late by chance, more on a busy machine. Twice as many as of the twins may
+# be late: a relay is two more processes' turns on the way, and each of them can be late as the two ends can.
 LATE_BY_CHANCE = round(5 * pace.SLOWNESS)
 # An emulated machine takes longer for an answer now and then than TCP waits: on its own, that is not late.
 REPEATED_BY_CHANCE = round(pace.SLOWNESS)
@@ -183,7 +184,7 @@ def faults(flow, counts, ended, forgotten=0, busy=1.0):
             said.append(f"{name}: of {one['sent']} only {one['ok']} were answered")
     mine = counts[flow.name]
     late, repeated = (sum(counts[twin][name] for twin in flow.twins) for name in ("late", "repeated"))
-    if mine["late"] > late + max(busy * LATE_BY_CHANCE, late // 4):
+    if mine["late"] > late + max(busy * LATE_BY_CHANCE, late):
         said.append(f"{flow.name}: {mine['late']} of {mine['sent']} were late, of its twins {late}; first: {_moments(mine['first_late'])}")
     # A packet that had to be sent again is rarely a matter of a busy machine.
     if mine["repeated"] > repeated + busy * REPEATED_BY_CHANCE + repeated // 4:
