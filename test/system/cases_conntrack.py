@@ -4,6 +4,7 @@
 
 import os
 import re
+import time
 
 from lib import addresses as a
 from lib import pace, probe
@@ -18,6 +19,8 @@ UDP = ("udp",)
 MANY = 200_000 if "SLUICE_LONG" in os.environ else 60_000
 # One of them is 84 bytes: to keep the stale ones of the short form takes 5 MiB.
 MOST_GROWTH_MIB = 2
+ATTEMPTS = 10
+LATEST_REPLY = 9  # seconds: the daemon scans for entries of late replies until 10 s after it removed the first entry
 OWN_PORTS = iter(range(20001, 29999))  # source ports of ours: probes use those below
 
 
@@ -135,13 +138,19 @@ def first_endpoint(t):
       protocols=UDP, backends=IN_KERNEL, legacy=True)
 def late_reply(t):
     service = t.service(type="LoadBalancer", external=True)
-    client = Client(t, EXT, service.external())
-    lost = client.insert_lost()
-    t.settle()
-    service.set_endpoints([ready(E1)])
-    t.wait_until(lambda: not lost(), "the untranslated entry is removed")
-    turned = client.insert_turned()
-    t.require(turned(), "the entry of the late reply does not exist: nothing is tested")
+    for _ in range(ATTEMPTS):
+        service.set_endpoints([])
+        t.settle()
+        client = Client(t, EXT, service.external())
+        lost = client.insert_lost()
+        begun = time.monotonic()
+        service.set_endpoints([ready(E1)])
+        t.wait_until(lambda: not lost(), "the untranslated entry is removed")
+        client.insert_turned()  # fails if the entry was not made
+        in_time = time.monotonic() - begun < LATEST_REPLY
+        if in_time:  # a busy machine may take longer than the daemon expects replies
+            break
+    t.require(in_time, f"in {ATTEMPTS} attempts no reply arrived within {LATEST_REPLY} s")
     client.expect_soon(E1, "after a late reply from outside")
 
 

@@ -7,7 +7,7 @@ import copy
 
 from lib import ipvs, nftables, objects
 from lib.addresses import E1, E2, NODE, NODE_SECOND, V4
-from lib.bench import BOTH_CIDRS, PROMPT, PROMPT_IPVS
+from lib.bench import BOTH_CIDRS, prompt
 from lib.cases import EXT, REJECTED, VACANT, case, masqueraded, own_daemon
 from lib.objects import ready
 
@@ -22,7 +22,7 @@ def setting(t, name):
 
 def restart(t, flags):
     t.bench.daemon.stop()
-    t.bench.daemon.start(t.bench.source.daemon_flags(), [*(PROMPT_IPVS if t.ipvs else PROMPT), *flags])
+    t.bench.daemon.start(t.bench.source.daemon_flags(), [*prompt(t.bench.backend), *flags])
 
 
 @own_daemon(None, "conntrack settings are as kube-proxy makes them; what a namespace may not set is one warning",
@@ -77,7 +77,7 @@ def late_node(t):
     daemon, source = t.bench.daemon, t.bench.source
     daemon.stop()
     source.delete(objects.node({}))
-    daemon.start(source.daemon_flags(), [*(PROMPT_IPVS if t.ipvs else PROMPT), *BOTH_CIDRS, "--nodeport-addresses",
+    daemon.start(source.daemon_flags(), [*prompt(t.bench.backend), *BOTH_CIDRS, "--nodeport-addresses",
                                            "primary"])
     daemon.wait_synced()
     service = t.service([ready(E1), ready(E2)], type="NodePort", node_port=True)

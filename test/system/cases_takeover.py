@@ -20,6 +20,10 @@ FILE = """apiVersion: kubeproxy.config.k8s.io/v1alpha1
 kind: KubeProxyConfiguration
 mode: MODE
 clusterCIDR: 10.0.0.0/8,fd00:10::/48
+---
+apiVersion: sluice.dev/v1alpha1
+kind: SluiceConfiguration
+udpTimeout: 2s
 """
 
 
@@ -120,7 +124,8 @@ def clean(t):
 
 def start(t, mode):
     # The option that comes later counts.
-    t.bench.daemon.start(t.bench.source.daemon_flags(), [*t.bench.flags, "--proxy-mode", mode])
+    relayed = ["--udp-timeout", "2s"] if mode == "userspace" else []
+    t.bench.daemon.start(t.bench.source.daemon_flags(), [*t.bench.flags, "--proxy-mode", mode, *relayed])
     t.bench.daemon.wait_synced()
 
 

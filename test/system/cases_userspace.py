@@ -249,7 +249,7 @@ def datagrams_end(t):
 
 
 @case(132, "a UDP client that is silent too long is forgotten: its answer is lost, and its next datagram comes from another "
-      "port", legacy=["userspace"], **UDP_ONLY)
+      "port", config="short-udp-timeout", legacy=["userspace"], **UDP_ONLY)
 def silent_client(t):
     service, (server,) = served_at(t, E1)
     t.settle()

@@ -11,8 +11,12 @@ from .barrier import Barrier
 from .daemon import Daemon
 from .profile import BUILT_IN
 
-PROMPT = ["--iptables-sync-period", "2s", "--iptables-min-sync-period", "0s"]
-PROMPT_IPVS = ["--ipvs-sync-period", "2s", "--ipvs-min-sync-period", "0s"]
+_PROMPT = ["--iptables-sync-period", "2s", "--iptables-min-sync-period", "0s"]
+_PROMPT_OF = {
+    "ipvs": ["--ipvs-sync-period", "2s", "--ipvs-min-sync-period", "0s"],
+    # The default, 250 ms, is too short for the answers of a busy machine.
+    "userspace": [*_PROMPT, "--udp-timeout", "2s"],
+}
 BOTH_CIDRS = ["--cluster-cidr", ",".join(a.CLUSTER_CIDR.values())]
 
 # The flags a group of cases needs; each group is one run of the daemon.
@@ -27,7 +31,7 @@ CONFIGS = {
     "nodeports-with-loopback": [*BOTH_CIDRS, "--nodeport-addresses",
                                 "192.168.0.0/24,127.0.0.0/8,fd00:192:168::/64,::1/128"],
     "nodeports-only-ipv6": [*BOTH_CIDRS, "--nodeport-addresses", "::/0,fd00::/64"],
-    "slow-sync": [*BOTH_CIDRS, "--iptables-sync-period", "10s", "--iptables-min-sync-period", "3s"],
+    "short-udp-timeout": [*BOTH_CIDRS, "--udp-timeout", "250ms"],
     "nodeports-primary": [*BOTH_CIDRS, "--nodeport-addresses", "primary"],
 }
 
@@ -82,6 +86,11 @@ backends:
   MODE:SECTION"""
 
 
+def prompt(backend):
+    """Flags with which the daemon writes every change at once."""
+    return _PROMPT_OF.get(backend, _PROMPT)
+
+
 class Bench:
     """Starts on entry; on exit the daemon is stopped and its rules are removed with `--cleanup`."""
 
@@ -93,8 +102,7 @@ class Bench:
         self._starts = starts
         self.source_name = source_name
         self._file = FILES.get(config)
-        prompt = PROMPT_IPVS if self.backend == "ipvs" else PROMPT
-        self.flags = [*flags] if self._file else [*prompt, *CONFIGS[config], *flags]
+        self.flags = [*flags] if self._file else [*prompt(self.backend), *CONFIGS[config], *flags]
         self.label = f"{source_name}-{config}-{time.monotonic_ns()}"
         self.allocator = topology.allocator
         self.source = None

@@ -34,6 +34,7 @@ kind: SluiceConfiguration
 stateDir: {state_dir}
 pluginDirs: [{plugins}]
 drainTimeout: {drain}s
+udpTimeout: 2s
 {more}"""
 
 
