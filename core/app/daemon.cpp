@@ -32,7 +32,7 @@ constexpr std::chrono::minutes kPodCidrPatience{5};
 // How long the end waits until the service manager has taken what it is to keep.
 constexpr std::chrono::seconds kDescriptorPatience{2};
 // How long the end waits for the last events.
-constexpr std::chrono::seconds kEventPatience{1};
+constexpr std::chrono::seconds kEventPatience{2};
 
 store::StoreOptions store_options(const Settings& settings, const plugin::Plugin& plugin) {
   return {.external_ips = settings.allow_external_ips, .service_cidrs = plugin.has(abi::kFeatureServiceCidrs)};

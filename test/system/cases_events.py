@@ -85,7 +85,7 @@ def refused_case(name, title, fault, words):
         begin = time.monotonic()
         status = daemon.stop()
         took = time.monotonic() - begin
-        # One second is the recorder's. A daemon that takes five, stretched by the load, is killed; the server is silent for a minute.
+        # Two seconds are the recorder's. A daemon that takes five, stretched by the load, is killed; the server is silent for a minute.
         t.require(status == 0, f"the end took {took:.1f} s, exit status {status}")
 
     run.__name__ = name
@@ -138,6 +138,6 @@ def health_address_taken(t):
     daemon.start(t.bench.source.daemon_flags(), [*t.bench.flags, "--bind-address-hard-fail"])
     line = daemon.wait_logged("10256", "bindAddressHardFail")
     t.require(line is not None, f"it did not end: {daemon.log_tail()}")
-    t.require(daemon.stop() == 1, "the exit status is not 1")
+    t.require(daemon.wait_ended() == 1, "it did not end with exit status 1")
     found = events(t, "FailedToStartProxierHealthcheck")
     t.require(found and found[0]["action"] == "StartKubeProxy", f"the events are {found}")

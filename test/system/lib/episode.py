@@ -75,7 +75,8 @@ class Episode:
         self.require_no_flood(most)
 
     def require_said(self, words):
-        said = any(all(word in line for word in words) for line in self.complaints())
+        # The daemon may still read what the server has sent already, such as an object of 32 MiB.
+        said = pace.wait_until(lambda: any(all(word in line for word in words) for line in self.complaints()), 5)
         self._trial.require(said, f"no complaint has the words {', '.join(words)}; there are: {self.complaints()[:4]}")
 
     def require_no_flood(self, most=12):
