@@ -3,45 +3,108 @@
 
 #include "core/base/symbol.hpp"
 
-#include <deque>
+#include <array>
+#include <atomic>
+#include <memory>
 #include <mutex>
 #include <shared_mutex>
+#include <stdexcept>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 namespace sluice::base {
 namespace {
 
+// Where a text is. Its place never moves, so that whoever holds it needs no lock.
+struct Slot {
+  std::atomic<std::uint32_t> holders{0};
+  bool used = false;  // under the lock of the table
+  std::string text;   // changes only while nobody holds it, under the lock of the table
+};
+
 class Table {
  public:
-  Table() { intern(""); }
-
+  // Of a text that is not empty; one more holds it afterwards.
   std::uint32_t intern(std::string_view text) {
     {
       const std::shared_lock lock(mutex_);
-      if (const auto it = ids_.find(text); it != ids_.end()) return it->second;
+      if (const auto it = ids_.find(text); it != ids_.end()) return held(it->second);
     }
     const std::unique_lock lock(mutex_);
-    if (const auto it = ids_.find(text); it != ids_.end()) return it->second;
-    const auto id = static_cast<std::uint32_t>(texts_.size());
-    texts_.emplace_back(text);  // a deque never moves its elements, so views into them stay
-    ids_.emplace(texts_.back(), id);
-    return id;
+    if (const auto it = ids_.find(text); it != ids_.end()) return held(it->second);
+    const std::uint32_t id = free_id();
+    Slot& slot = at(id);
+    try {
+      slot.text = text;
+      ids_.emplace(slot.text, id);
+    } catch (...) {
+      free_.push_back(id);  // has room: free_id() has taken one out
+      throw;
+    }
+    slot.used = true;
+    return held(id);
   }
 
-  std::string_view text(std::uint32_t id) {
+  void release(std::uint32_t id) noexcept {
+    Slot& slot = at(id);
+    if (slot.holders.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    const std::unique_lock lock(mutex_);
+    // Meanwhile it may be held again, or have been removed by another thread that released it last.
+    if (!slot.used || slot.holders.load(std::memory_order_acquire) != 0) return;
+    ids_.erase(slot.text);
+    slot.text = std::string();
+    slot.used = false;
+    free_.push_back(id);
+  }
+
+  Slot& at(std::uint32_t id) noexcept { return (*blocks_[id / kBlock].load(std::memory_order_acquire))[id % kBlock]; }
+
+  std::size_t size() {
     const std::shared_lock lock(mutex_);
-    return texts_[id];
+    return ids_.size();
   }
 
  private:
+  static constexpr std::uint32_t kBlock = 512;
+  static constexpr std::uint32_t kBlocks = 65'536;
+  using Block = std::array<Slot, kBlock>;
+  // Static: pages of it that are not used take no memory.
+  inline static std::array<std::atomic<Block*>, kBlocks> blocks_{};
+
+  std::uint32_t held(std::uint32_t id) noexcept {
+    at(id).holders.fetch_add(1, std::memory_order_relaxed);
+    return id;
+  }
+
+  // Leaves room in free_ for every slot there is, so that release() cannot fail.
+  std::uint32_t free_id() {
+    if (free_.empty()) {
+      const std::uint32_t block = made_ / kBlock;
+      if (block == kBlocks) throw std::length_error("more than 33 million different names at a time");
+      free_.reserve(made_ + kBlock);
+      owned_.push_back(std::make_unique<Block>());
+      blocks_[block].store(owned_.back().get(), std::memory_order_release);
+      // Number 0 is the empty text.
+      for (std::uint32_t i = kBlock; i > (block == 0 ? 1 : 0); --i) free_.push_back(made_ + i - 1);
+      made_ += kBlock;
+    }
+    const std::uint32_t id = free_.back();
+    free_.pop_back();
+    return id;
+  }
+
   std::shared_mutex mutex_;
-  std::deque<std::string> texts_;
+  // Under the mutex.
+  std::vector<std::unique_ptr<Block>> owned_;
   std::unordered_map<std::string_view, std::uint32_t> ids_;
+  std::vector<std::uint32_t> free_;
+  std::uint32_t made_ = 0;
 };
 
+// Never destroyed: static objects may hold Symbols.
 Table& table() {
-  static Table instance;
+  static Table& instance = *new Table;
   return instance;
 }
 
@@ -49,6 +112,14 @@ Table& table() {
 
 Symbol::Symbol(std::string_view text) : id_(text.empty() ? 0 : table().intern(text)) {}
 
-std::string_view Symbol::text() const { return id_ == 0 ? std::string_view() : table().text(id_); }
+std::string_view Symbol::text() const noexcept {
+  return id_ == 0 ? std::string_view() : std::string_view(table().at(id_).text);
+}
+
+std::size_t Symbol::held() { return table().size(); }
+
+void Symbol::hold(std::uint32_t id) noexcept { table().at(id).holders.fetch_add(1, std::memory_order_relaxed); }
+
+void Symbol::release(std::uint32_t id) noexcept { table().release(id); }
 
 }  // namespace sluice::base

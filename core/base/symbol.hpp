@@ -1,17 +1,18 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A repeated string held once: names of nodes, zones, ports and namespaces occur in
-// every endpoint, so an endpoint holds 4 bytes for each instead of a string.
+// A repeated string held once: names of nodes, zones, ports and namespaces occur in every endpoint, so an endpoint
+// holds 4 bytes for each instead of a string.
 //
-// The table only grows: it is bounded by the number of different names the cluster
-// ever had, which is small beside the objects that use them. Any thread.
+// A text is in the table as long as a Symbol holds it: tenants write these names, and may change them as often as they
+// like. Any thread.
 #pragma once
 
-#include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string_view>
+#include <utility>
 
 namespace sluice::base {
 
@@ -19,12 +20,32 @@ class Symbol {
  public:
   Symbol() = default;  // the empty string
   explicit Symbol(std::string_view text);
-  std::string_view text() const;  // valid for the life of the process
-  bool empty() const { return id_ == 0; }
-  std::uint32_t id() const { return id_; }
-  bool operator==(const Symbol&) const = default;
+  Symbol(const Symbol& other) noexcept : id_(other.id_) {
+    if (id_ != 0) hold(id_);
+  }
+  Symbol(Symbol&& other) noexcept : id_(std::exchange(other.id_, 0)) {}
+  Symbol& operator=(Symbol other) noexcept {
+    std::swap(id_, other.id_);
+    return *this;
+  }
+  ~Symbol() {
+    if (id_ != 0) release(id_);
+  }
+
+  // Valid as long as this Symbol, or another one with the same text.
+  std::string_view text() const noexcept;
+  bool empty() const noexcept { return id_ == 0; }
+  // Two Symbols that live at the same time have the same number if and only if they have the same text.
+  std::uint32_t id() const noexcept { return id_; }
+  bool operator==(const Symbol& other) const noexcept { return id_ == other.id_; }
+
+  // Texts that are held now.
+  static std::size_t held();
 
  private:
+  static void hold(std::uint32_t id) noexcept;
+  static void release(std::uint32_t id) noexcept;
+
   std::uint32_t id_ = 0;
 };
 

@@ -11,7 +11,6 @@
 #include <thread>
 
 #include "core/base/backoff.hpp"
-#include "core/base/symbol.hpp"
 #include "test/unit/sync/fake_clock.hpp"
 
 namespace sluice::base {
@@ -25,7 +24,6 @@ class QueueTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(full_queue_holds_the_writer_until_taken);
   CPPUNIT_TEST(close_releases_writers_and_readers);
   CPPUNIT_TEST(backoff_doubles_to_its_limit_with_jitter_and_resets);
-  CPPUNIT_TEST(symbols_are_equal_when_their_text_is);
   CPPUNIT_TEST_SUITE_END();
 
   void keeps_order_and_takes_all() {
@@ -74,13 +72,6 @@ class QueueTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(backoff.next() == 30000ms);
     clock.advance(120s);
     CPPUNIT_ASSERT(backoff.next() == 800ms);
-  }
-
-  void symbols_are_equal_when_their_text_is() {
-    CPPUNIT_ASSERT(Symbol("zone-a") == Symbol(std::string("zone-") + "a"));
-    CPPUNIT_ASSERT(!(Symbol("zone-a") == Symbol("zone-b")));
-    CPPUNIT_ASSERT(Symbol("").empty() && Symbol() == Symbol(""));
-    CPPUNIT_ASSERT_EQUAL(std::string("zone-a"), std::string(Symbol("zone-a").text()));
   }
 };
 
