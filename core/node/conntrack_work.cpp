@@ -26,7 +26,7 @@ void ConntrackWork::query(const FlowQuery& query) {
 }
 
 void ConntrackWork::note_retired(const base::SocketAddress& frontend) {
-  retired_.insert(frontend);
+  if (retired_.size() < kMostRetired) retired_.insert(frontend);
   query({frontend.address, frontend.port, std::nullopt, 0});
 }
 
@@ -71,7 +71,10 @@ void ConntrackWork::merge(const ConntrackWork& other) {
     queries_.clear();
   }
   for (const auto& one : other.queries_) query(one);
-  retired_.insert(other.retired_.begin(), other.retired_.end());
+  for (const auto& frontend : other.retired_) {
+    if (retired_.size() == kMostRetired) break;
+    retired_.insert(frontend);
+  }
   retired_node_ports_.insert(other.retired_node_ports_.begin(), other.retired_node_ports_.end());
 }
 

@@ -17,6 +17,9 @@ class ConntrackWork {
   // Each filtered look walks the kernel's whole table; from here on one look at every UDP
   // flow is cheaper (docs/decisions/0018).
   static constexpr std::size_t kMostQueries = 8;
+  // As long as scans fail, tenants can add retired addresses. Flows to further ones stay until they time out; about 1.5
+  // MiB.
+  static constexpr std::size_t kMostRetired = 16'384;
 
   // Adds what the step from one state of a service port to the next may have left
   // behind. Null: it is not there.

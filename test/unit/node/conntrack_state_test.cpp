@@ -7,6 +7,7 @@
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
 
+#include <array>
 #include <atomic>
 
 #include "core/node/conntrack_mailbox.hpp"
@@ -43,6 +44,7 @@ class ConntrackStateTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(what_cannot_matter_is_not_looked_for);
   CPPUNIT_TEST(a_small_change_asks_small_questions);
   CPPUNIT_TEST(many_changes_are_one_look_at_everything);
+  CPPUNIT_TEST(work_is_bounded_however_many_addresses_retire);
   CPPUNIT_TEST(an_overtaken_state_is_not_forgotten);
   CPPUNIT_TEST(frontends_are_remembered_as_text);
   CPPUNIT_TEST(a_damaged_memory_is_refused_with_its_line);
@@ -232,6 +234,20 @@ class ConntrackStateTest : public CppUnit::TestFixture {
     work_ = {};
     set(udp_port({kVip}, 0, {}));
     CPPUNIT_ASSERT((work_.queries() == std::vector{FlowQuery{}}));
+    CPPUNIT_ASSERT(work_.everything());
+  }
+
+  void work_is_bounded_however_many_addresses_retire() {
+    ConntrackWork more;
+    for (std::uint32_t i = 0; i < 2 * ConntrackWork::kMostRetired; ++i) {
+      const std::array<std::uint8_t, 4> bytes{203, static_cast<std::uint8_t>(i >> 16),
+                                              static_cast<std::uint8_t>(i >> 8), static_cast<std::uint8_t>(i)};
+      const SocketAddress frontend{base::IpAddress::from_bytes(base::Family::ipv4, bytes.data()), 53};
+      (i % 2 == 0 ? work_ : more).note_retired(frontend);
+    }
+    CPPUNIT_ASSERT_EQUAL(ConntrackWork::kMostRetired, work_.retired().size());
+    work_.merge(more);
+    CPPUNIT_ASSERT_EQUAL(ConntrackWork::kMostRetired, work_.retired().size());
     CPPUNIT_ASSERT(work_.everything());
   }
 
