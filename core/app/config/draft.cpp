@@ -150,13 +150,14 @@ Draft read_configuration(const Flags& flags, const Defaults& defaults, Problems&
 
   draft.flags = flag_values(flags);
   draft.config_file = flags.text("config");
+  draft.strict = flags.action() == Action::check;
   if (draft.config_file.empty()) {
     apply_flags_of_file(flags, draft);
   } else {
     std::string ignored;
     for (const std::string& flag : flags.ignored_with_file()) ignored += (ignored.empty() ? "" : ", ") + flag;
     if (!ignored.empty()) problems.warning("--config", "these flags are ignored because a file is given: " + ignored);
-    read_config_file(draft.config_file, {.strict = flags.action() == Action::check}, draft, problems);
+    read_config_file(draft.config_file, {.strict = draft.strict}, draft, problems);
   }
   apply_flags_over_file(flags, draft);
   return draft;

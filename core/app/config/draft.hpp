@@ -71,6 +71,7 @@ struct WinkernelDraft {
 
 struct Draft {
   std::string config_file;
+  bool strict = false;  // --check: what a daemon would only warn about is an error
   bool whole = true;  // false: of the file, or of a document in it, nothing could be read
   std::map<std::string, std::string> flags;  // every flag with its value
   Sourced<std::string> kubeconfig;

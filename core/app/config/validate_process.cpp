@@ -3,6 +3,10 @@
 
 // What concerns the process and its node rather than Services: served addresses,
 // connection tracking, feature gates, logging.
+#include <optional>
+#include <set>
+#include <string>
+
 #include "core/app/config/feature_gates.hpp"
 #include "core/app/config/listen_address.hpp"
 #include "core/app/config/validate_parts.hpp"
@@ -57,6 +61,12 @@ void not_negative(const Sourced<Duration>& time, Problems& problems) {
   }
 }
 
+// The place of the list or map that a gate stands in.
+std::string place_of_gates(const std::string& where, const std::string& name) {
+  const std::string suffix = "." + name;
+  return where.ends_with(suffix) ? where.substr(0, where.size() - suffix.size()) : where;
+}
+
 }  // namespace
 
 std::string effective_healthz(const Draft& draft) { return effective(draft.healthz_address, draft.healthz_port); }
@@ -103,32 +113,57 @@ void validate_feature_gates(const Draft& draft, Settings& out, Problems& problem
   std::optional<bool> all_beta;
   std::optional<bool> flagz;
   std::optional<bool> statusz;
+  std::string place;
+  std::set<std::string> without_effect;
   for (const auto& entry : draft.feature_gates) {
     const auto equals = entry.value.find('=');
     const std::string name(trimmed(entry.value.substr(0, equals)));
     const auto on = equals == std::string::npos ? std::optional<bool>()
                                                 : parse_boolean(trimmed(std::string_view(entry.value).substr(equals + 1)));
     if (name.empty() && equals == std::string::npos) continue;  // a comma too many
-    const bool gate_on = on.value_or(false);
+    const bool wanted = on.value_or(false);
     const FeatureGate* gate = find_feature_gate(name);
-    if (gate == nullptr) {
-      problems.error(entry.where, "'" + name + "' is no feature gate; allowed: " + feature_gate_names());
-    } else if (!on) {
+    if (!on) {
       problems.error(entry.where, "'" + entry.value + "' is no gate with a boolean; allowed: " + name + "=true or " +
                                       name + "=false");
-    } else if (!gate->instead.empty()) {
-      if (gate_on != gate->default_on) {
-        problems.warning(entry.where, "gate " + name + " has no effect: " + std::string(gate->instead));
+      continue;
+    }
+    if (gate == nullptr) {
+      const std::string text = "'" + name + "' is no feature gate of Kubernetes 1.36";
+      if (draft.strict)
+        problems.error(entry.where, text + "; remove it");
+      else
+        problems.warning(entry.where, text + "; it is ignored");
+      continue;
+    }
+    if (gate->locked && wanted != gate->default_on) {
+      const std::string value = gate->default_on ? "true" : "false";
+      problems.error(entry.where, "gate " + name + " is locked to " + value + "; remove it, or set it to " + value);
+      continue;
+    }
+    const GateEffect effect = effect_of(*gate);
+    if (!effect.any) {
+      if (effect.instead.empty()) {
+        place = place_of_gates(entry.where, name);
+        without_effect.insert(name);
+      } else if (wanted != gate->default_on) {
+        problems.warning(entry.where, "gate " + name + " has no effect: " + std::string(effect.instead));
       }
     } else if (name == "AllBeta") {
-      all_beta = gate_on;
+      all_beta = wanted;
     } else if (name == "ComponentFlagz") {
-      flagz = gate_on;
+      flagz = wanted;
     } else if (name == "ComponentStatusz") {
-      statusz = gate_on;
+      statusz = wanted;
     } else {
-      out.allow_external_ips = gate_on;
+      out.allow_external_ips = wanted;
     }
+  }
+  // Installers pass the gates of all components: one line for all of them.
+  if (!without_effect.empty()) {
+    std::string names;
+    for (const std::string& name : without_effect) names += (names.empty() ? "" : ", ") + name;
+    problems.warning(place, "gates of other components, without effect here: " + names);
   }
   // A gate that is named itself beats all of its state.
   out.serve.flagz = flagz.value_or(all_beta.value_or(out.serve.flagz));

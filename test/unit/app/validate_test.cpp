@@ -10,6 +10,9 @@
 #include <cppunit/extensions/HelperMacros.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
 
 #include "core/app/backend_options.hpp"
 #include "test/unit/app/problem_text.hpp"
@@ -76,6 +79,9 @@ class ValidateTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_replay_has_a_speed_and_nothing_else_has);
   CPPUNIT_TEST(requests_have_a_budget);
   CPPUNIT_TEST(settings_without_effect_are_accepted_with_a_warning);
+  CPPUNIT_TEST(every_feature_gate_of_the_release_is_accepted);
+  CPPUNIT_TEST(gates_of_other_components_are_one_line);
+  CPPUNIT_TEST(an_unknown_feature_gate_is_an_error_of_check);
   CPPUNIT_TEST(health_and_metrics_have_addresses);
   CPPUNIT_TEST(the_mode_auto_is_a_choice);
   CPPUNIT_TEST(settings_of_one_mode_go_to_its_backend);
@@ -327,10 +333,52 @@ class ValidateTest : public CppUnit::TestFixture {
                                          "--config-sync-period=15m", "--udp-timeout=250ms", "--healthz-port=10256",
                                          "--log-json-info-buffer-size=0"})
                              .problems);
-    CPPUNIT_ASSERT_EQUAL(std::string("W --feature-gates: gate MultiCIDRServiceAllocator has no effect: what it stands "
-                                     "for is always on\n"),
-                         validate_words({"--feature-gates=MultiCIDRServiceAllocator=false"}).problems);
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("W --feature-gates: gate ContextualLogging has no effect: lines name their object\n"),
+        validate_words({"--feature-gates=ContextualLogging=false"}).problems);
     CPPUNIT_ASSERT_EQUAL(std::string(), validate_words({"--feature-gates=LoggingBetaOptions=true"}).problems);
+  }
+
+  // From the help of a real kube-proxy 1.36, and from what it accepted.
+  void every_feature_gate_of_the_release_is_accepted() {
+    const char* const data = std::getenv("SLUICE_TEST_DATA");
+    CPPUNIT_ASSERT(data != nullptr);
+    std::ifstream list(std::string(data) + "/fixtures/kubernetes-v1.36/feature-gates.txt");
+    std::size_t gates = 0;
+    for (std::string line; std::getline(list, line);) {
+      if (line.empty() || line[0] == '#') continue;
+      std::istringstream fields(line);
+      std::string name, stage, normal, accepted;
+      CPPUNIT_ASSERT_MESSAGE(line, static_cast<bool>(fields >> name >> stage >> normal >> accepted));
+      ++gates;
+      for (const std::string value : {"true", "false"}) {
+        const std::string problems = validate_words({"--feature-gates=" + name + "=" + value}).problems;
+        const bool allowed = accepted.find(value) != std::string::npos;
+        CPPUNIT_ASSERT_EQUAL_MESSAGE(line, !allowed, problems.starts_with("E "));
+        CPPUNIT_ASSERT_EQUAL_MESSAGE(line, problems,
+                                     validate_words({"--check", "--feature-gates=" + name + "=" + value}).problems);
+        CPPUNIT_ASSERT_MESSAGE(line + ": " + problems, std::count(problems.begin(), problems.end(), '\n') <= 1);
+      }
+    }
+    CPPUNIT_ASSERT_EQUAL(std::size_t{244}, gates);
+  }
+
+  void gates_of_other_components_are_one_line() {
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("W --feature-gates: gates of other components, without effect here: "
+                    "CPUManagerPolicyOptions, KubeletInUserNamespace, MemoryQoS\n"),
+        validate_words({"--feature-gates=MemoryQoS=true,KubeletInUserNamespace=true,CPUManagerPolicyOptions=true"})
+            .problems);
+    CPPUNIT_ASSERT_EQUAL("W " + place(3, "featureGates") +
+                             ": gates of other components, without effect here: KubeletInUserNamespace, MemoryQoS\n",
+                         with_file("featureGates: {KubeletInUserNamespace: true, MemoryQoS: false}\n").problems);
+  }
+
+  void an_unknown_feature_gate_is_an_error_of_check() {
+    const std::string told = " --feature-gates: 'Nope' is no feature gate of Kubernetes 1.36";
+    CPPUNIT_ASSERT_EQUAL("W" + told + "; it is ignored\n", validate_words({"--feature-gates=Nope=true"}).problems);
+    CPPUNIT_ASSERT_EQUAL("E" + told + "; remove it\n",
+                         validate_words({"--check", "--feature-gates=Nope=true"}).problems);
   }
 
   void health_and_metrics_have_addresses() {
