@@ -47,15 +47,15 @@ base::Status BackendPart::prepare(const Settings& from, const Settings& to) {
 
 // The settings are in force already; a change of the masquerade mark, too, comes after the swap: while two backends
 // serve they use the same one.
-std::vector<std::string> BackendPart::commit() {
-  std::vector<std::string> out;
+Committed BackendPart::commit() {
+  Committed out;
   if (swapped_) {
-    out.push_back("backend " + swapped_->to + " serves" +
-                  (swapped_->from == swapped_->to ? ", made anew," : " instead of " + swapped_->from + ",") + " after " +
-                  seconds(swapped_->seconds));
-    out.insert(out.end(), swapped_->remarks.begin(), swapped_->remarks.end());
+    out.done.push_back("backend " + swapped_->to + " serves" +
+                       (swapped_->from == swapped_->to ? ", made anew," : " instead of " + swapped_->from + ",") +
+                       " after " + seconds(swapped_->seconds));
+    out.done.insert(out.done.end(), swapped_->remarks.begin(), swapped_->remarks.end());
   } else {
-    out.push_back("the backend and what it is told are as configured");
+    out.done.push_back("the backend and what it is told are as configured");
   }
   backends_.set_intervals(*to_);
   callbacks_.service_cidrs(backends_.serving()->plugin().has(abi::kFeatureServiceCidrs), *to_);

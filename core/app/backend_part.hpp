@@ -33,7 +33,7 @@ class BackendPart final : public ReloadPart {
 
   bool concerned(const Settings& from, const Settings& to) const override;
   base::Status prepare(const Settings& from, const Settings& to) override;
-  std::vector<std::string> commit() override;
+  Committed commit() override;
   void abandon() override;
 
   // [any thread] The settings a newcomer is told the node by while it arrives; null: nobody arrives.

@@ -53,7 +53,9 @@ ClusterEvent reload_event(const std::string& node, const ReloadResult& result) {
     return {ClusterEvent::Type::normal, "ConfigurationReloaded", "Reload", note, Regarding::node(node)};
   }
   return {ClusterEvent::Type::warning, "ConfigurationReloadFailed", "Reload",
-          "what is in force stays (" + result.trigger + "): " + note, Regarding::node(node)};
+          std::string(result.in_force ? "in force but for what failed (" : "what is in force stays (") +
+              result.trigger + "): " + note,
+          Regarding::node(node)};
 }
 
 ClusterEvent backend_event(const std::string& node, const std::string& backend, abi::Severity severity,

@@ -94,7 +94,10 @@ ReloadPage reload_page(const json& answer, std::chrono::seconds timeout) {
     out.text = warnings + "reloaded in " + duration(member(answer, "seconds")) + "\n" + indented(sentences, "  ");
   } else if (result == "failed") {
     out.text = warnings;
-    out.trouble = "the reload failed, and what is in force stays:\n" + indented(sentences, "  ");
+    const bool in_part = member(answer, "in_force") == true;
+    out.trouble = (in_part ? "the reload failed in part; the rest is in force:\n"
+                           : "the reload failed, and what is in force stays:\n") +
+                  indented(sentences, "  ");
     out.trouble.pop_back();
   } else if (result == "running") {
     const std::string doing = text(member(answer, "in_progress"), "doing");

@@ -63,12 +63,12 @@ base::Status KernelPart::prepare(const Settings& from, const Settings& to) {
   return {};
 }
 
-std::vector<std::string> KernelPart::commit() {
-  std::vector<std::string> out;
-  for (auto& sentence : apply(next_)) out.push_back("kernel settings: " + sentence);
-  if (out.empty()) out.emplace_back("kernel settings: written");
+Committed KernelPart::commit() {
+  Committed out;
+  for (auto& sentence : apply(next_)) out.done.push_back("kernel settings: " + sentence);
+  if (out.done.empty()) out.done.emplace_back("kernel settings: written");
   if (const std::string names = left_alone(from_.conntrack, next_.conntrack); !names.empty()) {
-    out.push_back("kernel settings: what the kernel has stays, as conntrack says nothing more of " + names);
+    out.done.push_back("kernel settings: what the kernel has stays, as conntrack says nothing more of " + names);
   }
   if (!(from_.conntrack == next_.conntrack) && hooks_.changed) hooks_.changed();
   return out;

@@ -14,10 +14,10 @@ base::Status LoggingPart::prepare(const Settings&, const Settings& to) {
   return {};
 }
 
-std::vector<std::string> LoggingPart::commit() {
+Committed LoggingPart::commit() {
   set_up_logging(next_);
-  return {"logging: " + std::string(next_.format == LogFormat::json ? "json" : "text") + ", verbosity " +
-          std::to_string(next_.verbosity)};
+  return {.done = {"logging: " + std::string(next_.format == LogFormat::json ? "json" : "text") + ", verbosity " +
+                   std::to_string(next_.verbosity)}};
 }
 
 }  // namespace sluice::app

@@ -17,7 +17,7 @@ class LoggingPart final : public ReloadPart {
  public:
   bool concerned(const Settings& from, const Settings& to) const override;
   base::Status prepare(const Settings& from, const Settings& to) override;
-  std::vector<std::string> commit() override;
+  Committed commit() override;
   void abandon() override {}
 
  private:

@@ -15,6 +15,12 @@
 
 namespace sluice::app {
 
+// What commit() came to, as sentences without a full stop.
+struct Committed {
+  std::vector<std::string> done{};
+  std::vector<std::string> failed{};  // what is not as `to` says; the reload is reported as failed
+};
+
 class ReloadPart {
  public:
   virtual ~ReloadPart() = default;
@@ -23,8 +29,8 @@ class ReloadPart {
   // Everything that can fail. Not ok: it is as before.
   // Called for concerned parts only; both live until commit() or abandon().
   virtual base::Status prepare(const Settings& from, const Settings& to) = 0;
-  // `to` is in force. What was done, as sentences without a full stop for the result.
-  virtual std::vector<std::string> commit() = 0;
+  // `to` is in force.
+  virtual Committed commit() = 0;
   virtual void abandon() = 0;
 };
 

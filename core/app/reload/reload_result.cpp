@@ -20,6 +20,7 @@ const char* reload_outcome_name(ReloadOutcome outcome) {
 
 json reload_json(const ReloadResult& result) {
   return {{"result", reload_outcome_name(result.outcome)},
+          {"in_force", result.ok() || result.in_force},
           {"sentences", result.sentences},
           {"warnings", result.warnings},
           {"trigger", result.trigger},

@@ -16,7 +16,7 @@ namespace sluice::app {
 enum class ReloadOutcome : std::uint8_t {
   success,    // something has changed and is in force
   unchanged,  // there was nothing to do
-  failed,     // nothing of it is in force; what was before stays
+  failed,     // what was before stays, but see ReloadResult::in_force
 };
 
 // "success", "unchanged", "failed".
@@ -29,6 +29,8 @@ struct ReloadResult {
   std::string trigger;                 // why it was read: "SIGHUP", "sluicectl reload", "/etc/sluice/config.yaml has changed"
   double seconds = 0;
   std::chrono::system_clock::time_point at;  // its end
+
+  bool in_force = false;  // of a failed one: it is in force but for what the first sentences say
 
   bool ok() const { return outcome != ReloadOutcome::failed; }
   bool operator==(const ReloadResult&) const = default;

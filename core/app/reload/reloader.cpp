@@ -57,7 +57,9 @@ void tell(const ReloadResult& result) {
     case ReloadOutcome::success:
       return base::log_info("app", "reload " + text + ": " + joined(result.sentences, "; "));
     case ReloadOutcome::failed:
-      return base::log_error("app", "reload " + text + " failed, and what is in force stays: " +
+      return base::log_error("app", "reload " + text +
+                                        (result.in_force ? " failed in part; the rest is in force: "
+                                                         : " failed, and what is in force stays: ") +
                                         joined(result.sentences, "; "));
   }
 }
@@ -202,17 +204,21 @@ ReloadResult Reloader::apply(const std::shared_ptr<const Settings>& from, const 
   }
   // Whoever is told something by a part finds the settings it is about.
   settings_.set(to);
+  std::vector<std::string> done;
   for (const Part& part : concerned) {
     doing(part.name + ": applying");
     const auto status = guarded([&]() -> base::Status {
-      auto done = part.part->commit();
-      std::move(done.begin(), done.end(), std::back_inserter(out.sentences));
+      Committed committed = part.part->commit();
+      std::move(committed.done.begin(), committed.done.end(), std::back_inserter(done));
+      std::move(committed.failed.begin(), committed.failed.end(), std::back_inserter(out.sentences));
       return {};
     });
-    // A defect: commit() has nothing that can fail. The other parts are told all the same.
+    // The other parts are told all the same.
     if (!status.ok()) out.sentences.push_back(part.name + ": " + status.message());
   }
-  out.outcome = ReloadOutcome::success;
+  out.in_force = !out.sentences.empty();
+  out.outcome = out.in_force ? ReloadOutcome::failed : ReloadOutcome::success;
+  std::move(done.begin(), done.end(), std::back_inserter(out.sentences));
   if (out.sentences.empty()) out.sentences = {taken_over(changes)};
   return out;
 }

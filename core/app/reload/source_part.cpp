@@ -141,13 +141,13 @@ base::Status SourcePart::prepare(const Settings& from, const Settings& to) {
   return {};
 }
 
-std::vector<std::string> SourcePart::commit() {
+Committed SourcePart::commit() {
   Running next = std::move(*prepared_);
   prepared_.reset();
   if (!next.source) {
     const std::lock_guard lock(mutex_);
     running_.files = std::move(next.files);
-    return {"source: the certificates it uses have changed, and are used from now on"};
+    return {.done = {"source: the certificates it uses have changed, and are used from now on"}};
   }
   std::shared_ptr<Source> old;
   {
@@ -168,10 +168,11 @@ std::vector<std::string> SourcePart::commit() {
   if (!status.ok()) {
     const std::lock_guard lock(mutex_);
     running_.failed = true;
-    return {"source: " + status.message() + "; what is known of Services stays, and nothing new is learned until this is "
-            "corrected and the configuration is loaded again"};
+    return {.failed = {"source: " + status.message() +
+                       "; what is known of Services stays, and nothing new is learned "
+                       "until this is corrected and the configuration is loaded again"}};
   }
-  return {"source: Services come from " + detail + " from now on"};
+  return {.done = {"source: Services come from " + detail + " from now on"}};
 }
 
 void SourcePart::abandon() { prepared_.reset(); }

@@ -66,7 +66,7 @@ class SourcePart final : public ReloadPart {
 
   bool concerned(const Settings& from, const Settings& to) const override;
   base::Status prepare(const Settings& from, const Settings& to) override;
-  std::vector<std::string> commit() override;
+  Committed commit() override;
   void abandon() override;
 
  private:

@@ -90,7 +90,7 @@ class KernelPartTest : public CppUnit::TestFixture {
     second.oom_score_adj = 7;
     CPPUNIT_ASSERT(part_->prepare(first, second).ok());
     CPPUNIT_ASSERT_EQUAL(std::string("60"), written("tcp_timeout_close_wait"));
-    CPPUNIT_ASSERT(part_->commit() == Texts{"kernel settings: written"});
+    CPPUNIT_ASSERT(part_->commit().done == Texts{"kernel settings: written"});
     CPPUNIT_ASSERT_EQUAL(std::string("90"), written("tcp_timeout_close_wait"));
     CPPUNIT_ASSERT_EQUAL(std::string("7"), folder_->read("oom"));
     CPPUNIT_ASSERT_EQUAL(1, changed_);
@@ -109,7 +109,7 @@ class KernelPartTest : public CppUnit::TestFixture {
     Settings second;
     second.oom_score_adj = 3;
     CPPUNIT_ASSERT(part_->prepare(first, second).ok());
-    const auto done = part_->commit();
+    const auto done = part_->commit().done;
     CPPUNIT_ASSERT_EQUAL(std::size_t{1}, done.size());
     CPPUNIT_ASSERT_MESSAGE(done[0], done[0].starts_with("kernel settings: ") && done[0].find("oom") != std::string::npos);
     CPPUNIT_ASSERT_MESSAGE(log_->text(), log_->text().find("WARN sluice.node") != std::string::npos);
@@ -125,7 +125,7 @@ class KernelPartTest : public CppUnit::TestFixture {
     Settings second;
     second.conntrack.tcp_close_wait_timeout = {};
     CPPUNIT_ASSERT(part_->prepare(first, second).ok());
-    const auto done = part_->commit();
+    const auto done = part_->commit().done;
     CPPUNIT_ASSERT_EQUAL(std::string("kernel settings: what the kernel has stays, as conntrack says nothing more of "
                                      "tcpCloseWaitTimeout, tcpBeLiberal"),
                          done.back());
@@ -150,7 +150,7 @@ class KernelPartTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!base::log_enabled(base::LogLevel::debug, "app"));
     part.abandon();
     CPPUNIT_ASSERT(part.prepare(quiet, loud).ok());
-    CPPUNIT_ASSERT(part.commit() == Texts{"logging: text, verbosity 4"});
+    CPPUNIT_ASSERT(part.commit().done == Texts{"logging: text, verbosity 4"});
     CPPUNIT_ASSERT(base::log_enabled(base::LogLevel::debug, "app"));
     CPPUNIT_ASSERT(part.prepare(loud, quiet).ok());
     part.commit();

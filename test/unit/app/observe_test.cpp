@@ -102,7 +102,7 @@ class ObserveTest : public CppUnit::TestFixture {
     const auto status = prepare(to);
     CPPUNIT_ASSERT_MESSAGE(status.message(), status.ok());
     cell_->set(std::make_shared<const Settings>(to));
-    return observe_->commit();
+    return observe_->commit().done;
   }
   static base::SocketAddress at(const std::string& ip, std::uint16_t port) { return {address(ip), port}; }
   static std::string body(const std::string& answer) {

@@ -33,10 +33,10 @@ class NotedPart final : public ReloadPart {
     if (on_prepare) on_prepare();
     return prepared;
   }
-  std::vector<std::string> commit() override {
+  Committed commit() override {
     told_.push_back(name_ + " commit with " + settings_.get()->backend + " in force");
     if (throws) throw std::runtime_error("broken");
-    return {name_ + " is done"};
+    return {.done = {name_ + " is done"}};
   }
   void abandon() override { told_.push_back(name_ + " abandon with " + settings_.get()->backend + " in force"); }
 
@@ -228,10 +228,12 @@ class ReloaderTest : public CppUnit::TestFixture {
     new_backend();
     first_->throws = true;
     reloader_->start();
-    CPPUNIT_ASSERT(reload().sentences == (Texts{"first: broken", "second is done"}));
+    const auto in_part = reload();
+    CPPUNIT_ASSERT(in_part.sentences == (Texts{"first: broken", "second is done"}));
+    CPPUNIT_ASSERT(in_part.outcome == ReloadOutcome::failed && in_part.in_force);
     first_->on_prepare = [] { throw std::runtime_error("worse"); };
     const auto result = reload();
-    CPPUNIT_ASSERT(result.outcome == ReloadOutcome::failed && result.sentences == Texts{"worse"});
+    CPPUNIT_ASSERT(result.outcome == ReloadOutcome::failed && !result.in_force && result.sentences == Texts{"worse"});
     first_->on_prepare = nullptr;
     second_->looks_badly = true;
     CPPUNIT_ASSERT(reload().sentences == Texts{"cannot look"});

@@ -136,7 +136,7 @@ class SourcePartTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(part_->concerned(a, with("b")));
     CPPUNIT_ASSERT(part_->prepare(a, with("b")).ok());
     CPPUNIT_ASSERT(told_ == Texts{"make b"});
-    CPPUNIT_ASSERT(part_->commit() == Texts{"source: Services come from server b from now on"});
+    CPPUNIT_ASSERT(part_->commit().done == Texts{"source: Services come from server b from now on"});
     CPPUNIT_ASSERT(told_ == (Texts{"make b", "stop a", "another way", "b without", "start b", "~a"}));
     CPPUNIT_ASSERT_EQUAL(std::string("upsert Node b"), sink_->take_text());
     CPPUNIT_ASSERT_EQUAL(std::string("server b"), part_->now().detail);
@@ -160,7 +160,7 @@ class SourcePartTest : public CppUnit::TestFixture {
     folder_->write("k", "2");
     CPPUNIT_ASSERT(part_->concerned(a, a));
     CPPUNIT_ASSERT(part_->prepare(a, a).ok());
-    CPPUNIT_ASSERT(part_->commit() == Texts{"source: Services come from server a from now on"});
+    CPPUNIT_ASSERT(part_->commit().done == Texts{"source: Services come from server a from now on"});
     CPPUNIT_ASSERT(told_ == (Texts{"make a", "stop a", "another way", "a without", "start a", "~a"}));
     CPPUNIT_ASSERT(!part_->concerned(a, a));
   }
@@ -175,7 +175,8 @@ class SourcePartTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(part_->concerned(a, a));
     makeable_ = {};
     CPPUNIT_ASSERT(part_->prepare(a, a).ok());
-    CPPUNIT_ASSERT(part_->commit() == Texts{"source: the certificates it uses have changed, and are used from now on"});
+    CPPUNIT_ASSERT(part_->commit().done ==
+                   Texts{"source: the certificates it uses have changed, and are used from now on"});
     CPPUNIT_ASSERT(told_ == (Texts{"make a", "~a"}));
     CPPUNIT_ASSERT(!part_->concerned(a, a));
     CPPUNIT_ASSERT_EQUAL(std::string("server a"), part_->now().detail);
@@ -210,12 +211,13 @@ class SourcePartTest : public CppUnit::TestFixture {
     startable_ = base::invalid("no such folder");
     CPPUNIT_ASSERT(part_->prepare(a, with("b")).ok());
     const auto done = part_->commit();
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, done.size());
-    CPPUNIT_ASSERT(done[0].starts_with("source: no such folder; what is known of Services stays"));
+    CPPUNIT_ASSERT(done.done.empty());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, done.failed.size());
+    CPPUNIT_ASSERT(done.failed[0].starts_with("source: no such folder; what is known of Services stays"));
     startable_ = {};
     CPPUNIT_ASSERT(part_->concerned(with("b"), with("b")));
     CPPUNIT_ASSERT(part_->prepare(with("b"), with("b")).ok());
-    CPPUNIT_ASSERT(part_->commit() == Texts{"source: Services come from server b from now on"});
+    CPPUNIT_ASSERT(part_->commit().done == Texts{"source: Services come from server b from now on"});
     CPPUNIT_ASSERT(!part_->concerned(with("b"), with("b")));
   }
 

@@ -23,6 +23,7 @@ class CtlReloadTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(success_is_told_in_sentences);
   CPPUNIT_TEST(unchanged_is_one_line);
   CPPUNIT_TEST(a_failure_is_trouble);
+  CPPUNIT_TEST(a_failure_in_part_says_so);
   CPPUNIT_TEST(one_that_goes_on_is_another_trouble);
   CPPUNIT_TEST(an_answer_that_is_not_understood_is_trouble);
   CPPUNIT_TEST(the_status_shows_reloads);
@@ -78,6 +79,14 @@ class CtlReloadTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("the reload failed, and what is in force stays:\n  c.yaml:3: a: is wrong\n"
                                      "  c.yaml:4: b: ?[2J"),
                          page.trouble);
+  }
+
+  void a_failure_in_part_says_so() {
+    json failed = answer("failed", {"source: no such folder", "backend nftables serves"});
+    failed["in_force"] = true;
+    CPPUNIT_ASSERT_EQUAL(std::string("the reload failed in part; the rest is in force:\n  source: no such folder\n"
+                                     "  backend nftables serves"),
+                         reload_page(failed, 600s).trouble);
   }
 
   void one_that_goes_on_is_another_trouble() {
