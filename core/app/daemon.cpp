@@ -320,9 +320,16 @@ std::vector<serve::FamilyHealth> Daemon::family_health() const {
   if (!serving) return out;
   for (const auto& of : serving->families()) {
     const auto fresh = of->loop->freshness();
-    serve::FamilyHealth family{of->family, fresh.last_updated, std::nullopt};
+    serve::FamilyHealth family{
+        .family = of->family, .last_updated = fresh.last_updated, .last_synced = fresh.last_synced};
     if (fresh.pending_since) family.pending_for = now - *fresh.pending_since;
-    out.push_back(family);
+    if (fresh.begun) family.begun_for = now - *fresh.begun;
+    if (const auto overdue = of->loop->overdue(); !overdue.empty()) {
+      family.trouble = std::string(overdue) + " takes longer than its limit";
+    } else {
+      family.trouble = of->loop->last_error();
+    }
+    out.push_back(std::move(family));
   }
   return out;
 }
@@ -401,9 +408,14 @@ Figures Daemon::figures() const {
   const auto now = clock_.now();
   const auto serving = backends_.serving();
   for (const auto& of : serving->families()) {
-    const auto pending_since = of->loop->freshness().pending_since;
-    const double pending = pending_since ? std::chrono::duration<double>(now - *pending_since).count() : 0.0;
-    out.families.push_back({of->family, of->loop->figures(), pending, !of->loop->overdue().empty()});
+    const auto fresh = of->loop->freshness();
+    const auto since = fresh.last_synced ? fresh.pending_since : fresh.begun;
+    const double pending = since ? std::chrono::duration<double>(now - *since).count() : 0.0;
+    out.families.push_back({.family = of->family,
+                            .loop = of->loop->figures(),
+                            .oldest_pending_seconds = pending,
+                            .overdue = !of->loop->overdue().empty(),
+                            .synced_once = fresh.last_synced.has_value()});
   }
   const auto told = [&](const plugin::Plugin& plugin) {
     const abi::PluginEntry& entry = plugin.entry();

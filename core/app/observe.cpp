@@ -117,17 +117,17 @@ base::Status Observe::prepare(Server& server, const std::optional<base::SocketAd
   return {};
 }
 
-std::vector<std::string> Observe::commit() {
-  std::vector<std::string> out;
+Committed Observe::commit() {
+  Committed out;
   for (Server* server : {&health_server_, &metrics_server_}) {
     if (!std::exchange(server->exchanged, false)) continue;
     if (server->next) server->next->start();
     server->running = std::move(server->next);  // the old one is closed
     server->port = server->where ? server->where->port : std::uint16_t{0};
-    out.push_back(std::string(server->name) +
-                  (server->where ? ": listens on " + server->where->to_string() : std::string(": is off")));
+    out.done.push_back(std::string(server->name) +
+                       (server->where ? ": listens on " + server->where->to_string() : std::string(": is off")));
   }
-  if (out.empty()) out.emplace_back("health and metrics: other settings are in force on the same addresses");
+  if (out.done.empty()) out.done.emplace_back("health and metrics: other settings are in force on the same addresses");
   return out;
 }
 
@@ -153,6 +153,7 @@ HttpResponse Observe::answer_health(const HttpRequest& request) {
     sources_.answered_livez(out.status);
     return out;
   }
+  if (request.path == "/readyz") return serve::readyz(health());
   if (request.path == "/sync") return serve::sync_ages(health());
   return not_found();
 }

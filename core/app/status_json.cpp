@@ -48,6 +48,9 @@ json family_json(const StatusInput& in, const StatusInput::PerFamily& family) {
                          {"result", loop.last_apply->result},
                          {"at", rfc3339(loop.last_apply->at)}};
   }
+  if (loop.last_failure) {
+    out["last_failure"] = {{"error", loop.last_failure->error}, {"at", rfc3339(loop.last_failure->at)}};
+  }
   if (loop.last_programming_seconds >= 0) out["last_programming_seconds"] = loop.last_programming_seconds;
   return out;
 }

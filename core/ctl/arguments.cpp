@@ -3,6 +3,7 @@
 
 #include "core/ctl/arguments.hpp"
 
+#include <algorithm>
 #include <boost/program_options.hpp>
 #include <charconv>
 #include <cstdint>
@@ -16,7 +17,7 @@ namespace {
 
 namespace po = boost::program_options;
 
-constexpr const char* kCommands = "status, services, reload";
+constexpr const char* kCommands = "status, services, reload, help";
 constexpr std::chrono::hours kLongestTimeout{24};
 
 // "90s", "10m", "1h".
@@ -38,10 +39,19 @@ po::options_description options() {
       "json", "The same as --output json.")("family", po::value<std::string>()->value_name("4|6"),
                                             "services: one IP family only.")(
       "told", "services: what the backend has been told, without reading the kernel.")(
+      "wait", po::value<std::string>()->value_name("TIME"),
+      "status: waits until all rules are written, for at most that long, as --wait=30s (default 2m).")(
       "timeout", po::value<std::string>()->value_name("TIME"),
       "reload: how long to wait for its end, as 30s, 10m or 1h (default 10m).")(
       "version", "Print the version and exit.")("help,h", "Print this text and exit.");
   return out;
+}
+
+base::Result<std::chrono::seconds> time_of(const po::variables_map& given, const std::string& option) {
+  const auto& text = given[option].as<std::string>();
+  const auto time = parse_time(text);
+  if (!time) return base::invalid("--" + option + ": '" + text + "' is no time; allowed: 1s to 24h, as 30s, 10m or 1h");
+  return *time;
 }
 
 base::Result<Arguments> interpret_services(const po::variables_map& given, const std::vector<std::string>& words,
@@ -76,9 +86,10 @@ base::Result<Arguments> interpret(const po::variables_map& given) {
     }
     out.output = output == "json" ? Output::json : Output::text;
   }
-  if (out.help || out.version) return out;
   const auto words =
       given.count("command") != 0 ? given["command"].as<std::vector<std::string>>() : std::vector<std::string>();
+  if (words == std::vector<std::string>{"help"}) out.help = true;
+  if (out.help || out.version) return out;
   if (words.empty()) return base::invalid(std::string("a command is missing; commands: ") + kCommands);
   out.command = words.front();
   const bool services = out.command == "services";
@@ -93,11 +104,16 @@ base::Result<Arguments> interpret(const po::variables_map& given) {
       return base::invalid(std::string("--") + option + ": only the command services has it");
     }
   }
+  if (given.count("wait") != 0) {
+    if (out.command != "status") return base::invalid("--wait: only the command status has it");
+    const auto wait = time_of(given, "wait");
+    if (!wait) return wait.status();
+    out.wait = *wait;
+  }
   if (given.count("timeout") != 0) {
     if (!reload) return base::invalid("--timeout: only the command reload has it");
-    const auto& text = given["timeout"].as<std::string>();
-    const auto timeout = parse_time(text);
-    if (!timeout) return base::invalid("--timeout: '" + text + "' is no time; allowed: 1s to 24h, as 30s, 10m or 1h");
+    const auto timeout = time_of(given, "timeout");
+    if (!timeout) return timeout.status();
     out.timeout = *timeout;
   }
   return services ? interpret_services(given, words, std::move(out)) : out;
@@ -105,7 +121,10 @@ base::Result<Arguments> interpret(const po::variables_map& given) {
 
 }  // namespace
 
-base::Result<Arguments> parse_arguments(const std::vector<std::string>& words) {
+base::Result<Arguments> parse_arguments(const std::vector<std::string>& given_words) {
+  // An option that may stand alone never takes the next word.
+  std::vector<std::string> words = given_words;
+  std::replace(words.begin(), words.end(), std::string("--wait"), std::string("--wait=2m"));
   po::options_description all = options();
   all.add_options()("command", po::value<std::vector<std::string>>());
   po::positional_options_description positional;
@@ -128,11 +147,13 @@ base::Result<Arguments> parse_arguments(const std::vector<std::string>& words) {
 std::string usage() {
   std::ostringstream out;
   out << "Usage: sluicectl [OPTION...] COMMAND\n\nAsks the sluiced of this node. Needs root.\n\n"
-      << "Commands:\n  status                what it serves, from where, and how the last sync went\n"
+      << "Commands:\n  status                what it serves, from where, and how the last sync went; exit status 3\n"
+      << "                        where rules are not written, or the last attempt failed\n"
       << "  services [NAME]       where packets for Services go: what the kernel has, or, where the backend\n"
       << "                        cannot tell, what it has been told. NAME: NAMESPACE/NAME[:PORT]\n"
       << "  reload                reads the configuration again and waits for what comes of it; exit status 1\n"
-      << "                        where it failed, which leaves what is in force, or has not ended in time\n\n"
+      << "                        where it failed, which leaves what is in force, or has not ended in time\n"
+      << "  help                  prints this text\n\n"
       << options();
   return out.str();
 }

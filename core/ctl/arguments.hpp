@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,8 @@ struct Arguments {
   std::string name;  // "shop/cart", "shop/cart:http"; empty: all
   int family = 0;    // 4, 6; 0: both
   bool told = false;
+  // Of the command status: how long to wait until all rules are written; nothing: not at all.
+  std::optional<std::chrono::seconds> wait;
   // Of the command reload: how long it may take.
   std::chrono::seconds timeout{600};
 };

@@ -2,13 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // sluicectl: looks into the sluiced of this node, and has it read its configuration
-// again. Exit status: 0 done, 1 no answer or a refusal, 2 wrong usage.
-#include "config.h"
-
+// again. Exit status: 0 done, 1 no answer or a refusal, 2 wrong usage, 3 status: rules are not written.
 #include <chrono>
 #include <cstdio>
 #include <exception>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
 
+#include "config.h"
 #include "core/ctl/arguments.hpp"
 #include "core/ctl/client.hpp"
 #include "core/ctl/reload_text.hpp"
@@ -26,55 +29,68 @@ constexpr std::chrono::seconds kServicesPatience{25};
 constexpr std::chrono::seconds kReloadMargin{10};
 constexpr int kFailed = 1;
 constexpr int kWrongUsage = 2;
+constexpr int kNotSynced = 3;
+// Of status --wait.
+constexpr std::chrono::milliseconds kBetweenQuestions{300};
 
 int complain(const base::Status& status, int exit_status) {
   std::fprintf(stderr, "sluicectl: %s\n", status.message().c_str());
   return exit_status;
 }
 
+// A full disk or a closed pipe must not look like success.
+int print(const std::string& text, int exit_status) {
+  return std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0 ? exit_status : kFailed;
+}
+
+std::string shown(const ctl::Arguments& arguments, const nlohmann::json& answer, std::string text) {
+  return arguments.output == ctl::Output::json ? answer.dump(2) + "\n" : std::move(text);
+}
+
+int status(const ctl::Arguments& arguments) {
+  const auto until = std::chrono::steady_clock::now() + arguments.wait.value_or(std::chrono::seconds(0));
+  for (;;) {
+    const auto answer = ctl::ask(arguments.state_dir, {{"command", "status"}}, kPatience);
+    const bool synced = answer && ctl::all_synced(*answer);
+    if (!synced && std::chrono::steady_clock::now() < until) {
+      std::this_thread::sleep_for(kBetweenQuestions);
+      continue;
+    }
+    if (!answer) return complain(answer.status(), kFailed);
+    return print(shown(arguments, *answer, ctl::status_text(*answer)), synced ? 0 : kNotSynced);
+  }
+}
+
+int services(const ctl::Arguments& arguments) {
+  nlohmann::json question = {{"command", "services"}};
+  if (!arguments.name.empty()) question["name"] = arguments.name;
+  if (arguments.family != 0) question["family"] = arguments.family;
+  if (arguments.told) question["told"] = true;
+  const auto answer = ctl::ask(arguments.state_dir, question, kServicesPatience);
+  if (!answer) return complain(answer.status(), kFailed);
+  auto page = ctl::services_page(*answer, arguments.name);
+  const int printed = print(shown(arguments, *answer, std::move(page.text)), 0);
+  if (page.troubles.empty()) return printed;
+  page.troubles.pop_back();  // the last line break
+  return complain(base::invalid(page.troubles), kFailed);
+}
+
+int reload(const ctl::Arguments& arguments) {
+  const nlohmann::json question = {{"command", "reload"}, {"timeout_seconds", arguments.timeout.count()}};
+  const auto answer = ctl::ask(arguments.state_dir, question, arguments.timeout + kReloadMargin);
+  if (!answer) return complain(answer.status(), kFailed);
+  auto page = ctl::reload_page(*answer, arguments.timeout);
+  const int printed = print(shown(arguments, *answer, std::move(page.text)), 0);
+  return page.trouble.empty() ? printed : complain(base::invalid(page.trouble), kFailed);
+}
+
 int run(const std::vector<std::string>& words) {
   const auto arguments = ctl::parse_arguments(words);
   if (!arguments) return complain(arguments.status(), kWrongUsage);
-  std::string out;
-  if (arguments->help) {
-    out = ctl::usage();
-  } else if (arguments->version) {
-    out = "sluicectl " PACKAGE_VERSION "\n";
-  } else {
-    nlohmann::json question = {{"command", arguments->command}};
-    if (!arguments->name.empty()) question["name"] = arguments->name;
-    if (arguments->family != 0) question["family"] = arguments->family;
-    if (arguments->told) question["told"] = true;
-    const bool services = arguments->command == "services";
-    const bool reload = arguments->command == "reload";
-    if (reload) question["timeout_seconds"] = arguments->timeout.count();
-    const auto answer = ctl::ask(arguments->state_dir, question,
-                                 reload     ? arguments->timeout + kReloadMargin
-                                 : services ? kServicesPatience
-                                            : kPatience);
-    if (!answer) return complain(answer.status(), kFailed);
-    std::string troubles;
-    if (services) {
-      auto page = ctl::services_page(*answer, arguments->name);
-      out = std::move(page.text);
-      troubles = std::move(page.troubles);
-      if (!troubles.empty()) troubles.pop_back();
-    } else if (reload) {
-      auto page = ctl::reload_page(*answer, arguments->timeout);
-      out = std::move(page.text);
-      troubles = std::move(page.trouble);
-    } else {
-      out = ctl::status_text(*answer);
-    }
-    if (arguments->output == ctl::Output::json) out = answer->dump(2) + "\n";
-    if (!troubles.empty()) {
-      std::fputs(out.c_str(), stdout);
-      std::fflush(stdout);
-      return complain(base::invalid(troubles), kFailed);
-    }
-  }
-  // A full disk or a closed pipe must not look like success.
-  return std::fputs(out.c_str(), stdout) >= 0 && std::fflush(stdout) == 0 ? 0 : kFailed;
+  if (arguments->help) return print(ctl::usage(), 0);
+  if (arguments->version) return print("sluicectl " PACKAGE_VERSION "\n", 0);
+  if (arguments->command == "services") return services(*arguments);
+  return arguments->command == "reload" ? reload(*arguments) : status(*arguments);
 }
 
 }  // namespace

@@ -123,7 +123,11 @@ std::string families(const json& list) {
       if (const std::string value = text(entry, key); value != "-") troubles += name + " " + what + ": " + value + "\n";
     };
     troubles += left_out(name, member(entry, "left_out"));
-    trouble("last error", "last_error");
+    trouble("error", "last_error");
+    const json& failure = member(entry, "last_failure");
+    if (failure.is_object() && text(entry, "last_error") == "-") {
+      troubles += name + " last failure: " + text(failure, "at") + ", " + text(failure, "error") + "\n";
+    }
     trouble("unwell", "unwell");
     trouble("overdue", "overdue");
   }
@@ -131,6 +135,14 @@ std::string families(const json& list) {
 }
 
 }  // namespace
+
+bool all_synced(const json& status) {
+  const json& families = member(status, "families");
+  return families.is_array() && !families.empty() &&
+         std::all_of(families.begin(), families.end(), [](const json& family) {
+           return member(family, "synced") == true && text(family, "overdue") == "-";
+         });
+}
 
 std::string status_text(const json& status) {
   std::string out = heading(status);

@@ -12,4 +12,7 @@ namespace sluice::ctl {
 
 std::string status_text(const nlohmann::json& status);
 
+// Whether the rules of every family are written: the last attempt succeeded, and no call of the backend is overdue.
+bool all_synced(const nlohmann::json& status);
+
 }  // namespace sluice::ctl

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 #include <string_view>
 
 namespace sluice::serve {
@@ -61,19 +62,40 @@ HttpResponse healthz(const ProxyHealth& health) { return health_answer(health, t
 
 HttpResponse livez(const ProxyHealth& health) { return health_answer(health, false); }
 
+std::optional<base::Clock::Duration> oldest_pending(const FamilyHealth& family) {
+  return family.last_synced ? family.pending_for : family.begun_for;
+}
+
+HttpResponse readyz(const ProxyHealth& health) {
+  bool ready = !health.families.empty();
+  nlohmann::ordered_json families = nlohmann::ordered_json::object();
+  for (const auto& family : health.families) {
+    std::string reason = family.trouble;
+    if (reason.empty() && !family.last_synced) reason = "the rules have not been written since the start";
+    nlohmann::ordered_json& one = families[std::string(base::family_name(family.family))];
+    one["ready"] = reason.empty();
+    if (!reason.empty()) one["reason"] = reason;
+    ready = ready && reason.empty();
+  }
+  nlohmann::ordered_json out = {{"ready", ready}, {"currentTime", rfc3339_nano(health.now)}, {"families", families}};
+  if (health.families.empty()) out["reason"] = "no backend serves yet";
+  // What a backend quotes need not be UTF-8.
+  return answer(ready ? 200 : 503, out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
 HttpResponse sync_ages(const ProxyHealth& health) {
   std::string body = "{\"currentTime\":" + json_string(rfc3339_nano(health.now)) + ",\"families\":{";
   bool first = true;
   for (const auto& family : health.families) {
     char age[32] = "0";
     std::string since = "null";
-    if (family.pending_for) {
-      std::snprintf(age, sizeof age, "%.3f", std::chrono::duration<double>(*family.pending_for).count());
-      since = json_string(rfc3339_nano(health.now - std::chrono::duration_cast<WallTime::duration>(*family.pending_for)));
+    if (const auto pending = oldest_pending(family)) {
+      std::snprintf(age, sizeof age, "%.3f", std::chrono::duration<double>(*pending).count());
+      since = json_string(rfc3339_nano(health.now - std::chrono::duration_cast<WallTime::duration>(*pending)));
     }
     body += std::string(first ? "" : ",") + json_string(base::family_name(family.family)) +
             ":{\"oldestPendingSeconds\":" + age + ",\"oldestPendingSince\":" + since +
-            ",\"lastUpdated\":" + (family.last_updated ? json_string(rfc3339_nano(*family.last_updated)) : "null") + "}";
+            ",\"lastUpdated\":" + (family.last_synced ? json_string(rfc3339_nano(*family.last_synced)) : "null") + "}";
     first = false;
   }
   return answer(200, body + "}}\n");

@@ -35,7 +35,6 @@ class Builder {
   // What happened: part of the next transaction. The names are kept once each until then; of trigger times no more than
   // kMostTriggerTimes, the first ones.
   void note(store::Changes changes);
-  static constexpr std::size_t kMostTriggerTimes = 65'536;
 
   // REQUIRES: set_node_facts() was called. The first one has to be full.
   Transaction delta(const store::Store& store);

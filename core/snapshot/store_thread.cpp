@@ -85,6 +85,7 @@ std::shared_ptr<const Transaction> StoreThread::take(FeedId feed, bool full) {
 }
 
 StoreStatus StoreThread::status() {
+  if (!started_) return {};  // nobody would answer
   GetStatus message;
   auto reply = message.reply.get_future();
   if (!queue_.put(std::move(message))) return {};

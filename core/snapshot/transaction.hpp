@@ -38,6 +38,9 @@ struct NodeFacts {
 
 using ServicePortPtr = std::shared_ptr<const store::ServicePort>;
 
+// Of a transaction, and of a loop whose applies fail: tenants write them.
+inline constexpr std::size_t kMostTriggerTimes = 65'536;
+
 struct Transaction {
   bool full = false;
   base::Family family = base::Family::ipv4;
@@ -47,7 +50,7 @@ struct Transaction {
   std::uint64_t node_version = 0;
   std::vector<ServicePortPtr> service_ports;      // sorted by key
   std::vector<store::ServicePortKey> removed;     // delta only; sorted
-  std::vector<std::chrono::system_clock::time_point> trigger_times;
+  std::vector<std::chrono::system_clock::time_point> trigger_times;  // at most kMostTriggerTimes
 
   // A delta that says nothing new; never handed to a backend.
   bool empty() const { return !full && base_generation == generation; }

@@ -14,17 +14,27 @@
 namespace sluice::sync {
 
 struct FreshnessValue {
-  // The loop began, or everything asked for was in the kernel. Nothing: the loop has not begun.
+  // The loop began, or everything asked for was in the kernel. Nothing: the loop has not begun. As kube-proxy counts
+  // it.
   std::optional<std::chrono::system_clock::time_point> last_updated;
+  // Everything asked for was in the kernel. Nothing: never since the start.
+  std::optional<std::chrono::system_clock::time_point> last_synced;
+  // When the loop began. Nothing: it has not.
+  std::optional<base::Clock::Time> begun;
   // When the oldest change was asked for that the kernel lacks. Nothing when it lacks nothing.
   std::optional<base::Clock::Time> pending_since;
 };
 
 class Freshness {
  public:
-  void updated(std::chrono::system_clock::time_point now) {
+  void begun(std::chrono::system_clock::time_point now, base::Clock::Time clock_now) {
     const std::lock_guard lock(mutex_);
     value_.last_updated = now;
+    value_.begun = clock_now;
+  }
+  void updated(std::chrono::system_clock::time_point now) {
+    const std::lock_guard lock(mutex_);
+    value_.last_updated = value_.last_synced = now;
     taken_.reset();
     value_.pending_since = waiting_;
   }

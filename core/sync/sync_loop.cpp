@@ -102,6 +102,11 @@ LoopFigures SyncLoop::figures() const {
   return out;
 }
 
+std::string SyncLoop::last_error() const {
+  const std::lock_guard lock(mutex_);
+  return status_.last_error;
+}
+
 LoopStatus SyncLoop::status() const {
   const FreshnessValue fresh = freshness_.value();
   const std::lock_guard lock(mutex_);
@@ -151,7 +156,7 @@ base::Status SyncLoop::prepare(MakeBackend make) {
   delta_supported_ = backend_->plugin().has(abi::kFeatureDelta);
   inspectable_ = backend_->inspectable();
   observed_ = backend_.get();
-  freshness_.updated(std::chrono::system_clock::now());
+  freshness_.begun(std::chrono::system_clock::now(), clock_.now());
   last_queued_ = std::chrono::system_clock::now();  // BEH 10.4: also when the loop begins
   return {};
 }
@@ -235,6 +240,13 @@ void SyncLoop::inspect_next() {
   if (question.wanted()) question.done(backend_->services(question.name));
 }
 
+// As long as applies fail they accumulate, and tenants write them.
+void SyncLoop::note_triggers(const std::vector<std::chrono::system_clock::time_point>& times) {
+  const std::size_t room = snapshot::kMostTriggerTimes - std::min(trigger_times_.size(), snapshot::kMostTriggerTimes);
+  trigger_times_.insert(trigger_times_.end(), times.begin(),
+                        times.begin() + static_cast<std::ptrdiff_t>(std::min(times.size(), room)));
+}
+
 base::Status SyncLoop::run_once(bool full) {
   runner_.started();
   asked_ = false;  // before the transaction is taken: what comes afterwards asks again
@@ -245,7 +257,7 @@ base::Status SyncLoop::run_once(bool full) {
     runner_.finished(RunOutcome::done);
     return base::unavailable("backend " + backend_->name() + ": apply: the cluster has not been listed yet");
   }
-  trigger_times_.insert(trigger_times_.end(), transaction->trigger_times.begin(), transaction->trigger_times.end());
+  note_triggers(transaction->trigger_times);
   SyncReport report;
   report.full = transaction->full;
   report.select_seconds = seconds(clock_.now() - begin);
@@ -315,6 +327,7 @@ base::Status SyncLoop::apply(const snapshot::Transaction& transaction, SyncRepor
       status_.left_out.note(transaction, outcome.reports, clock_.now());
       status_.generation = transaction.generation;
       status_.objects_owned = outcome.objects_owned;
+      status_.last_error.clear();
       if (!trigger_times_.empty()) {
         status_.last_programming_seconds =
             std::chrono::duration<double>(at - *std::max_element(trigger_times_.begin(), trigger_times_.end())).count();
@@ -322,6 +335,7 @@ base::Status SyncLoop::apply(const snapshot::Transaction& transaction, SyncRepor
     } else {
       ++status_.failures;
       status_.last_error = status.message();
+      status_.last_failure = LoopStatus::Failure{status.message(), at};
     }
   }
   if (outcome.ok()) {

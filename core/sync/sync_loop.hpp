@@ -57,8 +57,13 @@ struct LoopStatus {
   // As freshness().
   std::optional<std::chrono::system_clock::time_point> last_updated;
   std::optional<base::Clock::Time> pending_since;
-  std::string last_error;
+  std::string last_error;  // of the last apply; empty if it succeeded
   std::string unwell;
+  struct Failure {
+    std::string error;
+    std::chrono::system_clock::time_point at;
+  };
+  std::optional<Failure> last_failure;  // stays when a later apply succeeds
 };
 
 // How often the kernel is looked at for damage: with the default of `sync_period`, 30 s, what somebody broke is to be
@@ -131,6 +136,8 @@ class SyncLoop {
   LoopStatus status() const;
   // [any thread] Cheaper than status(), and never held up by an apply.
   FreshnessValue freshness() const { return freshness_.value(); }
+  // [any thread] LoopStatus::last_error.
+  std::string last_error() const;
   // [any thread] The numbers of status(), cheaply.
   LoopFigures figures() const;
   // [any thread, after a successful start] Whether the backend can tell what the kernel has.
@@ -186,6 +193,7 @@ class SyncLoop {
   void handle(ApplyFull& message);
   void handle(SetIntervals& message);
   base::Status run_once(bool full);
+  void note_triggers(const std::vector<std::chrono::system_clock::time_point>& times);
   void retry_left_out();
   base::Status apply(const snapshot::Transaction& transaction, SyncReport& report, RunOutcome& outcome);
   void queued();

@@ -105,7 +105,8 @@ def unfitting_container(container, files):
     for probe in ("livenessProbe", "readinessProbe", "startupProbe"):
         get = container.get(probe, {}).get("httpGet")
         # /healthz is 503 as well on a node that is about to be removed: a rollout would wait, the daemon be killed.
-        if get and (ports.get(get["port"], get["port"]), get["path"]) != (HEALTH_PORT, "/livez"):
+        path = "/readyz" if probe == "readinessProbe" else "/livez"
+        if get and (ports.get(get["port"], get["port"]), get["path"]) != (HEALTH_PORT, path):
             yield f"{container['name']}: {probe} asks port {get['port']} for {get['path']}"
     for one in mounts.values():
         if "subPath" in one or "subPathExpr" in one:

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+NOT_SYNCED = 3  # exit status of sluicectl status
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "system"))
 
@@ -243,7 +244,7 @@ class Node:
     def status(self, sluicectl):
         done = subprocess.run([str(sluicectl), "--state-dir", str(self._folder / "node/run/sluice"), "status", "-o", "json"],
                               capture_output=True, text=True, check=False)
-        return json.loads(done.stdout) if done.returncode == 0 and done.stdout.strip() else None
+        return json.loads(done.stdout) if done.returncode in (0, NOT_SYNCED) and done.stdout.strip() else None
 
     def complaints(self):
         """Warnings and errors of the container started last."""

@@ -26,6 +26,7 @@ from outcome import Tests, call, require, stretched, succeed, wait_for
 from lib.probe import attempts_in
 from sandbox import require_explained, require_quoted
 
+NOT_SYNCED = 3  # exit status of sluicectl status
 SRC = Path(__file__).resolve().parents[2]
 UNIT = "sluiced.service"
 SOURCE = "/etc/apt/sources.list.d/local.list"
@@ -264,7 +265,7 @@ class Installed:
         self.make_pod()
         self.path(MANIFEST).write_text(manifest(), encoding="ascii")
         self.require_served()
-        status = json.loads(self.run("sluicectl", "status", "-o", "json"))
+        status = json.loads(self.run("sluicectl", "status", "--wait", "-o", "json"))
         require(all(family["synced"] for family in status["families"]), status)
 
     def make_pod(self):
@@ -391,7 +392,9 @@ class Installed:
         self.require_served()
 
     def status(self):
-        return json.loads(self.run("sluicectl", "status", "-o", "json"))
+        done = self.container.run("sluicectl", "status", "-o", "json")
+        require(done.returncode in (0, NOT_SYNCED), done)
+        return json.loads(done.stdout)
 
     def test_exchange(self):
         """the same packages again: the configuration stays, another process serves, nothing is written or refused"""

@@ -92,6 +92,7 @@ void add_families(const Figures& in, Families& out) {
   }
   each("sluice_backend_overdue", [](const Family& f) { return f.overdue ? 1.0 : 0.0; });
   each("sluice_backend_unwell", [](const Family& f) { return f.loop.unwell ? 1.0 : 0.0; });
+  each("sluice_first_sync_completed", [](const Family& f) { return f.synced_once ? 1.0 : 0.0; });
   each("sluice_kernel_objects", [](const Family& f) { return number(f.loop.objects_owned); });
   each("sluice_kernel_writes_total", [](const Family& f) { return number(f.loop.kernel_writes); });
   each("sluice_oldest_pending_change_age_seconds", [](const Family& f) { return f.oldest_pending_seconds; });
@@ -157,25 +158,19 @@ void add_process(Families& out) {
   add("process_virtual_memory_max_bytes", now.max_virtual_bytes);
 }
 
-// As kube-proxy labels it: nothing for what is generally available.
-std::string_view stage(std::string_view gate) {
-  if (gate == "AllAlpha" || gate == "LoggingAlphaOptions") return "ALPHA";
-  if (gate == "AllBeta" || gate == "LoggingBetaOptions") return "BETA";
-  if (gate == "ComponentFlagz" || gate == "ComponentStatusz") return "BETA";
-  return {};
-}
-
 }  // namespace
 
 std::vector<Figures::Feature> feature_figures(const Settings& settings) {
   std::vector<Figures::Feature> out;
   for (const FeatureGate& gate : feature_gates()) {
-    if (gate.name == "WatchListClient") continue;  // read from the environment, by the client
+    const GateEffect effect = effect_of(gate);
+    if (!effect.any && effect.instead.empty()) continue;  // of another component
+    if (gate.name == "WatchListClient") continue;         // read from the environment, by the client
     bool enabled = gate.default_on;
     if (gate.name == "AllowServiceExternalIPs") enabled = settings.allow_external_ips;
     if (gate.name == "ComponentFlagz") enabled = settings.serve.flagz;
     if (gate.name == "ComponentStatusz") enabled = settings.serve.statusz;
-    out.push_back({std::string(gate.name), std::string(stage(gate.name)), enabled});
+    out.push_back({std::string(gate.name), std::string(stage_label(gate.stage)), enabled});
   }
   return out;
 }

@@ -26,6 +26,7 @@ struct Figures {
     sync::LoopFigures loop;
     double oldest_pending_seconds = 0;
     bool overdue = false;
+    bool synced_once = false;
   };
   struct Plugin {
     std::string id;

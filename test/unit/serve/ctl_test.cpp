@@ -27,6 +27,8 @@ class CtlTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(CtlTest);
   CPPUNIT_TEST(arguments_stand_in_any_order);
   CPPUNIT_TEST(wrong_arguments_say_what_is_allowed);
+  CPPUNIT_TEST(status_may_wait);
+  CPPUNIT_TEST(a_status_tells_whether_all_rules_are_written);
   CPPUNIT_TEST(help_needs_no_command);
   CPPUNIT_TEST(the_daemon_is_asked);
   CPPUNIT_TEST(no_daemon_is_a_clear_error);
@@ -34,6 +36,7 @@ class CtlTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(what_the_daemon_refuses_is_passed_on);
   CPPUNIT_TEST(a_daemon_that_does_not_answer_is_given_up);
   CPPUNIT_TEST(a_status_is_a_page);
+  CPPUNIT_TEST(what_fails_now_is_said_instead_of_what_failed_before);
   CPPUNIT_TEST(service_ports_left_out_are_named_the_first_of_many);
   CPPUNIT_TEST(a_recording_has_a_line_of_its_own);
   CPPUNIT_TEST(missing_and_odd_fields_are_dashes);
@@ -64,8 +67,9 @@ class CtlTest : public CppUnit::TestFixture {
   }
 
   void wrong_arguments_say_what_is_allowed() {
-    CPPUNIT_ASSERT_EQUAL(std::string("a command is missing; commands: status, services, reload"), parse_arguments({}).status().message());
-    CPPUNIT_ASSERT_EQUAL(std::string("unknown command 'stats'; commands: status, services, reload"),
+    CPPUNIT_ASSERT_EQUAL(std::string("a command is missing; commands: status, services, reload, help"),
+                         parse_arguments({}).status().message());
+    CPPUNIT_ASSERT_EQUAL(std::string("unknown command 'stats'; commands: status, services, reload, help"),
                          parse_arguments({"stats"}).status().message());
     CPPUNIT_ASSERT_EQUAL(std::string("unexpected argument 'now' after status"),
                          parse_arguments({"status", "now"}).status().message());
@@ -80,7 +84,32 @@ class CtlTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!parse_arguments({"status", "-x"}).ok());
   }
 
+  void status_may_wait() {
+    CPPUNIT_ASSERT(!parse_arguments({"status"})->wait);
+    CPPUNIT_ASSERT(parse_arguments({"status", "--wait"})->wait == std::chrono::seconds(120));
+    CPPUNIT_ASSERT(parse_arguments({"--wait", "status"})->wait == std::chrono::seconds(120));
+    CPPUNIT_ASSERT(parse_arguments({"status", "--wait=30s"})->wait == std::chrono::seconds(30));
+    CPPUNIT_ASSERT_EQUAL(std::string("--wait: '30' is no time; allowed: 1s to 24h, as 30s, 10m or 1h"),
+                         parse_arguments({"status", "--wait=30"}).status().message());
+    CPPUNIT_ASSERT_EQUAL(std::string("--wait: only the command status has it"),
+                         parse_arguments({"reload", "--wait"}).status().message());
+  }
+
+  void a_status_tells_whether_all_rules_are_written() {
+    const auto status = [](bool first, bool second, const char* overdue) {
+      return json{{"families",
+                   {{{"family", "IPv4"}, {"synced", first}, {"overdue", ""}},
+                    {{"family", "IPv6"}, {"synced", second}, {"overdue", overdue}}}}};
+    };
+    CPPUNIT_ASSERT(all_synced(status(true, true, "")));
+    CPPUNIT_ASSERT(!all_synced(status(true, false, "")));
+    CPPUNIT_ASSERT(!all_synced(status(true, true, "apply")));
+    CPPUNIT_ASSERT(!all_synced(json{{"families", json::array()}}));
+    CPPUNIT_ASSERT(!all_synced(json::object()));
+  }
+
   void help_needs_no_command() {
+    CPPUNIT_ASSERT(parse_arguments({"help"})->help);
     CPPUNIT_ASSERT(parse_arguments({"-h"})->help);
     CPPUNIT_ASSERT(parse_arguments({"--version"})->version);
     CPPUNIT_ASSERT(usage().find("--state-dir") != std::string::npos);
@@ -140,7 +169,8 @@ class CtlTest : public CppUnit::TestFixture {
         {"kind":"EndpointSlice","connected":false,"lists":0,"watches":0,"objects":0,"errors":4,"last_error":"timed out"}]},
       "families":[{"family":"IPv4","synced":true,"generation":12,"services":3,"service_ports":4,"endpoints":9,
         "last_apply":{"kind":"delta","seconds":0.0042,"kernel_writes":7,"result":"ok","at":"2026-11-21T02:41:00Z"},
-        "full_syncs":1,"delta_syncs":11,"failures":1,"last_error":"ip6tables is missing"}],
+        "full_syncs":1,"delta_syncs":11,"failures":1,"last_error":"",
+        "last_failure":{"error":"ip6tables is missing","at":"2026-11-21T02:40:00Z"}}],
       "events":{"total":100,"no_op":99,"unusable":0}})");
     CPPUNIT_ASSERT_EQUAL(
         std::string("Version  0.1.0\n"
@@ -159,10 +189,18 @@ class CtlTest : public CppUnit::TestFixture {
                     "FAMILY  LAST SYNC             KIND   TOOK    WRITES  RESULT\n"
                     "IPv4    2026-11-21T02:41:00Z  delta  4.2 ms  7       ok\n"
                     "\n"
-                    "IPv4 last error: ip6tables is missing\n"
+                    "IPv4 last failure: 2026-11-21T02:40:00Z, ip6tables is missing\n"
                     "\n"
                     "Events   100, of which 99 changed nothing and 0 were unusable\n"),
         status_text(status));
+  }
+
+  void what_fails_now_is_said_instead_of_what_failed_before() {
+    const json failure = {{"error", "a lock"}, {"at", "2026-11-21T02:40:00Z"}};
+    const json family = {{"family", "IPv4"}, {"last_error", "no space"}, {"last_failure", failure}};
+    const std::string page = status_text({{"families", {family}}});
+    CPPUNIT_ASSERT_MESSAGE(page, page.find("\nIPv4 error: no space\n") != std::string::npos);
+    CPPUNIT_ASSERT_MESSAGE(page, page.find("last failure") == std::string::npos);
   }
 
   void service_ports_left_out_are_named_the_first_of_many() {

@@ -55,6 +55,8 @@ class ProxyHealthTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(headers);
   CPPUNIT_TEST(times);
   CPPUNIT_TEST(ages);
+  CPPUNIT_TEST(a_family_that_never_synced_waits_since_the_start);
+  CPPUNIT_TEST(ready_is_who_has_synced_every_family_and_does_not_fail);
   CPPUNIT_TEST_SUITE_END();
 
   static std::string word(bool value) { return value ? "true" : "false"; }
@@ -99,7 +101,7 @@ class ProxyHealthTest : public CppUnit::TestFixture {
   }
 
   void headers() {
-    for (const HttpResponse& answer : {healthz({}), livez({}), sync_ages({})}) {
+    for (const HttpResponse& answer : {healthz({}), livez({}), readyz({}), sync_ages({})}) {
       CPPUNIT_ASSERT_EQUAL(std::string("application/json"), answer.content_type);
       CPPUNIT_ASSERT_EQUAL(std::size_t(1), answer.headers.size());
       CPPUNIT_ASSERT_EQUAL(std::string("X-Content-Type-Options"), answer.headers[0].first);
@@ -114,7 +116,8 @@ class ProxyHealthTest : public CppUnit::TestFixture {
   }
 
   void ages() {
-    const ProxyHealth health{{{Family::ipv4, kNewer, 1500ms}, {Family::ipv6, {}, {}}}, 60s, false, kWallNow};
+    const ProxyHealth health{
+        {{Family::ipv4, kNewer, 1500ms, kNewer, 1h}, {Family::ipv6, {}, {}}}, 60s, false, kWallNow};
     const HttpResponse answer = sync_ages(health);
     CPPUNIT_ASSERT_EQUAL(200, answer.status);
     CPPUNIT_ASSERT_EQUAL(std::string("{\"currentTime\":\"") + kNow +
@@ -124,6 +127,39 @@ class ProxyHealthTest : public CppUnit::TestFixture {
                              "\"},\"IPv6\":{\"oldestPendingSeconds\":0,\"oldestPendingSince\":null,"
                              "\"lastUpdated\":null}}}\n",
                          answer.body);
+  }
+
+  // kube-proxy counts the begin of its loop as an update; /sync does not.
+  void a_family_that_never_synced_waits_since_the_start() {
+    const ProxyHealth health{{{Family::ipv4, kNewer, {}, {}, 1500ms}}, 60s, false, kWallNow};
+    CPPUNIT_ASSERT_EQUAL(std::string("{\"currentTime\":\"") + kNow +
+                             "\",\"families\":{\"IPv4\":{\"oldestPendingSeconds\":1.500,"
+                             "\"oldestPendingSince\":\"2026-02-03T04:05:05.289Z\",\"lastUpdated\":null}}}\n",
+                         sync_ages(health).body);
+  }
+
+  void ready_is_who_has_synced_every_family_and_does_not_fail() {
+    const auto ready = [](const FamilyHealth& second) {
+      return readyz({{{Family::ipv4, kNewer, {}, kNewer, 1h}, second}, 60s, false, kWallNow});
+    };
+    const HttpResponse good = ready({Family::ipv6, kNewer, 2h, kNewer, 1h});
+    CPPUNIT_ASSERT_EQUAL(200, good.status);
+    CPPUNIT_ASSERT_EQUAL(std::string("{\"ready\":true,\"currentTime\":\"") + kNow +
+                             "\",\"families\":{\"IPv4\":{\"ready\":true},\"IPv6\":{\"ready\":true}}}\n",
+                         good.body);
+    const HttpResponse never = ready({Family::ipv6, kNewer, {}, {}, 1h});
+    CPPUNIT_ASSERT_EQUAL(503, never.status);
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("{\"ready\":false,\"currentTime\":\"") + kNow +
+            "\",\"families\":{\"IPv4\":{\"ready\":true},\"IPv6\":{\"ready\":false,\"reason\":\"the rules "
+            "have not been written since the start\"}}}\n",
+        never.body);
+    const HttpResponse failing = ready({Family::ipv6, kNewer, {}, kNewer, 1h, "no \xff space"});
+    CPPUNIT_ASSERT_EQUAL(503, failing.status);
+    CPPUNIT_ASSERT(failing.body.find("\"reason\":\"no \xef\xbf\xbd space\"") != std::string::npos);
+    const HttpResponse none = readyz({{}, 60s, true, kWallNow});
+    CPPUNIT_ASSERT_EQUAL(503, none.status);
+    CPPUNIT_ASSERT(none.body.find("\"reason\":\"no backend serves yet\"") != std::string::npos);
   }
 };
 

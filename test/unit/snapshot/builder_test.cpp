@@ -234,7 +234,7 @@ class BuilderTest : public CppUnit::TestFixture {
     builder_.note(changes);
     CPPUNIT_ASSERT_EQUAL(std::size_t(1), builder_.pending_services(store_));
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(4), builder_.pending_slice_changes(store_));
-    CPPUNIT_ASSERT_EQUAL(Builder::kMostTriggerTimes, builder_.delta(store_).trigger_times.size());
+    CPPUNIT_ASSERT_EQUAL(kMostTriggerTimes, builder_.delta(store_).trigger_times.size());
     CPPUNIT_ASSERT_EQUAL(std::size_t(0), builder_.pending_services(store_));
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), builder_.pending_slice_changes(store_));
     CPPUNIT_ASSERT(builder_.delta(store_).trigger_times.empty());

@@ -163,12 +163,21 @@ class StoreThreadTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_closed_feed_is_told_nothing);
   CPPUNIT_TEST(closing_waits_for_the_announcement_under_way);
   CPPUNIT_TEST(trigger_times_reach_every_feed);
+  CPPUNIT_TEST(before_its_start_a_store_has_an_empty_status);
   CPPUNIT_TEST(figures_are_those_of_the_oldest_feed);
   CPPUNIT_TEST(options_take_effect_while_it_runs);
   CPPUNIT_TEST(a_feed_is_told_the_facts_that_are_to_come);
   CPPUNIT_TEST(facts_that_never_come_leave_nothing);
   CPPUNIT_TEST(nothing_is_taken_once_it_has_stopped);
   CPPUNIT_TEST_SUITE_END();
+
+  void before_its_start_a_store_has_an_empty_status() {
+    StoreThread store("N", {Family::ipv4},
+                      {[](Family, const std::optional<model::Node>&, FactsOf) { return std::optional(NodeFacts()); }});
+    CPPUNIT_ASSERT(!store.status().synced);
+    store.start();
+    CPPUNIT_ASSERT(!store.status().synced);
+  }
 
   void ranges_are_part_of_the_node_and_change_its_version() {
     World world(true);

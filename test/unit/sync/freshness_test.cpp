@@ -30,10 +30,13 @@ class FreshnessTest : public CppUnit::TestFixture {
   void expect_pending(std::optional<base::Clock::Time> since) { CPPUNIT_ASSERT(fresh_.value().pending_since == since); }
 
   void nothing_before_the_loop_begins() {
-    CPPUNIT_ASSERT(!fresh_.value().last_updated);
+    CPPUNIT_ASSERT(!fresh_.value().last_updated && !fresh_.value().begun);
     expect_pending({});
-    fresh_.updated(wall(7));
+    fresh_.begun(wall(7), at(3));
     CPPUNIT_ASSERT(fresh_.value().last_updated == wall(7));
+    CPPUNIT_ASSERT(fresh_.value().begun == at(3) && !fresh_.value().last_synced);
+    fresh_.updated(wall(9));
+    CPPUNIT_ASSERT(fresh_.value().last_updated == wall(9) && fresh_.value().last_synced == wall(9));
   }
 
   void oldest_request_counts() {

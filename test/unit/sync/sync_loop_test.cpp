@@ -38,6 +38,7 @@ class SyncLoopTest : public SyncRig {
   CPPUNIT_TEST(nothing_to_apply_is_up_to_date);
   CPPUNIT_TEST(every_attempt_is_reported_with_its_parts);
   CPPUNIT_TEST(trigger_times_wait_for_the_success);
+  CPPUNIT_TEST(trigger_times_are_bounded_while_applies_fail);
   CPPUNIT_TEST(nothing_is_reported_before_there_is_a_transaction);
   CPPUNIT_TEST(figures_count_what_status_counts);
   CPPUNIT_TEST(who_is_left_out_is_named_once_for_each_reason);
@@ -85,8 +86,10 @@ class SyncLoopTest : public SyncRig {
     expect("full 3");  // long before the retry interval of an hour
     loop_->stop();
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), loop_->status().failures);
-    CPPUNIT_ASSERT(loop_->status().synced);
-    CPPUNIT_ASSERT(loop_->status().last_error.find("scripted") != std::string::npos);
+    const LoopStatus status = loop_->status();
+    CPPUNIT_ASSERT(status.synced);
+    CPPUNIT_ASSERT_EQUAL(std::string(), status.last_error);
+    CPPUNIT_ASSERT(status.last_failure && status.last_failure->error.find("scripted") != std::string::npos);
   }
 
   void need_full_is_answered_at_once() {
@@ -340,6 +343,23 @@ class SyncLoopTest : public SyncRig {
       CPPUNIT_ASSERT_EQUAL(0.5, one.kernel_seconds);
       CPPUNIT_ASSERT(one.at > std::chrono::system_clock::time_point());
     }
+  }
+
+  void trigger_times_are_bounded_while_applies_fail() {
+    script_.apply_answers = {abi::Code::kOk, abi::Code::kKernel};
+    CPPUNIT_ASSERT(start().ok());
+    loop_->request();
+    expect("full 1");
+    triggers_ = snapshot::kMostTriggerTimes;
+    loop_->request();
+    expect("delta 1-2");
+    expect("full 3");
+    nothing_new_ = true;
+    triggers_ = 1;
+    loop_->request();
+    CPPUNIT_ASSERT(test::wait_until([&] { return triggers_ == 0; }));
+    loop_->stop();
+    CPPUNIT_ASSERT_EQUAL(snapshot::kMostTriggerTimes, reports_[2].trigger_times.size());
   }
 
   void trigger_times_wait_for_the_success() {  // case 92

@@ -140,7 +140,7 @@ class SyncRig : public CppUnit::TestFixture {
   static constexpr std::chrono::system_clock::time_point kTrigger{1h};
   std::atomic<bool> not_listed_{false};
   std::atomic<bool> changes_while_taken_{false};
-  std::atomic<int> triggers_{0};  // the next transaction has one
+  std::atomic<std::size_t> triggers_{0};  // how many the next transaction has
   std::vector<SyncReport> reports_;  // of the apply thread; read after stop()
   std::vector<std::string> claims_;
   std::vector<std::uint64_t> applied_;  // generations
@@ -154,7 +154,7 @@ class SyncRig : public CppUnit::TestFixture {
                               if (not_listed_) return out;
                               if (changes_while_taken_.exchange(false)) loop_->request();
                               out = std::make_shared<snapshot::Transaction>();
-                              out->trigger_times = triggers_.exchange(0) ? TriggerTimes{kTrigger} : TriggerTimes{};
+                              out->trigger_times.assign(triggers_.exchange(0), kTrigger);
                               out->full = full;
                               out->base_generation = generation_;
                               out->generation = nothing_new_ ? generation_.load() : ++generation_;
