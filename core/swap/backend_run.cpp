@@ -83,6 +83,9 @@ sync::SyncLoop::Callbacks BackendRun::loop_callbacks(PerFamily& of) {
   out.on_left_out = [this, id](const plugin::FailedServicePort& failed) {
     if (callbacks_.left_out) callbacks_.left_out(id, failed);
   };
+  out.on_starting = [this, id, family](std::string_view call) {
+    if (callbacks_.starting) callbacks_.starting(id, family, call);
+  };
   out.on_event = [this](abi::Severity severity, const std::string& reason, const std::string& note,
                         const std::optional<plugin::ServicePortName>& regarding) {
     if (callbacks_.event) callbacks_.event(settings_.plugin->id(), severity, reason, note, regarding);

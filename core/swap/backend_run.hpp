@@ -62,6 +62,8 @@ class BackendRun {
         event{};
     std::function<void(RunId, base::Family, plugin::RelayedPort)> relays{};
     std::function<std::shared_ptr<plugin::DescriptorStore>(const std::string& id, base::Family)> descriptors{};
+    // SyncLoop::OnStarting.
+    std::function<void(RunId, base::Family, std::string_view call)> starting{};
   };
 
   // `metrics` may be null; it and `clock` outlive the run.

@@ -180,10 +180,8 @@ class Swapper::Attempt {
       if (recorded_) around_.undone(*newcomer_);
       return;
     }
-    // What it took meanwhile lives on there, as with one that has served; but of two builds of one backend the other one
-    // has all that is needed.
-    const bool same = newcomer_->plugin().id() == old_->plugin().id();
-    const auto drain = same ? std::chrono::seconds(0) : std::chrono::duration_cast<std::chrono::seconds>(request_.drain);
+    // What it took meanwhile lives on there, as with one that has served.
+    const auto drain = std::max(std::chrono::duration_cast<std::chrono::seconds>(request_.drain), kLeastDrain);
     Retirement::Entry entry{.run = newcomer_, .until = swapper_.clock_.now() + drain, .undo = true};
     if (!restored) entry.after = old_;
     if (restored && !newcomer_->busy()) {

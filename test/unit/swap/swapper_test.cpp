@@ -198,6 +198,7 @@ class SwapperTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(where_both_own_the_same_the_other_one_writes_again_before_the_newcomer_goes);
   CPPUNIT_TEST(what_cannot_be_restored_keeps_the_newcomer);
   CPPUNIT_TEST(what_the_newcomer_took_lives_on);
+  CPPUNIT_TEST(what_another_build_took_lives_on);
   CPPUNIT_TEST(a_daemon_that_ends_leaves_all_as_it_is);
   CPPUNIT_TEST(a_failed_verify_is_taken_back);
   CPPUNIT_TEST(what_cannot_be_taken_back_at_once_is_tried_again);
@@ -319,7 +320,7 @@ class SwapperTest : public CppUnit::TestFixture {
     request.drain = drain;
     request.load = [this]() -> base::Result<std::shared_ptr<const plugin::Plugin>> {
       if (!loadable_) return base::not_found("plugin new.so does not exist");
-      return library<'n'>(kAll);
+      return same_backend_ ? library<'o'>(kAll) : library<'n'>(kAll);
     };
     request.settings = [](const plugin::Plugin&) -> base::Result<BackendRun::Settings> {
       BackendRun::Settings settings;
@@ -484,6 +485,15 @@ class SwapperTest : public CppUnit::TestFixture {
     old_serves_on();
   }
 
+  // Of two builds of a relay each has connections of its own.
+  void what_another_build_took_lives_on() {
+    same_backend_ = true;
+    script_.answer("old verify", {abi::Code::kNeedFull});
+    CPPUNIT_ASSERT(!swap().status.ok());
+    script_.await("old retire later but nft/ip/old");
+    old_serves_on();
+  }
+
   void a_daemon_that_ends_leaves_all_as_it_is() {
     script_.claims["new"] = script_.claims["old"];
     script_.hang("new verify");
@@ -637,6 +647,7 @@ class SwapperTest : public CppUnit::TestFixture {
   RunId last_id_ = 0;
   int services_ = 0;
   bool loadable_ = true;
+  bool same_backend_ = false;  // the newcomer is one more of it
   bool ledger_broken_ = false;
   std::atomic<bool> settled_{true};
   std::atomic<std::uint64_t> questions_{0};
