@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <boost/program_options.hpp>
+#include <cctype>
+#include <cstring>
 #include <optional>
 #include <sstream>
+#include <string_view>
 
 #include "core/app/config/flag_table.hpp"
 #include "core/app/config/values.hpp"
@@ -74,6 +77,23 @@ po::options_description describe_all() {
   return out;
 }
 
+// "v1.36.0", "v1.36.0-gke.100+build".
+bool is_kubernetes_version(std::string_view text) {
+  if (text.empty() || text.front() != 'v') return false;
+  const std::string_view numbers = text.substr(1, text.find_first_of("-+") - 1);
+  const std::string_view rest = text.substr(1 + numbers.size());
+  int dots = 0;
+  char before = '.';
+  for (const char c : numbers) {
+    if (c == '.' ? before == '.' : c < '0' || c > '9') return false;
+    dots += c == '.';
+    before = c;
+  }
+  return dots == 2 && before != '.' && text.size() <= 100 && std::all_of(rest.begin(), rest.end(), [](unsigned char c) {
+           return std::isalnum(c) != 0 || std::strchr("-+.", c) != nullptr;
+         });
+}
+
 // The pre-pass: turns what pflag understands into names with exactly one value each,
 // because Boost completes names, refuses repeated ones and reads "-v=4" as "=4".
 class CommandLine {
@@ -99,6 +119,10 @@ class CommandLine {
 
  private:
   void positional(const std::string& word) {
+    if (word == "help" && words_.size() == 1) {
+      values_["help"] = {"true"};
+      return;
+    }
     problems_.error(
         "", "unexpected argument '" + word + "': there are only flags; a switch is turned off with --name=false");
   }
@@ -181,8 +205,9 @@ class CommandLine {
         if (!parse_duration(value)) malformed(word, value, "is not a duration", kDurationAllowed);
         break;
       case FlagKind::text:
-        if (flag.name == "version" && value != "raw" && !parse_boolean(value)) {
-          malformed(word, value, "says nothing about the version", "allowed: true, false or raw");
+        if (flag.name == "version" && value != "raw" && !parse_boolean(value) && !is_kubernetes_version(value)) {
+          malformed(word, value, "says nothing about the version",
+                    "allowed: true, false, raw or a version such as v1.36.0");
         }
         break;
       case FlagKind::list:

@@ -122,7 +122,7 @@ void add_identity(const Figures& in, Families& out) {
            {"compiler", build.compiler},
            {"git_commit", ""},
            {"git_tree_state", ""},
-           {"git_version", build.kubernetes_version},
+           {"git_version", in.kubernetes_version.empty() ? build.kubernetes_version : in.kubernetes_version},
            {"go_version", ""},
            {"major", build.kubernetes_major},
            {"minor", build.kubernetes_minor},
@@ -159,6 +159,11 @@ void add_process(Families& out) {
 }
 
 }  // namespace
+
+std::string reported_kubernetes_version(const Settings& settings) {
+  const auto flag = settings.flags.find("version");
+  return flag != settings.flags.end() && flag->second.starts_with('v') ? flag->second : std::string();
+}
 
 std::vector<Figures::Feature> feature_figures(const Settings& settings) {
   std::vector<Figures::Feature> out;

@@ -44,10 +44,13 @@ struct Figures {
   std::vector<ResourceStatus> resources;
   std::vector<Plugin> plugins;
   std::vector<Feature> features;
+  std::string kubernetes_version;  // to be reported; empty: that of the release we follow
 };
 
 // The feature gates (BEH 11.10) as this daemon has them.
 std::vector<Figures::Feature> feature_figures(const Settings& settings);
+// Figures::kubernetes_version, as --version=vX.Y.Z says.
+std::string reported_kubernetes_version(const Settings& settings);
 
 // As Prometheus writes times.
 double unix_seconds(std::chrono::system_clock::time_point at);

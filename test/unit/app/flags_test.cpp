@@ -176,9 +176,9 @@ class FlagsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("E --iptables-sync-period: '30' is not a duration; allowed: numbers with a unit "
                                      "(ns, us, ms, s, m, h), such as 30s, 1m30s or 500ms\n"),
                          parse({"--iptables-sync-period=30"}).problems);
-    CPPUNIT_ASSERT_EQUAL(
-        std::string("E --version: 'new' says nothing about the version; allowed: true, false or raw\n"),
-        parse({"--version=new"}).problems);
+    CPPUNIT_ASSERT_EQUAL(std::string("E --version: 'new' says nothing about the version; allowed: true, false, raw or "
+                                     "a version such as v1.36.0\n"),
+                         parse({"--version=new"}).problems);
     CPPUNIT_ASSERT(!parse({"-h=perhaps"}).problems.empty());
   }
 
@@ -215,6 +215,17 @@ class FlagsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(parse({"--version=true"}).flags.action() == Action::version);
     CPPUNIT_ASSERT(parse({"--version=false"}).flags.action() == Action::run);
     CPPUNIT_ASSERT(parse({"--version=raw"}).flags.action() == Action::version_raw);
+    for (const std::string version : {"v1.36.0", "v1.36.12-gke.100", "v1.36.0+build.7", "v1.36.0-rc.1+x"}) {
+      const Parsed reported = parse({"--version=" + version});
+      CPPUNIT_ASSERT_EQUAL(std::string(), reported.problems);
+      CPPUNIT_ASSERT(reported.flags.action() == Action::run);
+      CPPUNIT_ASSERT_EQUAL(version, reported.flags.text("version"));
+    }
+    for (const char* wrong : {"v", "v1.36", "v1.36.", "v1..0", "v1.36.0.1", "1.36.0", "v1.36.0-\"", "vx.y.z"}) {
+      CPPUNIT_ASSERT_MESSAGE(wrong, !parse({std::string("--version=") + wrong}).problems.empty());
+    }
+    CPPUNIT_ASSERT(parse({"help"}).flags.action() == Action::help);
+    CPPUNIT_ASSERT(!parse({"help", "--check"}).problems.empty());
     CPPUNIT_ASSERT(parse({"--help"}).flags.action() == Action::help);
     CPPUNIT_ASSERT(parse({"-h", "--version", "--check"}).flags.action() == Action::help);
     CPPUNIT_ASSERT(parse({"--version", "--check"}).flags.action() == Action::version);

@@ -87,6 +87,7 @@ class MetricsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(requests_by_code_host_and_method);
   CPPUNIT_TEST(service_changes_count_once_a_family);
   CPPUNIT_TEST(figures_of_families_and_resources);
+  CPPUNIT_TEST(the_version_of_kubernetes_can_be_given);
   CPPUNIT_TEST(swaps_are_counted_and_timed);
   CPPUNIT_TEST(backends_are_in_the_same_text_in_order);
   CPPUNIT_TEST(types_and_help_are_those_of_the_catalogue);
@@ -285,6 +286,19 @@ class MetricsTest : public CppUnit::TestFixture {
     expect("0", "kubernetes_feature_enabled{name=\"AllowServiceExternalIPs\",stage=\"\"}");
     expect("1", "kubernetes_feature_enabled{name=\"ComponentFlagz\",stage=\"BETA\"}");
     expect("0", "kubernetes_feature_enabled{name=\"AllAlpha\",stage=\"ALPHA\"}");
+  }
+
+  void the_version_of_kubernetes_can_be_given() {
+    Settings settings;
+    settings.flags["version"] = "false";
+    CPPUNIT_ASSERT_EQUAL(std::string(), reported_kubernetes_version(settings));
+    settings.flags["version"] = "v1.36.7-x.1";
+    metrics_.set_figures([&settings] {
+      Figures out;
+      out.kubernetes_version = reported_kubernetes_version(settings);
+      return out;
+    });
+    CPPUNIT_ASSERT(metrics_.text().find("git_version=\"v1.36.7-x.1\"") != std::string::npos);
   }
 
   void swaps_are_counted_and_timed() {
