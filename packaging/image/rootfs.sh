@@ -70,6 +70,9 @@ for program in sluiced sluicectl; do
   # Wherever it was configured to be: manifests name one path.
   [ -e "$out/usr/sbin/$program" ] || ln -s "${file#.}" "$out/usr/sbin/$program"
 done
+# Under the name and at the place of kube-proxy in its image: the DaemonSet of kubeadm starts that.
+mkdir -p "$out/usr/local/bin"
+ln -s ../../sbin/sluiced "$out/usr/local/bin/kube-proxy"
 (cd "$tree" && find . -path '*/sluice/plugins/*.so' -type f) >"$scratch/plugins"
 [ -s "$scratch/plugins" ] || fail "no plugins in $tree"
 while read -r file; do install -D -m 644 "$tree/$file" "$out/$file"; done <"$scratch/plugins"

@@ -27,6 +27,7 @@ sys.dont_write_bytecode = True
 HERE = Path(__file__).resolve().parent
 SRC = HERE.parents[1]
 
+import kubeadm_stock  # noqa: E402
 import kustomize  # noqa: E402
 from node import Node, NodeError, allowed_by, asked_of, of_kind, wait_for  # noqa: E402
 
@@ -335,6 +336,38 @@ def play(scene, options, tests, folder):
         tests.check(f"{title}: has no other capability", set(given) - set(scene.needs))
 
 
+STOCK = "stock DaemonSet of kubeadm"
+
+
+def play_stock(options, tests, folder):
+    """After `kubectl set image`: no state directory of the node, no init container, the name and the flags of kube-proxy."""
+    pod = Pod(Scene(STOCK, known={CONNTRACK, OOM_SCORE, EVERYWHERE}), options, [])
+    with Node([kubeadm_stock.DAEMON_SET, kubeadm_stock.ROLE], options.image, folder, KUBEADM, streaming=False) as pod.node:
+        tests.check(f"{STOCK}: the daemon accepts flags and ConfigMap", pod.check_configuration())
+        for occasion in ("serves under the name of kube-proxy, and complains of nothing", "the next pod serves as well"):
+            tests.check(f"{STOCK}: {occasion}", stock_serves(pod))
+            tests.check(f"{STOCK}: ends in time", pod.end())
+        tests.check(f"{STOCK}: the role of kube-proxy allows what was asked for", pod.forbidden(kubeadm_stock.ROLE))
+
+
+def stock_serves(pod):
+    pod.process = pod.node.start(pod.main)
+    try:
+        wait_for(lambda: pod.process.poll() is not None or answers(pod.node, "/readyz"), "/readyz answers 200", 90)
+    except NodeError as error:
+        return [error, pod.node.log()]
+    if pod.process.poll() is not None:
+        return [f"it ended with status {pod.process.returncode}", pod.node.log()]
+    return pod.unknown_complaints()
+
+
+def answers(node, path):
+    try:
+        return node.get(10256, path) == 200
+    except OSError:
+        return False
+
+
 def ended(*_):
     raise SystemExit(143)  # by way of what removes the namespaces
 
@@ -363,6 +396,12 @@ def main():
                 play(scene, options, tests, Path(folder))
             except (NodeError, OSError, subprocess.SubprocessError) as error:
                 tests.check(f"{scene.overlay}: can be tried", [error])
+    if options.overlay in (None, STOCK):
+        with tempfile.TemporaryDirectory(prefix="sluice-pod-") as folder:
+            try:
+                play_stock(options, tests, Path(folder))
+            except (NodeError, OSError, subprocess.SubprocessError) as error:
+                tests.check(f"{STOCK}: can be tried", [error])
     return tests.finish()
 
 
