@@ -104,7 +104,10 @@ base::Result<std::array<base::Status, 2>> Backends::start(const Settings& settin
         std::any_of(claims.begin(), claims.end(),
                     [&](const Claim& claim) { return claim.family == family && claim.backend != settings.backend; });
   }
-  auto made = std::make_shared<swap::BackendRun>(std::move(run), callbacks(), &around_.metrics.of_plugins(), around_.clock);
+  auto of_start = callbacks();
+  of_start.starting = [this](swap::RunId, base::Family family, std::string_view call) { starting(family, call); };
+  auto made = std::make_shared<swap::BackendRun>(std::move(run), std::move(of_start), &around_.metrics.of_plugins(),
+                                                 around_.clock);
   const auto started = made->start(kStartPatience);
   for (std::size_t i = 0; i < out.size(); ++i) {
     if (out[i].ok()) out[i] = started[i];
@@ -233,6 +236,18 @@ void Backends::claimed(swap::RunId run, base::Family family, const std::vector<s
     if (all) adopter_ = std::thread([this] { adopt_absent(); });
   }
   startup_cleanup_->stands(family, claims);
+}
+
+// [apply thread]
+void Backends::starting(base::Family family, std::string_view call) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(starting_, [family](const Starting& one) { return one.family == family; });
+  if (!call.empty()) starting_.push_back({at_start_.backend, family, std::string(call), around_.clock.now()});
+}
+
+std::vector<Backends::Starting> Backends::starting() const {
+  const std::lock_guard lock(mutex_);
+  return starting_;
 }
 
 std::shared_ptr<swap::BackendRun> Backends::serving() const {

@@ -70,8 +70,18 @@ class Backends {
   swap::SwapResult swap(const Settings& to, std::function<void(const plugin::Plugin&)> before_feed);
   void set_intervals(const Settings& settings);
 
+  // A call of a backend's start that has not returned.
+  struct Starting {
+    std::string backend;
+    base::Family family = base::Family::ipv4;
+    std::string call;  // "create" or "probe"
+    base::Clock::Time since;
+  };
+
   // Any thread.
   std::shared_ptr<swap::BackendRun> serving() const;
+  // Those of the first backend, until start() returns.
+  std::vector<Starting> starting() const;
   std::vector<swap::Retirement::Entry> retiring() const { return retirement_.list(); }
   swap::SwapProgress swap_progress() const;
 
@@ -81,6 +91,7 @@ class Backends {
   base::Result<std::shared_ptr<const plugin::Plugin>> load(const PluginSettings& plugins, const std::string& id) const;
   void make_families(const std::vector<base::Family>& families);
   swap::Swapper::Surroundings swap_surroundings();
+  void starting(base::Family family, std::string_view call);
   void claimed(swap::RunId run, base::Family family, const std::vector<std::string>& claims);
   base::Status record(const swap::BackendRun& run, const swap::Claims& claims, ClaimState state,
                       std::optional<std::chrono::system_clock::time_point> until = std::nullopt);
@@ -113,6 +124,7 @@ class Backends {
   mutable std::mutex mutex_;
   std::shared_ptr<swap::BackendRun> serving_;  // under mutex_
   std::vector<base::Family> awaited_;          // first claims of the start; under mutex_
+  std::vector<Starting> starting_;             // under mutex_
   // What the ledger says of runs that were adopted; under mutex_.
   std::map<swap::RunId, std::vector<ClaimState>> adopted_;
   std::function<void(const plugin::Plugin&)> before_feed_;  // of the swap in progress; its thread only

@@ -8,6 +8,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <future>
+#include <stdexcept>
+#include <tuple>
 
 #include "core/app/build_info.hpp"
 #include "core/app/logging.hpp"
@@ -15,13 +19,13 @@
 #include "core/app/status_json.hpp"
 #include "core/base/log.hpp"
 #include "core/base/memory.hpp"
-#include "core/plugin/lookup.hpp"
 #include "core/node/family_support.hpp"
 #include "core/node/kernel_settings.hpp"
 #include "core/node/local_detector.hpp"
 #include "core/node/node_ips.hpp"
 #include "core/node/node_port_addresses.hpp"
 #include "core/node/sysctl.hpp"
+#include "core/plugin/lookup.hpp"
 
 namespace sluice::app {
 namespace {
@@ -31,8 +35,18 @@ constexpr std::chrono::minutes kPodCidrPatience{5};
 
 // How long the end waits until the service manager has taken what it is to keep.
 constexpr std::chrono::seconds kDescriptorPatience{2};
+// How long a backend may take for its start until that is said; again after twice, four times… that time.
+constexpr std::chrono::seconds kHangs{10};
+constexpr std::chrono::milliseconds kBetweenLooks{100};
 // How long the end waits for the last events.
 constexpr std::chrono::seconds kEventPatience{2};
+
+// SIGTERM or SIGINT, which are blocked.
+bool stop_signal_waits() {
+  sigset_t waiting;
+  sigpending(&waiting);
+  return sigismember(&waiting, SIGTERM) == 1 || sigismember(&waiting, SIGINT) == 1;
+}
 
 store::StoreOptions store_options(const Settings& settings, const plugin::Plugin& plugin) {
   return {.external_ips = settings.allow_external_ips, .service_cidrs = plugin.has(abi::kFeatureServiceCidrs)};
@@ -107,20 +121,15 @@ base::Status Daemon::start() {
 
   // Before the backend, which reads some of it (BEH 11.5).
   kernel_part_.apply(*settings);
-  if (auto status = start_backend(); !status.ok()) return status;
+  if (auto status = start_backend_watched(); !status.ok()) return status;
   const bool service_cidrs = backends_.serving()->plugin().has(abi::kFeatureServiceCidrs);
   source_ = std::make_unique<SourcePart>(source_part(), *store_, clock_);
   if (auto status = source_->make(*settings, service_cidrs); !status.ok()) return status;
   events_.start(source_->transport());
   metrics_.set_figures([this] { return figures(); });
-
-  control_ = std::make_unique<serve::ControlServer>(state_dir_.control_socket());
-  control_->on("status", [this](const nlohmann::json&) { return status(); });
-  control_->on_slow("reload", reload_command(reloader_));
-  control_->on_slow("services", ServicesCommand([this] { return service_views(); }));
-  if (auto status = control_->start(); !status.ok()) return status;
+  complete_ = true;
   service_health_.start();
-  if (auto status = observe_.start(); !status.ok()) return status;
+  if (auto status = start_servers(); !status.ok()) return status;
   events_.record(starting_event(node_name_, kVersion));
   store_->start();
   if (auto status = source_->start(); !status.ok()) return status;
@@ -132,6 +141,62 @@ base::Status Daemon::start() {
   reloader_.start();
   watch_files();
   return {};
+}
+
+base::Status Daemon::start_servers() {
+  if (servers_started_) return *servers_started_;
+  control_ = std::make_unique<serve::ControlServer>(state_dir_.control_socket());
+  control_->on("status", [this](const nlohmann::json&) { return complete_ ? status() : starting_status(); });
+  control_->on_slow("reload", reload_command(reloader_));
+  control_->on_slow("services", ServicesCommand([this] { return service_views(); }));
+  servers_started_ = control_->start();
+  if (servers_started_->ok()) servers_started_ = observe_.start();
+  return *servers_started_;
+}
+
+base::Status Daemon::start_backend_watched() {
+  const auto begun = clock_.now();
+  auto next_word = begun + kHangs;
+  auto started = std::async(std::launch::async, [this] { return start_backend(); });
+  while (started.wait_for(kBetweenLooks) == std::future_status::timeout) {
+    const auto took = clock_.now() - begun;
+    // The backend cannot be waited for. It has not been told of any Service, so that nothing is left half written.
+    if (took >= kHangs && stop_signal_waits()) {
+      base::log_warning("app", "ends although the start of the backend has not returned");
+      std::_Exit(0);
+    }
+    if (clock_.now() < next_word) continue;
+    tell_hanging(took);
+    next_word = clock_.now() + took;
+    std::ignore = start_servers();  // what is wrong with them is said when the backend has started
+  }
+  return started.get();
+}
+
+void Daemon::tell_hanging(base::Clock::Duration since_start) {
+  const auto seconds = [](base::Clock::Duration time) {
+    return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(time).count()) + " s";
+  };
+  std::string text;
+  for (const auto& one : backends_.starting()) {
+    text += (text.empty() ? "" : "; ") + std::string("backend ") + one.backend + " (" +
+            std::string(base::family_name(one.family)) + "): " + one.call + " has not returned for " +
+            seconds(clock_.now() - one.since);
+  }
+  if (text.empty()) text = "backend " + settings_.get()->backend + " has not started for " + seconds(since_start);
+  base::log_warning("app", text);
+  notifier_.say("STATUS=" + text);
+}
+
+nlohmann::json Daemon::starting_status() const {
+  nlohmann::json families = nlohmann::json::array();
+  for (const auto& one : backends_.starting()) {
+    families.push_back({{"family", base::family_name(one.family)}, {"synced", false}, {"overdue", one.call}});
+  }
+  return {{"version", kVersion},
+          {"mode", settings_.get()->backend},
+          {"node", {{"name", node_name_}, {"seen", false}}},
+          {"families", std::move(families)}};
 }
 
 base::Status Daemon::start_backend() {
@@ -316,8 +381,20 @@ ObserveSources Daemon::observe_sources() {
 std::vector<serve::FamilyHealth> Daemon::family_health() const {
   std::vector<serve::FamilyHealth> out;
   const auto now = clock_.now();
+  if (!complete_) {
+    for (const auto& one : backends_.starting()) {
+      const auto waits = now - one.since;
+      serve::FamilyHealth family{.family = one.family,
+                                 .last_updated = std::chrono::system_clock::now() -
+                                                 std::chrono::duration_cast<std::chrono::system_clock::duration>(waits),
+                                 .pending_for = waits,
+                                 .begun_for = waits,
+                                 .trouble = one.call + " of backend " + one.backend + " has not returned"};
+      out.push_back(std::move(family));
+    }
+    return out;
+  }
   const auto serving = backends_.serving();
-  if (!serving) return out;
   for (const auto& of : serving->families()) {
     const auto fresh = of->loop->freshness();
     serve::FamilyHealth family{
@@ -423,7 +500,9 @@ Figures Daemon::figures() const {
         {plugin.id(), plugin.version(), std::to_string(entry.major) + "." + std::to_string(entry.minor)});
   };
   told(serving->plugin());
-  out.features = feature_figures(*settings_.get());
+  const auto settings = settings_.get();
+  out.features = feature_figures(*settings);
+  out.kubernetes_version = reported_kubernetes_version(*settings);
   return out;
 }
 
@@ -456,6 +535,7 @@ nlohmann::json Daemon::status() {
 
 // [control thread] The views outlive the backend: what is asked of one that is gone is asked of nobody.
 std::vector<ServiceView> Daemon::service_views() {
+  if (!complete_) throw std::runtime_error("the backend has not started yet");
   std::vector<ServiceView> out;
   const auto serving = backends_.serving();
   for (const auto& of : serving->families()) {

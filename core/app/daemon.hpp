@@ -54,6 +54,12 @@ class Daemon {
 
  private:
   base::Status start_backend();
+  // As start_backend(); a backend that hangs in it is named in the log, by health and by the status.
+  base::Status start_backend_watched();
+  void tell_hanging(base::Clock::Duration since_start);
+  // Control, health and metrics. Once.
+  base::Status start_servers();
+  nlohmann::json starting_status() const;
   base::Status check_families(const Settings& settings);
   void look_at_conntrack();
   void set_addresses(const node::InterfaceAddresses& addresses);
@@ -93,6 +99,8 @@ class Daemon {
 
   std::unique_ptr<snapshot::StoreThread> store_;
   std::atomic<snapshot::StoreThread*> store_for_threads_{nullptr};  // store_, once it is there
+  std::optional<base::Status> servers_started_;                     // thread of start()
+  std::atomic<bool> complete_{false};                               // store, source and backend are there
   std::unique_ptr<node::AddressMonitor> address_monitor_;
   std::unique_ptr<serve::ControlServer> control_;
   Observe observe_;

@@ -131,6 +131,7 @@ std::string_view SyncLoop::in_progress() const {
 
 void SyncLoop::run(MakeBackend make, std::promise<base::Status> ready) {
   base::Status prepared = prepare(std::move(make));
+  if (callbacks_.on_starting) callbacks_.on_starting({});
   const bool usable = prepared.ok();
   ready.set_value(std::move(prepared));
   if (usable) serve();
@@ -149,9 +150,11 @@ base::Status SyncLoop::prepare(MakeBackend make) {
   callbacks.request_resync = [this](std::string reason) { request_full(std::move(reason)); };
   callbacks.report_unhealthy = [this](std::string reason) { queue_.put(Unwell{std::move(reason)}); };
   callbacks.event = callbacks_.on_event;
+  if (callbacks_.on_starting) callbacks_.on_starting("create");
   auto made = make(std::move(callbacks));
   if (!made) return made.status();
   backend_ = std::move(*made);
+  if (callbacks_.on_starting) callbacks_.on_starting("probe");
   if (const auto probed = backend_->probe(); !probed.ok()) return probed.status(backend_->name(), "probe");
   delta_supported_ = backend_->plugin().has(abi::kFeatureDelta);
   inspectable_ = backend_->inspectable();

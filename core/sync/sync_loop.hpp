@@ -93,12 +93,15 @@ class SyncLoop {
   // [apply thread] The backend leaves a service port out, and did not do so for this reason
   // before. Must not wait.
   using OnLeftOut = std::function<void(const plugin::FailedServicePort&)>;
+  // [apply thread] The backend is in this call of its start, "create" or "probe"; empty: the start is over.
+  using OnStarting = std::function<void(std::string_view call)>;
   struct Callbacks {
     Take take;
     OnClaims on_claims;
     OnApplied on_applied{};  // may be empty
     OnSynced on_synced{};    // may be empty
     OnLeftOut on_left_out{};  // may be empty
+    OnStarting on_starting{};                           // may be empty
     decltype(plugin::HostCallbacks::event) on_event{};  // [any thread of the plugin] may be empty
   };
 

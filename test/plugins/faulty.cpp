@@ -8,10 +8,11 @@
 //   fault    where it fails: create, probe, apply, verify, claims, retire; or
 //            apply-half    leaves the file "half-ipv4" behind and fails
 //            hang-apply    apply takes `seconds`
+//            hang-probe    probe takes `seconds`
 //            retire-once   the first one fails, the next ones do not
 //            drain         retire answers kRetry until there is no time left
 //   family   "ipv4" or "ipv6": only there; otherwise in both
-//   seconds  see hang-apply; 5 when it is not said
+//   seconds  see hang-apply and hang-probe; 5 when it is not said
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -36,8 +37,8 @@ namespace abi = zoo::abi;
 namespace fs = std::filesystem;
 namespace sdk = zoo::sdk;
 
-const char* const kFaults[] = {"create", "probe",      "apply",  "apply-half",  "hang-apply",
-                               "verify", "claims",     "retire", "retire-once", "drain"};
+const char* const kFaults[] = {"create", "probe",  "apply",  "apply-half",  "hang-apply", "hang-probe",
+                               "verify", "claims", "retire", "retire-once", "drain"};
 
 class Faulty final : public sdk::BackendBase {
  public:
@@ -98,6 +99,7 @@ class Faulty final : public sdk::BackendBase {
   Code do_probe(Error*) override {
     note("probe");
     if (fault_ == "probe") throw failure("probe");
+    if (fault_ == "hang-probe") std::this_thread::sleep_for(pause_);  // fixed time: the fault that was asked for
     return Code::kOk;
   }
 

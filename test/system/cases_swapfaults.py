@@ -7,7 +7,7 @@ import os
 import shutil
 import signal
 
-from lib import swapping, traffic
+from lib import observed, shell, swapping, traffic
 from lib.addresses import E1, E2, FAMILIES, V4
 from lib.cases import POD, kept, own_daemon
 from lib.objects import ready
@@ -211,6 +211,36 @@ def old_one_fails(t):
         daemon.wait_retired(f"{fault}, and back", DRAIN + 15)
         daemon.require_tidy(fault)
         t.require(not leftovers_of(daemon, "faulty"), f"{fault}: {leftovers_of(daemon, 'faulty')} are left")
+
+
+@own_daemon(None, "a plugin of somebody else hangs as it is tried at a start: after ten seconds the log names it and its call, health and "
+            "status too; SIGTERM ends the daemon; one that returns late serves", families=(V4,), **ONLY)
+def newcomer_hangs_at_the_start(t):
+    daemon = swapping.Swappable(t, "nftables", DRAIN)
+    shutil.copy(t.bench.programs.test_plugin("faulty"), daemon.plugins)
+    more = daemon.settings["more"]
+    for seconds in (3600, 12):
+        daemon.daemon.stop()
+        daemon.write(more=f"{more}backend: faulty\nbackends: {{faulty: {{fault: hang-probe, seconds: {seconds}}}}}\n")
+        daemon.start(wait=False)
+        if seconds == 12:
+            break
+        for family in ("IPv4", "IPv6"):
+            t.require(daemon.daemon.wait_logged(f"backend faulty ({family}): probe has not returned") is not None,
+                      f"no word of {family}: {daemon.daemon.log_tail()}")
+        answer, _ = observed.wait_status(t, 503, "/readyz")
+        t.require(all(one["reason"] == "probe of backend faulty has not returned" for one in answer.json()["families"].values()),
+                  f"/readyz says {answer.body}")
+        families = daemon.status()["families"]
+        t.require(len(families) == 2 and all(not one["synced"] and one["overdue"] == "probe" for one in families), f"status: {families}")
+        asked = shell.run([t.bench.programs.sluicectl, "--state-dir", daemon.daemon.state_dir, "services"], check=False)
+        t.require(asked.returncode == 1 and "has not started yet" in asked.stderr, f"sluicectl services: {asked}")
+        t.require(daemon.daemon.stop() == 0, "SIGTERM does not end it")
+    daemon.daemon.wait_synced()
+    observed.wait_status(t, 200, "/readyz")
+    daemon.daemon.stop()
+    daemon.write(more=more)
+    daemon.start()
 
 
 def leftovers_of(daemon, name):

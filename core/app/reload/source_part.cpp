@@ -114,8 +114,9 @@ bool SourcePart::other_connection(const Settings& from, const Settings& to) cons
   return known != running_.files.end() && digests_of({known->first}) != Digests{*known};
 }
 
+// Without the lock, which now() takes: files may be on a disk that does not answer. Nothing but commit() changes
+// running_, on this thread.
 bool SourcePart::concerned(const Settings& from, const Settings& to) const {
-  const std::lock_guard lock(mutex_);
   if (other_connection(from, to)) return true;
   std::vector<std::string> files;
   for (const auto& [path, digest] : running_.files) files.push_back(path);
@@ -124,11 +125,7 @@ bool SourcePart::concerned(const Settings& from, const Settings& to) const {
 
 // Certificates are read again by who uses them, so that other content of theirs is looked at, and no more.
 base::Status SourcePart::prepare(const Settings& from, const Settings& to) {
-  bool exchange = false;
-  {
-    const std::lock_guard lock(mutex_);
-    exchange = other_connection(from, to);
-  }
+  const bool exchange = other_connection(from, to);
   if (exchange && hooks_.check) {
     std::string sentences;
     for (const auto& sentence : hooks_.check(to)) sentences += (sentences.empty() ? "" : "; ") + sentence;
