@@ -160,7 +160,7 @@ base::Status Daemon::start_backend_watched() {
   auto started = std::async(std::launch::async, [this] { return start_backend(); });
   while (started.wait_for(kBetweenLooks) == std::future_status::timeout) {
     const auto took = clock_.now() - begun;
-    // The backend cannot be waited for. It has not been told of any Service, so that nothing is left half written.
+    // The backend may never return. It has received no Service yet, so its kernel state is not half written.
     if (took >= kHangs && stop_signal_waits()) {
       base::log_warning("app", "ends although the start of the backend has not returned");
       std::_Exit(0);

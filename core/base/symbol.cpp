@@ -16,11 +16,11 @@
 namespace sluice::base {
 namespace {
 
-// Where a text is. Its place never moves, so that whoever holds it needs no lock.
+// A text and its holders. A slot never moves, so a holder reads the text without a lock.
 struct Slot {
   std::atomic<std::uint32_t> holders{0};
   bool used = false;  // under the lock of the table
-  std::string text;   // changes only while nobody holds it, under the lock of the table
+  std::string text;   // changes only while it has no holders, under the lock of the table
 };
 
 class Table {

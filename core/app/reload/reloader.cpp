@@ -213,7 +213,7 @@ ReloadResult Reloader::apply(const std::shared_ptr<const Settings>& from, const 
       std::move(committed.failed.begin(), committed.failed.end(), std::back_inserter(out.sentences));
       return {};
     });
-    // The other parts are told all the same.
+    // The other parts commit all the same.
     if (!status.ok()) out.sentences.push_back(part.name + ": " + status.message());
   }
   out.in_force = !out.sentences.empty();

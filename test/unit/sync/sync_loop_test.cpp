@@ -350,7 +350,7 @@ class SyncLoopTest : public SyncRig {
     CPPUNIT_ASSERT(start().ok());
     loop_->request();
     expect("full 1");
-    triggers_ = snapshot::kMostTriggerTimes;
+    triggers_ = 2 * snapshot::kMostTriggerTimes;
     loop_->request();
     expect("delta 1-2");
     expect("full 3");
