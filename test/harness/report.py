@@ -1,6 +1,7 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a run prints: a line as each step starts and ends, then failures, retries, skips, the table and the sum."""
+"""What a run prints: a line as each step starts and ends, then the reasons of failures, retries, skips,
+the table, the names of what failed and the sum."""
 
 import collections
 import time
@@ -9,6 +10,7 @@ import load
 from results import prefix
 
 MOST_RETRIED = 2
+MOST_NAMED = 5  # as a step ends; the end of the run names all
 COLUMNS = ("part", "seconds", "CPU-s", "passed", "failed", "skipped", "retried")
 
 
@@ -25,6 +27,8 @@ def ended(outcome):
     took = outcome.ended
     say(f"{word:<7} {outcome.step.id:<28} {len(outcome.passed):>5} passed, {len(outcome.failed)} failed, "
         f"{len(outcome.skipped)} skipped, {took.seconds:.0f} s, {took.cpu:.0f} CPU-s, load {took.load:.1f}")
+    for failure in outcome.failed[:MOST_NAMED]:
+        say(f"FAILED  {named(outcome, failure)[:200]}")
 
 
 def named(outcome, failure):
@@ -32,20 +36,31 @@ def named(outcome, failure):
     return f"{prefix(outcome.step)}: {middle}{failure.name}"
 
 
-def print_failures(outcomes, logs):
-    failed = [(named(outcome, failure), failure.why) for outcome in outcomes for failure in outcome.failed]
+def failures_of(outcomes):
+    return [(named(outcome, failure), failure.why) for outcome in outcomes for failure in outcome.failed]
+
+
+def print_reasons(outcomes, logs):
+    failed = failures_of(outcomes)
     if not failed:
         return
-    # The names by themselves first: what was said of them may be long.
-    say("Failed:")
-    for name, _ in failed:
-        say(f"  {name[:200]}")
     say("Reasons:")
     for name, why in failed:
         say(f"  {name}")
         for line in why:
             say(f"      {line}")
     say(f"Logs: {logs}")
+
+
+def print_names(outcomes):
+    """The end of a log is what remains where logs are cut, so the names stand there, each with the first words of its reason."""
+    failed = failures_of(outcomes)
+    if failed:
+        say("Failed:")
+    for name, why in failed:
+        say(f"  {name[:200]}")
+        for line in why[:2]:
+            say(f"      {line.strip()[:200]}")
 
 
 def print_retried(outcomes):
@@ -99,10 +114,11 @@ def print_table(outcomes, begun, cpu):
 
 def finish(outcomes, begun, cpu, logs):
     """Prints everything after the last step; the exit status."""
-    print_failures(outcomes, logs)
+    print_reasons(outcomes, logs)
     too_many = print_retried(outcomes)
     print_skipped(outcomes)
     print_table(outcomes, begun, cpu)
+    print_names(outcomes)
     return last_line(sum(len(one.passed) for one in outcomes), sum(len(one.failed) for one in outcomes) + too_many,
                      sum(len(one.skipped) for one in outcomes))
 

@@ -149,6 +149,8 @@ def _retries(folder):
     yield "a test that is missing when its program runs again has failed", [] if status == 1 and said.endswith(", 1 failed\n") else [said]
     _, status, said = run(folder, [good, Step("p", "bad", ["echo", "not ok 1 - b\n1..1"], 20)])
     yield "a test that fails alone, too, has failed", [] if status == 1 and said.endswith("1 passed, 1 failed\n") else [said]
+    yield "what failed is named as its step ends and before the last line", \
+        [] if "FAILED  p/bad: b\n" in said and "Failed:\n  p/bad: b\n" in said[said.index("total: "):] else [said]
     _, status, said = run(folder, [good, once(folder, "finding", NEVER)])
     yield "a finding does not run again", [] if status == 1 and "again " not in said else [said]
     reports = os.path.join(folder, "reports")

@@ -19,7 +19,7 @@ def run(settings, processes, steps, wanted):
     runner.run([step for step in steps if step.is_build])
     built = runner.outcomes
     if any(outcome.failed for outcome in built):
-        report.print_failures(built, settings.logs)
+        report.print_reasons(built, settings.logs)
         return _sum(built)
     tests = [step for step in steps if not step.is_build]
     for number in range(wanted.busy):
@@ -35,7 +35,7 @@ def run(settings, processes, steps, wanted):
         report.say(f"repetition {number}: {len(names)} failed")
         for name in names:
             report.say(f"  {name[:200]}")
-    report.print_failures(everything, settings.logs)
+    report.print_reasons(everything, settings.logs)
     report.say(f"In {wanted.times} repetitions failed:" if failures else f"In {wanted.times} repetitions no test failed.")
     for name, count in failures.most_common():
         report.say(f"  {count:>3} times  {name[:200]}")
