@@ -99,8 +99,9 @@ class Episode:
             count = len(self.requests(resource))
             self._trial.require(count <= most, f"{count} requests for {resource} in {self.seconds:.1f} s")
         used = self.cpu_seconds()
-        # Time of the processor: a busy machine makes an episode longer, and does not add to what each second of it costs.
-        most = self.scaled(cpu_seconds * pace.SLOWNESS)
+        # Time of the processor: a busy machine makes an episode longer, and does not add to what each second of it costs;
+        # a slow processor does.
+        most = self.scaled(cpu_seconds * pace.SLOWNESS * pace.processor_slowness())
         self._trial.require(used <= most or WATCHED, f"{used:.2f} s of CPU in {self.seconds:.1f} s, more than {most:.2f} s")
 
     def require_flat_memory(self, growth_kib=8 << 10):

@@ -3,9 +3,9 @@
 """How long tests wait on this machine.
 
 SLOWNESS (SLUICE_TEST_SLOWNESS, at least 1) is how many times slower than usual this machine does anything; the emulated
-machine sets it. load() is how many times more work than processors there is at this instant, so that a busy machine
-gets more time than an idle one. Timeouts and upper limits are stretched by both: patience costs nothing while
-tests pass. Time that proves that nothing happens is stretched by neither. Time that is part of what is tested (a rate, a
+machine sets it. load() is how many times more work than processors there is at this instant, times
+processor_slowness(), so that a busy machine gets more time than an idle one, and so does one whose host is busy.
+Timeouts and upper limits are stretched by SLOWNESS and load(): patience costs nothing while tests pass. Time that proves that nothing happens is stretched by neither. Time that is part of what is tested (a rate, a
 pause, a drain) is the same throughout a run: it is multiplied by SLOWNESS at most.
 """
 
@@ -16,15 +16,45 @@ import time
 SLOWNESS = max(1.0, float(os.environ.get("SLUICE_TEST_SLOWNESS") or 1))
 POLL_SECONDS = 0.05
 HIGHEST_LOAD = 16  # more than that is an accident, and would make a failing test wait for hours
+REFERENCE_SECONDS = 0.0017  # of processor time: what _work() takes where limits of processor time were chosen
+MEASURED_FOR = 5  # seconds for which a measurement of the processor holds
+
+_measured = (float("-inf"), 1.0)  # when, and the result
+
+
+def _work():
+    """Processor seconds that a fixed piece of work takes: computation, and calls of the kernel."""
+    begun = time.thread_time()
+    total = 0
+    for number in range(20_000):
+        total += number * number
+    for _ in range(500):
+        os.stat("/proc/self")
+    return time.thread_time() - begun
+
+
+def processor_slowness():
+    """How many times more processor time the same work takes than usual, from 1 to HIGHEST_LOAD.
+
+    Processes beside this one do not add to it; other machines on the same host do. What SLOWNESS says already is left out.
+    """
+    global _measured
+    when, result = _measured
+    if time.monotonic() - when > MEASURED_FOR:
+        taken = sorted(_work() for _ in range(3))[1]
+        result = min(max(1.0, taken / REFERENCE_SECONDS / SLOWNESS), HIGHEST_LOAD)
+        _measured = (time.monotonic(), result)
+    return result
 
 
 def load():
-    """Runnable processes per processor, from 1 to HIGHEST_LOAD: the higher of the last minute and this instant."""
+    """How many times longer than usual something may take, from 1 to HIGHEST_LOAD: runnable processes per processor, the
+    higher of the last minute and this instant, times processor_slowness()."""
     processors = os.cpu_count() or 1
     with open("/proc/loadavg", encoding="ascii") as file:
         last_minute, _, _, entities = file.read().split()[:4]
     highest = max(float(last_minute), int(entities.split("/")[0])) / processors
-    return min(max(1.0, highest), HIGHEST_LOAD)
+    return min(max(1.0, highest) * processor_slowness(), HIGHEST_LOAD)
 
 
 def stretched(limit):
