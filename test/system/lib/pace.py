@@ -66,7 +66,7 @@ def wait_until(condition, seconds, every=POLL_SECONDS):
     """Polls until `condition()` is true and returns what it returned; falsy when `seconds`, stretched, have passed.
 
     The deadline moves while the machine gets busier, and the condition is checked once more after it. A condition that takes
-    long to check is checked half of the time at most, as it keeps a processor from what is waited for.
+    long to check is checked a third of the time at most, as it keeps a processor from what is waited for.
     """
     begun = time.monotonic()
     while True:
@@ -75,7 +75,7 @@ def wait_until(condition, seconds, every=POLL_SECONDS):
         found = condition()
         if found or late:
             return found
-        time.sleep(max(every * SLOWNESS, time.monotonic() - asked))  # poll interval
+        time.sleep(max(every * SLOWNESS, 2 * (time.monotonic() - asked)))  # poll interval
 
 
 def wait_unchanged(read, quiet, seconds, every=POLL_SECONDS):

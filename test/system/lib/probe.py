@@ -101,11 +101,12 @@ class Hammer:
 
     def __init__(self, topology, sender, protocol, ip, port, seconds=3600, timeout_ms=None):
         timeout_ms = timeout_ms or pace.stretched(HAMMER_TIMEOUT_MS)
+        interval_ms = HAMMER_INTERVAL_MS * pace.SLOWNESS * pace.processor_slowness()
         self._count_file = os.path.join(topology.directory, f"attempts-{next(_count_files)}")
         self._process = topology.start(
             sender.place, topology.netecho, "hammer", protocol, ip, str(port), "--seconds", str(seconds),
             "--timeout", f"{timeout_ms:.0f}", "--source", source_ip(sender, ip, a.V6 if ":" in ip else a.V4),
-            "--interval", f"{HAMMER_INTERVAL_MS * pace.SLOWNESS:.0f}", "--count-file", self._count_file, stdout=subprocess.PIPE)
+            "--interval", f"{interval_ms:.0f}", "--count-file", self._count_file, stdout=subprocess.PIPE)
 
     def wait_attempts(self, count):
         """Returns once the attempt under way and `count` later ones have ended."""
