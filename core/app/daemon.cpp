@@ -549,8 +549,8 @@ std::vector<ServiceView> Daemon::service_views() {
         if (const auto there = run.lock()) loop->inspect(std::move(question));
       };
     }
-    view.told = [this, feed = of->feed.load()](snapshot::StoreThread::ToldDone done) {
-      store_->told(feed, std::move(done));
+    view.describe = [this, feed = of->feed.load()](snapshot::DescribeRequest request) {
+      store_->describe(feed, std::move(request));
     };
     view.in_progress = [run, loop]() -> std::string {
       const auto there = run.lock();

@@ -26,7 +26,7 @@
 #include "core/app/reload/logging_part.hpp"
 #include "core/app/reload/reloader.hpp"
 #include "core/app/reload/source_part.hpp"
-#include "core/app/services_command.hpp"
+#include "core/app/services/command.hpp"
 #include "core/app/source.hpp"
 #include "core/app/state_dir.hpp"
 #include "core/app/supervision.hpp"

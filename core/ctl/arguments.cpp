@@ -4,11 +4,13 @@
 #include "core/ctl/arguments.hpp"
 
 #include <algorithm>
+#include <array>
 #include <boost/program_options.hpp>
 #include <charconv>
 #include <cstdint>
 #include <optional>
 #include <sstream>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -35,10 +37,10 @@ po::options_description options() {
   po::options_description out("Options");
   out.add_options()("state-dir", po::value<std::string>()->value_name("DIR"),
                     "State directory of the daemon (default /run/sluice).")(
-      "output,o", po::value<std::string>()->value_name("text|json"), "Form of the answer (default text).")(
+      "output,o", po::value<std::string>()->value_name("text|json|yaml"), "Form of the answer (default text).")(
       "json", "The same as --output json.")("family", po::value<std::string>()->value_name("4|6"),
                                             "services: one IP family only.")(
-      "told", "services: what the backend has been told, without reading the kernel.")(
+      "no-kernel", "services: what the backend was given, without reading the kernel.")(
       "wait", po::value<std::string>()->value_name("TIME"),
       "status: waits until all rules are written, for at most that long, as --wait=30s (default 2m).")(
       "timeout", po::value<std::string>()->value_name("TIME"),
@@ -57,15 +59,10 @@ base::Result<std::chrono::seconds> time_of(const po::variables_map& given, const
 base::Result<Arguments> interpret_services(const po::variables_map& given, const std::vector<std::string>& words,
                                            Arguments out) {
   if (words.size() > 1) {
-    out.name = words[1];
-    const auto slash = out.name.find('/');
-    const bool two = slash != std::string::npos && slash > 0 && slash + 1 < out.name.size() &&
-                     out.name[slash + 1] != ':' && out.name.find('/', slash + 1) == std::string::npos;
-    if (!two) {
-      return base::invalid("services: '" + out.name + "' is no Service; allowed: NAMESPACE/NAME or NAMESPACE/NAME:PORT");
-    }
+    out.query = words[1];
+    if (out.query.empty()) return base::invalid("services: an empty text is no Service; leave it out to see all");
   }
-  out.told = given.count("told") != 0;
+  out.kernel = given.count("no-kernel") == 0;
   if (given.count("family") == 0) return out;
   const auto& family = given["family"].as<std::string>();
   if (family != "4" && family != "6") return base::invalid("--family: '" + family + "' is not known; allowed: 4, 6");
@@ -81,10 +78,13 @@ base::Result<Arguments> interpret(const po::variables_map& given) {
   if (given.count("json") != 0) out.output = Output::json;
   if (given.count("output") != 0) {
     const auto& output = given["output"].as<std::string>();
-    if (output != "text" && output != "json") {
-      return base::invalid("--output: '" + output + "' is not known; allowed: text, json");
-    }
-    out.output = output == "json" ? Output::json : Output::text;
+    constexpr std::array<std::pair<std::string_view, Output>, 3> kOutputs{
+        {{"text", Output::text}, {"json", Output::json}, {"yaml", Output::yaml}}};
+    const auto* const found =
+        std::find_if(kOutputs.begin(), kOutputs.end(), [&](const auto& one) { return one.first == output; });
+    if (found == kOutputs.end())
+      return base::invalid("--output: '" + output + "' is not known; allowed: text, json, yaml");
+    out.output = found->second;
   }
   const auto words =
       given.count("command") != 0 ? given["command"].as<std::vector<std::string>>() : std::vector<std::string>();
@@ -99,7 +99,7 @@ base::Result<Arguments> interpret(const po::variables_map& given) {
   }
   const std::size_t most = services ? 2 : 1;
   if (words.size() > most) return base::invalid("unexpected argument '" + words[most] + "' after " + words[most - 1]);
-  for (const char* option : {"family", "told"}) {
+  for (const char* option : {"family", "no-kernel"}) {
     if (!services && given.count(option) != 0) {
       return base::invalid(std::string("--") + option + ": only the command services has it");
     }
@@ -149,8 +149,8 @@ std::string usage() {
   out << "Usage: sluicectl [OPTION...] COMMAND\n\nAsks the sluiced of this node. Needs root.\n\n"
       << "Commands:\n  status                what it serves, from where, and how the last sync went; exit status 3\n"
       << "                        where rules are not written, or the last attempt failed\n"
-      << "  services [NAME]       where packets for Services go: what the kernel has, or, where the backend\n"
-      << "                        cannot tell, what it has been told. NAME: NAMESPACE/NAME[:PORT]\n"
+      << "  services [WHICH]      where packets for Services go, as the kernel has it, and which endpoints are\n"
+      << "                        used. WHICH: NAMESPACE/NAME[:PORT], NAMESPACE, NAME, IP, IP:PORT or :NODEPORT\n"
       << "  reload                reads the configuration again and waits for what comes of it; exit status 1\n"
       << "                        where it failed, which leaves what is in force, or has not ended in time\n"
       << "  help                  prints this text\n\n"

@@ -13,7 +13,7 @@
 
 namespace sluice::ctl {
 
-enum class Output { text, json };
+enum class Output { text, json, yaml };
 
 struct Arguments {
   bool help = false;
@@ -22,9 +22,9 @@ struct Arguments {
   std::string command;  // known, unless help or version is asked for
   Output output = Output::text;
   // Of the command services.
-  std::string name;  // "shop/cart", "shop/cart:http"; empty: all
-  int family = 0;    // 4, 6; 0: both
-  bool told = false;
+  std::string query;  // "shop/cart", "172.30.0.41:80"; empty: all. The daemon reads it
+  int family = 0;     // 4, 6; 0: both
+  bool kernel = true;
   // Of the command status: how long to wait until all rules are written; nothing: not at all.
   std::optional<std::chrono::seconds> wait;
   // Of the command reload: how long it may take.

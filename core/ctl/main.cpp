@@ -14,6 +14,7 @@
 #include "config.h"
 #include "core/ctl/arguments.hpp"
 #include "core/ctl/client.hpp"
+#include "core/ctl/output.hpp"
 #include "core/ctl/reload_text.hpp"
 #include "core/ctl/services_text.hpp"
 #include "core/ctl/status_text.hpp"
@@ -44,7 +45,7 @@ int print(const std::string& text, int exit_status) {
 }
 
 std::string shown(const ctl::Arguments& arguments, const nlohmann::json& answer, std::string text) {
-  return arguments.output == ctl::Output::json ? answer.dump(2) + "\n" : std::move(text);
+  return arguments.output == ctl::Output::text ? std::move(text) : ctl::rendered(answer, arguments.output);
 }
 
 int status(const ctl::Arguments& arguments) {
@@ -63,12 +64,13 @@ int status(const ctl::Arguments& arguments) {
 
 int services(const ctl::Arguments& arguments) {
   nlohmann::json question = {{"command", "services"}};
-  if (!arguments.name.empty()) question["name"] = arguments.name;
+  if (!arguments.query.empty()) question["query"] = arguments.query;
   if (arguments.family != 0) question["family"] = arguments.family;
-  if (arguments.told) question["told"] = true;
+  if (!arguments.kernel) question["kernel"] = false;
+  if (arguments.output != ctl::Output::text) question["objects"] = true;
   const auto answer = ctl::ask(arguments.state_dir, question, kServicesPatience);
   if (!answer) return complain(answer.status(), kFailed);
-  auto page = ctl::services_page(*answer, arguments.name);
+  auto page = ctl::services_page(*answer, arguments.query);
   const int printed = print(shown(arguments, *answer, std::move(page.text)), 0);
   if (page.troubles.empty()) return printed;
   page.troubles.pop_back();  // the last line break

@@ -11,18 +11,25 @@ namespace {
 using nlohmann::json;
 
 std::string header(const json& family) {
-  const std::string name = text(family, "family") + ", ";
-  if (text(family, "view") == "kernel") return name + "what the kernel has, read by backend " + text(family, "backend");
-  return name + "what backend " + text(family, "backend") + " has been told up to generation " +
-         text(family, "generation") + "; the kernel has not been read";
+  const std::string backend = text(family, "family") + ", backend " + text(family, "backend");
+  if (text(family, "view") == "kernel") return backend + ", as the kernel has it";
+  return backend + ", as given to it up to generation " + text(family, "generation") + "; the kernel was not read";
+}
+
+bool has_entries(const json& family) {
+  for (const char* list : {"lines", "service_ports", "not_proxied", "unwanted"}) {
+    const json& entries = member(family, list);
+    if (entries.is_array() && !entries.empty()) return true;
+  }
+  return false;
 }
 
 }  // namespace
 
-ServicesPage services_page(const json& answer, const std::string& name) {
+ServicesPage services_page(const json& answer, const std::string& query) {
   ServicesPage out;
   const json& families = member(answer, "families");
-  bool looked = false;
+  bool answered = false;
   bool found = false;
   if (!families.is_array()) {
     out.troubles = "the answer of sluiced is not understood; are daemon and sluicectl of the same version?\n";
@@ -33,17 +40,14 @@ ServicesPage services_page(const json& answer, const std::string& name) {
       out.troubles += text(family, "family") + ": " + error + "\n";
       continue;
     }
-    looked = true;
+    answered = true;
+    const bool entries = has_entries(family);
+    found = found || entries;
     out.text += (out.text.empty() ? "" : "\n") + header(family) + ":\n";
-    const json& lines = member(family, "lines");
-    if (!lines.is_array() || lines.empty()) {
-      out.text += "nothing\n";
-      continue;
-    }
-    found = true;
-    for (const json& line : lines) out.text += text(line) + "\n";
+    if (!entries) out.text += "nothing\n";
+    for (const json& line : member(family, "lines")) out.text += text(line) + "\n";
   }
-  if (looked && !found && !name.empty()) out.troubles += harmless(name) + " is not among them\n";
+  if (answered && !found && !query.empty()) out.troubles += "nothing matches " + harmless(query) + "\n";
   return out;
 }
 

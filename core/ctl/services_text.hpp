@@ -11,10 +11,10 @@ namespace sluice::ctl {
 
 struct ServicesPage {
   std::string text;      // for standard output
-  std::string troubles;  // for standard error, in lines: families that could not be looked at, a name nobody has
+  std::string troubles;  // for standard error, in lines: families without an answer, a query that nothing matches
 };
 
-// `name`: what was asked for; empty: everything.
-ServicesPage services_page(const nlohmann::json& answer, const std::string& name);
+// `answer`: with lines or with objects; of the latter there is no text. `query`: what was asked for; empty: everything.
+ServicesPage services_page(const nlohmann::json& answer, const std::string& query);
 
 }  // namespace sluice::ctl

@@ -68,11 +68,17 @@ Transaction Builder::full(const store::Store& store) {
   return out;
 }
 
-std::vector<ServicePortPtr> Builder::told() const {
-  std::vector<ServicePortPtr> out;
+// What another feed has been given waits in published_, too, until the first transaction.
+std::vector<ServicePortPtr> Builder::given(const model::ObjectName& service) const {
+  const auto found = published_.find(service);
+  return began_ && found != published_.end() ? found->second : std::vector<ServicePortPtr>();
+}
+
+std::vector<model::ObjectName> Builder::given_names() const {
+  std::vector<model::ObjectName> out;
   if (!began_) return out;
-  out.reserve(service_port_count_);
-  for (const auto& [service, ports] : published_) out.insert(out.end(), ports.begin(), ports.end());
+  out.reserve(published_.size());
+  for (const auto& [service, ports] : published_) out.push_back(service);
   return out;
 }
 

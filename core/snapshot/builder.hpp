@@ -50,8 +50,12 @@ class Builder {
   }
   // There has been a transaction. Before, it is told nothing at generation 0.
   bool began() const { return began_; }
-  // What all transactions so far come to, in no particular order.
-  std::vector<ServicePortPtr> told() const;
+  // What all transactions so far come to, of one Service. Empty where that is nothing.
+  std::vector<ServicePortPtr> given(const model::ObjectName& service) const;
+  // The Services of which it is something, in no particular order.
+  std::vector<model::ObjectName> given_names() const;
+  // Null: not known yet.
+  const std::shared_ptr<const NodeFacts>& node_facts() const { return facts_.facts; }
   std::uint64_t generation() const { return began_ ? generation_ : 0; }
   std::size_t service_port_count() const { return began_ ? service_port_count_ : 0; }
   base::Family family() const { return family_; }

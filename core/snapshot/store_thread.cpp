@@ -96,18 +96,19 @@ StoreStatus StoreThread::status() {
   }
 }
 
-void StoreThread::told(FeedId feed, ToldDone done) { queue_.put(GetTold{feed, std::move(done)}); }
+void StoreThread::describe(FeedId feed, DescribeRequest request) { queue_.put(Describe{feed, std::move(request)}); }
 
 void StoreThread::run() {
   update_facts();
   while (!queue_.closed()) {
-    auto messages = queue_.take_all(wait_until_);
+    auto messages = queue_.take_all(describers_.empty() ? wait_until_ : base::Clock::Time{});
     in_hand_ = messages.size();
     for (Message& message : messages) {
       std::visit([this](auto& m) { handle(m); }, message);
       in_hand_.fetch_sub(1, std::memory_order_relaxed);
     }
     drop_what_nobody_is_told();
+    describe_more();
     publish();
     // Once a batch: an event storm wakes the apply threads once.
     await_service_cidrs();
@@ -245,8 +246,22 @@ void StoreThread::handle(GetStatus& message) {
   message.reply.set_value(std::move(out));
 }
 
-void StoreThread::handle(GetTold& message) {
-  if (Feed* const feed = find(message.feed)) message.done(feed->builder.told(), feed->builder.generation());
+void StoreThread::handle(Describe& message) {
+  const Feed* const feed = find(message.feed);
+  if (feed == nullptr) return;
+  std::vector<model::ObjectName> names = store_.all_service_names();
+  for (model::ObjectName& name : feed->builder.given_names()) {
+    if (store_.find_service(name) == nullptr) names.push_back(std::move(name));
+  }
+  describers_.emplace_back(message.feed, Describer(std::move(message.request), std::move(names)));
+}
+
+// One step of each: what waits in the queue comes before the next.
+void StoreThread::describe_more() {
+  std::erase_if(describers_, [this](auto& one) {
+    const Feed* const feed = find(one.first);
+    return feed == nullptr || !one.second.step(store_, feed->builder);
+  });
 }
 
 StoreFigures StoreThread::figures() const {

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <functional>
 #include <future>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -21,6 +22,8 @@
 #include "core/base/queue.hpp"
 #include "core/model/event.hpp"
 #include "core/snapshot/builder.hpp"
+#include "core/snapshot/describer.hpp"
+#include "core/snapshot/description.hpp"
 #include "core/snapshot/store_figures.hpp"
 
 namespace sluice::snapshot {
@@ -88,10 +91,8 @@ class StoreThread final : public model::EventSink {
   // them once something has been taken.
   void set_options(store::StoreOptions options);
   StoreStatus status();
-  // [any thread] All that this feed has been told, in no particular order. `done` is called on the store
-  // thread and must not wait; dropped without a call when stopping, or there is no such feed.
-  using ToldDone = std::function<void(std::vector<ServicePortPtr>, std::uint64_t generation)>;
-  void told(FeedId feed, ToldDone done);
+  // [any thread] Services as this feed knows them, with the reasons. Its callbacks are called on the store thread.
+  void describe(FeedId feed, DescribeRequest request);
   // [any thread] Does not wait for the store thread, unlike status().
   StoreFigures figures() const;
 
@@ -117,11 +118,12 @@ class StoreThread final : public model::EventSink {
   struct GetStatus {
     std::promise<StoreStatus> reply;
   };
-  struct GetTold {
+  struct Describe {
     FeedId feed;
-    ToldDone done;
+    DescribeRequest request;
   };
-  using Message = std::variant<model::Event, RefreshFacts, FactsHaveCome, OpenFeed, CloseFeed, SetOptions, Take, GetStatus, GetTold>;
+  using Message = std::variant<model::Event, RefreshFacts, FactsHaveCome, OpenFeed, CloseFeed, SetOptions, Take,
+                               GetStatus, Describe>;
   struct Feed {
     FeedId id;
     Builder builder;
@@ -143,7 +145,8 @@ class StoreThread final : public model::EventSink {
   void handle(SetOptions& message);
   void handle(Take& message);
   void handle(GetStatus& message);
-  void handle(GetTold& message);
+  void handle(Describe& message);
+  void describe_more();
   void update_facts();
   bool update_facts(base::Family family, FactsOf of);
   bool told(FactsOf facts) const;
@@ -160,6 +163,7 @@ class StoreThread final : public model::EventSink {
   Callbacks callbacks_;
   store::Store store_;
   std::vector<Feed> feeds_;  // the oldest first
+  std::list<std::pair<FeedId, Describer>> describers_;
   std::vector<base::Family> families_;
   VersionedFacts facts_[2][2];  // by family_index and FactsOf
   std::uint64_t facts_version_ = 0;

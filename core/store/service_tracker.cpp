@@ -27,6 +27,13 @@ bool has_service_ports(const model::Service& service, base::Family family) {
                      [&](const base::IpAddress& ip) { return ip.family() == family; });
 }
 
+std::string_view why_not_proxied(const model::Service& service, base::Family family) {
+  if (service.type == model::ServiceType::external_name) return "its type is ExternalName: DNS alone answers for it";
+  if (service.headless) return "it is headless: clients connect to its endpoints";
+  if (!has_service_ports(service, family)) return "it has no cluster IP of this family";
+  return service.ports.empty() ? "it has no ports" : "";
+}
+
 ServiceTracker::Change ServiceTracker::upsert(model::Service service) {
   const auto [it, added] = services_.try_emplace(service.name);
   Entry& entry = it->second;

@@ -4,6 +4,7 @@
 // All Services, reduced to what decides about packets. One thread.
 #pragma once
 
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -14,6 +15,8 @@ namespace sluice::store {
 
 // BEH 2.1, 2.2: does the Service yield service ports in this family?
 bool has_service_ports(const model::Service& service, base::Family family);
+// Why not, in words: "its type is ExternalName"; empty where it does.
+std::string_view why_not_proxied(const model::Service& service, base::Family family);
 
 class ServiceTracker {
  public:

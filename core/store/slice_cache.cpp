@@ -97,6 +97,7 @@ std::vector<Candidate> SliceCache::candidates(const model::ObjectName& service, 
         candidate.ready = endpoint.ready;
         candidate.serving = endpoint.serving;
         candidate.terminating = endpoint.terminating;
+        candidate.record = &endpoint;
         keyed.emplace_back(
             base::host_port(base::IpAddress::from_bytes(family, endpoint.address.data()), port.port), candidate);
       }

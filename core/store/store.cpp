@@ -53,11 +53,18 @@ std::vector<base::IpPrefix> Store::service_cidrs(base::Family family) const {
   return known ? service_cidrs_.ranges(family) : std::vector<base::IpPrefix>();
 }
 
+NodeView Store::node_view() const {
+  return {node_name_, node_ ? std::string_view(node_->zone) : std::string_view(), options_.external_ips};
+}
+
 std::vector<ServicePort> Store::resolve_service(const model::ObjectName& name, base::Family family) const {
   const model::Service* service = services_.find(name);
-  if (service == nullptr) return {};
-  const std::string_view zone = node_ ? std::string_view(node_->zone) : std::string_view();
-  return resolve(*service, family, slices_, {node_name_, zone, options_.external_ips});
+  return service == nullptr ? std::vector<ServicePort>() : resolve(*service, family, slices_, node_view());
+}
+
+std::vector<ExplainedPort> Store::explain_service(const model::ObjectName& name, base::Family family) const {
+  const model::Service* service = services_.find(name);
+  return service == nullptr ? std::vector<ExplainedPort>() : explain(*service, family, slices_, node_view());
 }
 
 bool Store::on(const model::ListBegin& event) {

@@ -74,6 +74,13 @@ class Store {
 
   std::vector<ServicePort> resolve_service(const model::ObjectName& name, base::Family family) const;
 
+  // The same with the reasons, for people.
+  std::vector<ExplainedPort> explain_service(const model::ObjectName& name, base::Family family) const;
+  // Null where there is no such Service.
+  const model::Service* find_service(const model::ObjectName& name) const { return services_.find(name); }
+  // Of all Services, in no particular order.
+  std::vector<model::ObjectName> all_service_names() const { return services_.names(); }
+
   // Our own Node object as last seen. `node_version` counts its changes.
   const std::optional<model::Node>& node() const { return node_; }
   std::uint64_t node_version() const { return node_version_; }
@@ -90,6 +97,7 @@ class Store {
   std::size_t endpoint_count() const { return slices_.endpoint_count(); }
 
  private:
+  NodeView node_view() const;
   bool on(const model::ListBegin& event);
   bool on(const model::ListEnd& event);
   bool on(model::Upsert& event);

@@ -5,8 +5,6 @@
 
 #include <algorithm>
 
-#include "core/model/endpoint_slice.hpp"
-
 namespace sluice::store {
 namespace {
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/base/symbol.hpp"
+#include "core/model/endpoint_slice.hpp"
 
 namespace sluice::store {
 
@@ -25,6 +26,7 @@ struct Candidate {
   bool ready = false;
   bool serving = false;
   bool terminating = false;
+  const model::SliceEndpoint* record = nullptr;  // in the cache of slices, until that changes; null: not from there
   // Results of select_endpoints.
   bool in_cluster = false;
   bool in_local = false;

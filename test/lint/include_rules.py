@@ -63,7 +63,7 @@ THIRD_PARTY = {
     "openssl/": ("core/base/sha256.cpp", "core/kube/", "test/unit/kube/", "plugins/common/netfilter/base32_hash.cpp"),
     "prometheus/": ("core/app/metrics/", "test/unit/app/"),
     "simdjson": ("core/kube/", "test/unit/kube/"),
-    "yaml-cpp/": ("core/kube/", "core/app/", "test/unit/kube/", "test/unit/app/"),
+    "yaml-cpp/": ("core/kube/", "core/app/", "core/ctl/output.cpp", "test/unit/kube/", "test/unit/app/"),
     "dlfcn.h": ("core/plugin/", "test/abi/", "test/unit/plugin/", "test/unit/plugin_library.hpp",
                 "test/plugins/mutant", "test/tools/conformance_", "test/tools/netlinkfaults"),
 }

@@ -1,18 +1,20 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""`sluicectl services`: where packets go, in words. In mode nftables it is read from the kernel."""
+"""`sluicectl services`: where packets go, which endpoints are used, and why."""
 
 import json
+import os
 
-from lib.addresses import E1, E2, FAMILIES, POD_PORT, V4, V6
+from lib.addresses import E1, E2, FAMILIES, NODE, POD_PORT, V4, V6
 from lib.cases import Skip, case, own_daemon
-from lib.objects import ready
+from lib.objects import not_ready, ready, terminating
 from cases_affinity import remembering
 
 BOTH = [ready(E1), ready(E2)]
 SOURCES = {"protocols": ["tcp"], "sources": ["manifests"]}
 CLIENTS = {V4: "203.0.113.0/25", V6: "2001:db8:113::/49"}
-DROPPED = "dropped, no endpoints on this node"
+READ_THE_KERNEL = ("nftables",)  # backends
+SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "schemas", "sluicectl-services.schema.json")
 
 
 def ask(t, *words):
@@ -33,26 +35,46 @@ def pods(t, *hosts):
     return ", ".join(sorted(host_port(host.ip(t.family), POD_PORT) for host in hosts))
 
 
-def expect_lines(t, service, *rest):
-    """Exactly these lines about the service, each (frontend, or None for the node port; what follows)."""
+def document(t, *words):
+    """The objects of one family, which fit the published schema."""
+    import jsonschema  # here, as the kit for authors of backends has these cases and does without
+    with open(SCHEMA, encoding="utf-8") as file:
+        schema = json.load(file)
+    done = ask(t, *words, "--family", number(t.family), "-o", "json")
+    t.require(done.returncode == 0, f"{words}: status {done.returncode}: {done.stderr}")
+    answer = json.loads(done.stdout)
+    jsonschema.Draft202012Validator(schema).validate(answer)
+    return answer["families"][0]
+
+
+def lines(t, *words):
+    """The lines of one family, without the heading."""
+    done = ask(t, *words, "--family", number(t.family))
+    t.require(done.returncode == 0 and not done.stderr, f"{words}: status {done.returncode}: {done.stderr}")
+    return done.stdout.splitlines()[1:]
+
+
+def expect_given(t, service, *rest):
+    """Exactly these lines about what the backend was given, each (frontend, or None for the node port; what follows)."""
     name = f"{service.namespace}/{service.name}"
     wanted = []
     for front, text in rest:
         where = host_port(front.ip, front.port) if front else f":{service.node_port}"
-        wanted.append(f"{name}:p80 {where}/{t.protocol} {text}")
-    heading = {False: "what the kernel has, read by backend nftables:", True: "; the kernel has not been read:"}
-    for told in (True, False):
-        done = ask(t, name, "--family", number(t.family), *(["--told"] if told else []))
-        t.require(done.returncode == 0 and not done.stderr, f"{name}: status {done.returncode}: {done.stderr}")
-        first, *lines = done.stdout.splitlines()
-        ending = heading[told or t.bench.backend != "nftables"]
-        t.require(first.endswith(ending), f"the heading does not end in '{ending}': {first}")
-        t.require(sorted(lines) == sorted(wanted), "\n".join([f"{name}{' --told' if told else ''} says:", *lines,
-                                                              "and not:", *wanted]))
+        at = "" if front else f" {node_port_addresses(t)}"
+        wanted.append(f"{name}:p80 {where}/{t.protocol}{at} {text}")
+    found = [line for line in lines(t, name, "--no-kernel") if not line.startswith("  ")]
+    t.require(sorted(found) == sorted(wanted), "\n".join([f"{name} says:", *found, "and not:", *wanted]))
 
 
-@case(None, "every address of a Service has a line with its endpoints, policies, affinity and source ranges; in mode "
-      "nftables the kernel has what the backend has been told", **SOURCES)
+def node_port_addresses(t):
+    """As a line says where this daemon answers node ports."""
+    found = [line for line in lines(t, "--no-kernel") if "/tcp at " in line or "/udp at " in line]
+    t.require(found, "no node port")
+    return "at " + found[0].partition(" at ")[2].partition(" masqueraded")[0].partition(" ->")[0].partition(" from this")[0]
+
+
+@case(None, "every address of a Service has a line with its endpoints, policies, affinity and source ranges; a backend that reads "
+      "the kernel finds there what it was given", **SOURCES)
 def lines_of_services(t):
     plain = t.service(BOTH, type="LoadBalancer", external=True)
     local = t.service(BOTH, type="NodePort", node_port=True, external_policy="Local")
@@ -61,48 +83,85 @@ def lines_of_services(t):
     empty = t.service()
     sticky = t.service(BOTH, spec=remembering())
     ranged = t.service(BOTH, type="LoadBalancer", vip=True, source_ranges=[CLIENTS[t.family]])
+    everything = [plain, local, remote, inside, empty, sticky, ranged]
     t.settle()
     both, masqueraded = f"-> {pods(t, E1, E2)}", f"masqueraded -> {pods(t, E1, E2)}"
-    expect_lines(t, plain, (plain.cluster(), both), (plain.external(), masqueraded), (plain.vip(), masqueraded),
+    expect_given(t, plain, (plain.cluster(), both), (plain.external(), masqueraded), (plain.vip(), masqueraded),
                  (None, masqueraded))
-    expect_lines(t, local, (local.cluster(), both), (None, f"-> {pods(t, E1)}; from this node {both}"))
-    expect_lines(t, remote, (remote.cluster(), f"-> {pods(t, E2)}"),
-                 (remote.vip(), f"from this node -> {pods(t, E2)}; else {DROPPED}"))
-    expect_lines(t, inside, (inside.cluster(), f"-> {DROPPED}"))
-    expect_lines(t, empty, (empty.cluster(), "-> rejected, no endpoints"))
-    expect_lines(t, sticky, (sticky.cluster(), f"sticky for 10800 s {both}"))
-    expect_lines(t, ranged, (ranged.cluster(), both), (ranged.vip(), f"{masqueraded}; only for {CLIENTS[t.family]}"))
+    expect_given(t, local, (local.cluster(), both), (None, f"-> {pods(t, E1)}; from this node {both}"))
+    expect_given(t, remote, (remote.cluster(), f"-> {pods(t, E2)}"),
+                 (remote.vip(), f"from this node -> {pods(t, E2)}; else no endpoints on this node"))
+    expect_given(t, inside, (inside.cluster(), "-> no endpoints on this node"))
+    expect_given(t, empty, (empty.cluster(), "-> no endpoints"))
+    expect_given(t, sticky, (sticky.cluster(), f"sticky for 10800 s {both}"))
+    expect_given(t, ranged, (ranged.cluster(), both), (ranged.vip(), f"{masqueraded}; only for {CLIENTS[t.family]}"))
     plain.set_endpoints([ready(E2)])
     t.settle()
     less = f"-> {pods(t, E2)}"
-    expect_lines(t, plain, (plain.cluster(), less), (plain.external(), f"masqueraded {less}"),
+    expect_given(t, plain, (plain.cluster(), less), (plain.external(), f"masqueraded {less}"),
                  (plain.vip(), f"masqueraded {less}"), (None, f"masqueraded {less}"))
+    for service in everything:
+        expect_agreement(t, service)
 
 
-@own_daemon(None, "Services are chosen by name, port and family, as a page and as a document; what is not there is said, with status 1",
-            families=[V4], **SOURCES)
-def chosen(t):
-    # Both families: otherwise one of them has nothing to say.
-    one = t.service(BOTH, families=FAMILIES, ports=[("a", 81, POD_PORT), ("b", 82, POD_PORT)])
-    t.service(BOTH)
+def expect_agreement(t, service):
+    """The kernel was read where the backend can, and leads every frontend to the endpoints that the backend was given."""
+    name = f"{service.namespace}/{service.name}"
+    found = document(t, name)
+    view, agreement = ("kernel", "AsGiven") if t.bench.backend in READ_THE_KERNEL else ("given", "NotRead")
+    t.require(found["view"] == view and found["backend"] == t.bench.backend, f"{name}: {found['view']} of {found['backend']}")
+    frontends = [frontend for port in found["service_ports"] for frontend in port["frontends"]]
+    t.require(frontends, f"{name} has no frontend")
+    odd = [frontend for frontend in frontends if frontend["kernel"] != agreement]
+    t.require(not odd, f"{name}: {odd}")
+
+
+@case(None, "an endpoint that is not used has the reason, on the page and in the document", **SOURCES)
+def reasons(t):
+    service = t.service([ready(E1), not_ready(E2)])
     t.settle()
-    name = f"{one.namespace}/{one.name}"
+    name = f"{service.namespace}/{service.name}"
+    first, second = (host_port(host.ip(t.family), POD_PORT) for host in (E1, E2))
+    page = lines(t, name)
+    t.require(any(line.startswith(f"  endpoint {first}") and line.endswith(": used") for line in page), f"{page}")
+    t.require(any(line.startswith(f"  endpoint {second}") and line.endswith(": not used: not ready") for line in page), f"{page}")
+    uses = {one["address"]: (one["cluster_list"], one["ready"], one["on_this_node"]) for one in document(t, name)["service_ports"][0]["endpoints"]}
+    t.require(uses == {E1.ip(t.family): ("Used", True, True), E2.ip(t.family): ("NotReady", False, False)}, f"{uses}")
+    service.set_endpoints([ready(E1), terminating(E2)])
+    t.settle()
+    t.require(any(": not used: terminating, and others are ready" in line for line in lines(t, name)), f"{lines(t, name)}")
+
+
+@own_daemon(None, "Services are chosen by name, namespace, address, endpoint, node port and family, as page, JSON and YAML; where "
+            "nothing matches, the exit status is 1 and a sentence says so", families=[V4], **SOURCES)
+def chosen(t):
+    import yaml  # here, for the same reason
+    # Both families: otherwise one of them has nothing to say.
+    one = t.service([ready(E2)], families=FAMILIES, ports=[("a", 81, POD_PORT), ("b", 82, POD_PORT)])
+    other = t.service([ready(E1)], type="LoadBalancer", node_port=True, vip=True)
+    alias = t.service([ready(E1)], spec={"type": "ExternalName", "externalName": "example.com"})
+    t.settle()
+    name, other_name = (f"{service.namespace}/{service.name}" for service in (one, other))
     page = ask(t, name)
     t.require([line.split(" ")[0] for line in page.stdout.splitlines() if line.startswith(name)] ==
               [f"{name}:a", f"{name}:b"] * 2, page.stdout)
-    document = json.loads(ask(t, f"{name}:b", "--json").stdout)["families"]
-    t.require([part["family"] for part in document] == ["IPv4", "IPv6"], document)
-    view = "kernel" if t.bench.backend == "nftables" else "told"
-    for part in document:
-        t.require(part["view"] == view and part["backend"] == t.bench.backend, part)
-        for line in part["lines"]:
-            t.require(line.startswith(f"{name}:b "), line)
-    t.require(len(document[0]["lines"]) == 1, document)
+    for words, expected in (((f"{name}:b",), {name}), ((one.namespace,), {name}), ((other.vip().ip,), {other_name}),
+                            ((f"{other.vip().ip}:{other.vip().port}/tcp",), {other_name}), ((E2.ip(V4),), {name}),
+                            ((f"{E1.ip(V4)}:{POD_PORT}",), {other_name}), ((f":{other.node_port}",), {other_name}),
+                            ((str(other.node_port),), {other_name}), ((f"{NODE.ip(V4)}:{other.node_port}",), {other_name})):
+        found = {f"{port['namespace']}/{port['service']}" for port in document(t, *words)["service_ports"]}
+        t.require(found == expected, f"{words}: {found}, not {expected}")
+    both = {f"{port['namespace']}/{port['service']}" for port in document(t, one.name)["service_ports"]}
+    t.require(one.name == other.name and {name, other_name} <= both, f"{both}")
+    answers = {output: ask(t, name, "-o", output).stdout for output in ("json", "yaml")}
+    t.require(json.loads(answers["json"]) == yaml.safe_load(answers["yaml"]), answers["yaml"])
+    t.require([part["family"] for part in json.loads(answers["json"])["families"]] == ["IPv4", "IPv6"], answers["json"])
     everything = ask(t, "--family", "4")
-    t.require(everything.returncode == 0 and "svc1:p80 " in everything.stdout and name in everything.stdout, everything.stdout)
-    t.require("IPv6" not in everything.stdout, everything.stdout)
-    t.require("of nobody" not in everything.stdout, everything.stdout)
-    for words, status, sentence in ((["no/such"], 1, "no/such is not among them"), (["such"], 2, "NAMESPACE/NAME"),
-                                    (["--family", "5"], 2, "allowed: 4, 6")):
+    t.require(everything.returncode == 0 and name in everything.stdout and other_name in everything.stdout, everything.stdout)
+    t.require("IPv6" not in everything.stdout and "not wanted by any Service" not in everything.stdout, everything.stdout)
+    aliased = ask(t, f"{alias.namespace}/{alias.name}")
+    t.require(f"{alias.namespace}/{alias.name} is not proxied: its type is ExternalName" in aliased.stdout, f"{aliased}")
+    for words, status, sentence in ((["no/such"], 1, "nothing matches no/such"), (["a/b/c"], 1, "allowed: NAMESPACE/NAME[:PORT]"),
+                                    (["--family", "5"], 2, "allowed: 4, 6"), (["172.30.99.99"], 1, "nothing matches 172.30.99.99")):
         done = ask(t, *words)
         t.require(done.returncode == status and sentence in done.stderr, f"{words}: {done.returncode} {done.stderr}")

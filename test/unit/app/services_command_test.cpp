@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The command services, over a real socket, with families whose threads are the test's.
-#include "core/app/services_command.hpp"
-
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
@@ -11,6 +9,7 @@
 #include <future>
 #include <optional>
 
+#include "core/app/services/command.hpp"
 #include "core/ctl/client.hpp"
 #include "test/unit/app/temporary_folder.hpp"
 
@@ -22,11 +21,13 @@ using nlohmann::json;
 
 class ServicesCommandTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ServicesCommandTest);
-  CPPUNIT_TEST(a_backend_without_the_extension_is_answered_for);
-  CPPUNIT_TEST(a_backend_with_the_extension_is_asked);
-  CPPUNIT_TEST(told_is_chosen_by_request);
+  CPPUNIT_TEST(a_backend_that_cannot_read_is_described);
+  CPPUNIT_TEST(a_backend_that_reads_is_asked);
+  CPPUNIT_TEST(the_kernel_is_left_alone_by_request);
+  CPPUNIT_TEST(objects_by_request);
   CPPUNIT_TEST(a_failure_is_of_its_family_alone);
   CPPUNIT_TEST(a_busy_backend_is_named);
+  CPPUNIT_TEST(a_busy_store_is_named);
   CPPUNIT_TEST(one_family_alone);
   CPPUNIT_TEST(wrong_requests_are_refused);
   CPPUNIT_TEST_SUITE_END();
@@ -34,17 +35,23 @@ class ServicesCommandTest : public CppUnit::TestFixture {
   std::optional<test::TemporaryFolder> folder_;
   std::optional<serve::ControlServer> server_;
 
-  static std::vector<snapshot::ServicePortPtr> told() {
-    store::ServicePort port;
-    port.key = {{base::Symbol("shop"), "cart"}, base::Symbol("http"), model::Protocol::tcp};
-    port.frontends = {{store::FrontendKind::node_port, {}, 30080}};
-    return {std::make_shared<const store::ServicePort>(port)};
+  // One service port, shop/cart:http with node port 30080, if the request wants it.
+  static void describe(const snapshot::DescribeRequest& request) {
+    snapshot::DescribedPort described;
+    described.is.port.key = {{base::Symbol("shop"), "cart"}, base::Symbol("http"), model::Protocol::tcp};
+    described.is.port.frontends = {{store::FrontendKind::node_port, {}, 30080}};
+    CPPUNIT_ASSERT(request.wanted());
+    snapshot::Description out;
+    out.generation = 7;
+    if (request.may_want(described.is.port.key.service) && request.wants(described.is, nullptr))
+      out.ports = {described};
+    request.done(std::move(out));
   }
   static ServiceView view(base::Family family) {
     ServiceView out;
     out.family = family;
     out.backend = "b";
-    out.told = [](snapshot::StoreThread::ToldDone done) { done(told(), 7); };
+    out.describe = describe;
     out.in_progress = [] { return std::string("apply"); };
     return out;
   }
@@ -54,7 +61,7 @@ class ServicesCommandTest : public CppUnit::TestFixture {
     out[0].inspect = [](sync::SyncLoop::Inspect question) {
       CPPUNIT_ASSERT(question.wanted());
       plugin::InspectionOutcome seen;
-      seen.lines = {"asked for " + question.name};
+      seen.lines = {"shop/cart:http :30080/tcp asked for '" + question.name + "'"};
       if (question.name == "shop/bad") {
         seen = {};
         seen.code = abi::Code::kKernel;
@@ -83,37 +90,48 @@ class ServicesCommandTest : public CppUnit::TestFixture {
     folder_.reset();
   }
 
-  void a_backend_without_the_extension_is_answered_for() {
+  void a_backend_that_cannot_read_is_described() {
     serve({view(base::Family::ipv4)});
     CPPUNIT_ASSERT_EQUAL(
         std::string(R"({"families":[{"backend":"b","family":"IPv4","generation":7,)"
-                    R"("lines":["shop/cart:http :30080/tcp -> rejected, no endpoints"],"view":"told"}]})"),
+                    R"("lines":["shop/cart:http :30080/tcp at no address -> no endpoints"],"view":"given"}]})"),
         ask(json::object()));
-    CPPUNIT_ASSERT(ask({{"name", "shop/other"}}).find(R"("lines":[])") != std::string::npos);
+    CPPUNIT_ASSERT(ask({{"query", "shop/other"}}).find(R"("lines":[])") != std::string::npos);
   }
 
-  void a_backend_with_the_extension_is_asked() {
+  void a_backend_that_reads_is_asked() {
     serve(both());
-    const std::string answer = ask({{"name", "shop/cart:http"}});
     CPPUNIT_ASSERT_EQUAL(
-        std::string(R"({"families":[{"backend":"b","family":"IPv4","lines":["asked for shop/cart:http"],)"
-                    R"("view":"kernel"},{"backend":"b","family":"IPv6","generation":7,)"
-                    R"("lines":["shop/cart:http :30080/tcp -> rejected, no endpoints"],"view":"told"}]})"),
-        answer);
+        std::string(
+            R"({"families":[{"backend":"b","family":"IPv4","generation":7,"lines":["shop/cart:http :30080/tcp asked for )"
+            R"('shop/cart:http'"],"view":"kernel"},{"backend":"b","family":"IPv6","generation":7,)"
+            R"("lines":["shop/cart:http :30080/tcp at no address -> no endpoints"],"view":"given"}]})"),
+        ask({{"query", "shop/cart:http"}}));
+    // What is no name is matched by the daemon alone.
+    CPPUNIT_ASSERT(ask({{"query", ":30080"}}).find("asked for ''") != std::string::npos);
   }
 
-  void told_is_chosen_by_request() {
+  void the_kernel_is_left_alone_by_request() {
     serve(both());
-    CPPUNIT_ASSERT(ask({{"told", true}}).find("kernel") == std::string::npos);
-    CPPUNIT_ASSERT(ask({{"told", false}}).find("kernel") != std::string::npos);
+    CPPUNIT_ASSERT(ask({{"kernel", false}}).find("asked for") == std::string::npos);
+    CPPUNIT_ASSERT(ask({{"kernel", true}}).find("asked for") != std::string::npos);
+  }
+
+  void objects_by_request() {
+    serve(both());
+    const auto answer = json::parse(ask({{"objects", true}, {"family", 4}}));
+    CPPUNIT_ASSERT_EQUAL(std::string("cart"), answer["families"][0]["service_ports"][0]["service"].get<std::string>());
+    CPPUNIT_ASSERT(!answer["families"][0].contains("lines"));
+    CPPUNIT_ASSERT(ask({{"objects", false}}).find("service_ports") == std::string::npos);
   }
 
   void a_failure_is_of_its_family_alone() {
     serve(both());
-    const std::string answer = ask({{"name", "shop/bad"}});
-    CPPUNIT_ASSERT_EQUAL(std::string(R"({"families":[{"error":"backend b: services: no","family":"IPv4"},)"
-                                     R"({"backend":"b","family":"IPv6","generation":7,"lines":[],"view":"told"}]})"),
-                         answer);
+    CPPUNIT_ASSERT_EQUAL(
+        std::string(R"({"families":[{"error":"backend b: services: no; what the backend was given is shown with )"
+                    R"(--no-kernel","family":"IPv4"},)"
+                    R"({"backend":"b","family":"IPv6","generation":7,"lines":[],"view":"given"}]})"),
+        ask({{"query", "shop/bad"}}));
   }
 
   void a_busy_backend_is_named() {
@@ -123,13 +141,25 @@ class ServicesCommandTest : public CppUnit::TestFixture {
     serve(std::move(views), 1ms);
     CPPUNIT_ASSERT_EQUAL(
         std::string(
-            R"({"families":[{"error":"no answer within 0 s: the backend is busy with apply; try again, or ask for )"
-            R"x(what the backend has been told (--told)","family":"IPv4"},{"backend":"b","family":"IPv6",)x"
-            R"("generation":7,"lines":[],"view":"told"}]})"),
-        ask({{"name", "shop/none"}}));
+            R"({"families":[{"error":"no answer within 0 s: the backend is busy with apply; try again, or ask with )"
+            R"x(--no-kernel for what the backend was given","family":"IPv4"},{"backend":"b","family":"IPv6",)x"
+            R"("generation":7,"lines":[],"view":"given"}]})"),
+        ask({{"query", "shop/none"}}));
     const auto question = kept->get_future().get();
     CPPUNIT_ASSERT(!question.wanted());
-    question.done({});  // nobody listens
+    question.done({});  // the client has its answer
+  }
+
+  void a_busy_store_is_named() {
+    auto views = both();
+    views[1].describe = [](const snapshot::DescribeRequest&) {};
+    serve(std::move(views), 1ms);
+    const std::string answer = ask({{"query", "shop/cart"}});
+    CPPUNIT_ASSERT_MESSAGE(answer, answer.find("asked for 'shop/cart'") != std::string::npos);
+    CPPUNIT_ASSERT_MESSAGE(
+        answer,
+        answer.find(R"({"error":"no answer within 0 s: sluiced is busy with changes; try again","family":"IPv6"})") !=
+            std::string::npos);
   }
 
   void one_family_alone() {
@@ -144,9 +174,13 @@ class ServicesCommandTest : public CppUnit::TestFixture {
 
   void wrong_requests_are_refused() {
     serve(both());
-    CPPUNIT_ASSERT_EQUAL(std::string("sluiced says: services failed: name is no text"), ask({{"name", 1}}));
-    CPPUNIT_ASSERT_EQUAL(std::string("sluiced says: services failed: told is neither true nor false"),
-                         ask({{"told", 1}}));
+    const std::string failed = "sluiced says: services failed: ";
+    CPPUNIT_ASSERT_EQUAL(failed + "query is no text", ask({{"query", 1}}));
+    CPPUNIT_ASSERT_EQUAL(failed + "kernel is neither true nor false", ask({{"kernel", 1}}));
+    CPPUNIT_ASSERT_EQUAL(failed + "objects is neither true nor false", ask({{"objects", "yes"}}));
+    const std::string odd_query = ask({{"query", "a/b/c"}});
+    CPPUNIT_ASSERT_MESSAGE(odd_query,
+                           odd_query.starts_with(failed + "'a/b/c' is no Service, namespace, address or node port"));
     for (const json& odd : {json(5), json("4"), json(nullptr), json(4.5)}) {
       CPPUNIT_ASSERT_EQUAL(std::string("sluiced says: services failed: family is neither 4 nor 6"),
                            ask({{"family", odd}}));

@@ -51,8 +51,8 @@ class CtlReloadTest : public CppUnit::TestFixture {
     }
     CPPUNIT_ASSERT_EQUAL(std::string("--timeout: only the command reload has it"),
                          parse_arguments({"status", "--timeout=1s"}).status().message());
-    CPPUNIT_ASSERT_EQUAL(std::string("--told: only the command services has it"),
-                         parse_arguments({"reload", "--told"}).status().message());
+    CPPUNIT_ASSERT_EQUAL(std::string("--no-kernel: only the command services has it"),
+                         parse_arguments({"reload", "--no-kernel"}).status().message());
     CPPUNIT_ASSERT_EQUAL(std::string("unexpected argument 'now' after reload"),
                          parse_arguments({"reload", "now"}).status().message());
   }

@@ -7,6 +7,7 @@
 #include <cppunit/extensions/HelperMacros.h>
 
 #include "core/ctl/arguments.hpp"
+#include "core/ctl/output.hpp"
 #include "core/ctl/services_text.hpp"
 
 namespace sluice::ctl {
@@ -20,7 +21,8 @@ class CtlServicesTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(wrong_words_say_what_is_allowed);
   CPPUNIT_TEST(the_page_says_where_it_comes_from);
   CPPUNIT_TEST(families_that_fail_are_troubles);
-  CPPUNIT_TEST(a_name_nobody_has_is_trouble);
+  CPPUNIT_TEST(a_query_without_a_match_is_trouble);
+  CPPUNIT_TEST(documents_in_json_and_yaml);
   CPPUNIT_TEST(names_cannot_steer_the_terminal);
   CPPUNIT_TEST_SUITE_END();
 
@@ -33,36 +35,40 @@ class CtlServicesTest : public CppUnit::TestFixture {
     const auto all = parse_arguments({"services"});
     CPPUNIT_ASSERT(all.ok());
     CPPUNIT_ASSERT_EQUAL(std::string("services"), all->command);
-    CPPUNIT_ASSERT(all->name.empty() && all->family == 0 && !all->told && all->output == Output::text);
-    const auto some = parse_arguments({"services", "--family=6", "shop/cart:http", "--told", "--json"});
+    CPPUNIT_ASSERT(all->query.empty() && all->family == 0 && all->kernel && all->output == Output::text);
+    const auto some = parse_arguments({"services", "--family=6", "shop/cart:http", "--no-kernel", "--json"});
     CPPUNIT_ASSERT_MESSAGE(some.status().message(), some.ok());
-    CPPUNIT_ASSERT_EQUAL(std::string("shop/cart:http"), some->name);
-    CPPUNIT_ASSERT(some->family == 6 && some->told && some->output == Output::json);
+    CPPUNIT_ASSERT_EQUAL(std::string("shop/cart:http"), some->query);
+    CPPUNIT_ASSERT(some->family == 6 && !some->kernel && some->output == Output::json);
     CPPUNIT_ASSERT_EQUAL(4, parse_arguments({"services", "--family", "4"})->family);
+    CPPUNIT_ASSERT(parse_arguments({"services", "-o", "yaml"})->output == Output::yaml);
+    for (const std::string query : {"cart", "172.30.0.41", "[fd00::1]:80/tcp", ":30080"}) {
+      CPPUNIT_ASSERT_EQUAL(query, parse_arguments({"services", query})->query);
+    }
   }
 
   void wrong_words_say_what_is_allowed() {
     CPPUNIT_ASSERT_EQUAL(std::string("--family: '5' is not known; allowed: 4, 6"), refusal({"services", "--family=5"}));
     CPPUNIT_ASSERT_EQUAL(std::string("unexpected argument 'b/b' after a/a"), refusal({"services", "a/a", "b/b"}));
-    for (const std::string name : {"cart", "/cart", "shop/", "shop/:http", "a/b/c", ""}) {
-      CPPUNIT_ASSERT_EQUAL("services: '" + name + "' is no Service; allowed: NAMESPACE/NAME or NAMESPACE/NAME:PORT",
-                           refusal({"services", name}));
-    }
+    CPPUNIT_ASSERT_EQUAL(std::string("--output: 'xml' is not known; allowed: text, json, yaml"),
+                         refusal({"services", "-o", "xml"}));
+    CPPUNIT_ASSERT_EQUAL(std::string("services: an empty text is no Service; leave it out to see all"),
+                         refusal({"services", ""}));
   }
 
   void the_page_says_where_it_comes_from() {
     const ServicesPage page = services_page(json::parse(R"({"families":[
-        {"family":"IPv4","backend":"nftables","view":"kernel","lines":["a","b"]},
-        {"family":"IPv6","backend":"nftables","view":"told","generation":7,"lines":[]}]})"),
+        {"family":"IPv4","backend":"nftables","view":"kernel","generation":7,"lines":["a","  b"]},
+        {"family":"IPv6","backend":"nftables","view":"given","generation":7,"lines":[]}]})"),
                                             "");
-    CPPUNIT_ASSERT_EQUAL(std::string("IPv4, what the kernel has, read by backend nftables:\n"
-                                     "a\n"
-                                     "b\n"
-                                     "\n"
-                                     "IPv6, what backend nftables has been told up to generation 7; the kernel has not "
-                                     "been read:\n"
-                                     "nothing\n"),
-                         page.text);
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("IPv4, backend nftables, as the kernel has it:\n"
+                    "a\n"
+                    "  b\n"
+                    "\n"
+                    "IPv6, backend nftables, as given to it up to generation 7; the kernel was not read:\n"
+                    "nothing\n"),
+        page.text);
     CPPUNIT_ASSERT_EQUAL(std::string(), page.troubles);
   }
 
@@ -71,7 +77,7 @@ class CtlServicesTest : public CppUnit::TestFixture {
         {"family":"IPv4","error":"no answer"},
         {"family":"IPv6","backend":"b","view":"kernel","lines":["a"]}]})"),
                                             "x/y");
-    CPPUNIT_ASSERT_EQUAL(std::string("IPv6, what the kernel has, read by backend b:\na\n"), page.text);
+    CPPUNIT_ASSERT_EQUAL(std::string("IPv6, backend b, as the kernel has it:\na\n"), page.text);
     CPPUNIT_ASSERT_EQUAL(std::string("IPv4: no answer\n"), page.troubles);
     for (const char* odd : {"null", "[]", "{}", R"({"families":1})"}) {
       CPPUNIT_ASSERT_MESSAGE(odd,
@@ -79,13 +85,30 @@ class CtlServicesTest : public CppUnit::TestFixture {
     }
   }
 
-  void a_name_nobody_has_is_trouble() {
+  void a_query_without_a_match_is_trouble() {
     const json nothing = json::parse(R"({"families":[{"family":"IPv4","view":"kernel","lines":[]}]})");
-    CPPUNIT_ASSERT_EQUAL(std::string("shop/x is not among them\n"), services_page(nothing, "shop/x").troubles);
+    CPPUNIT_ASSERT_EQUAL(std::string("nothing matches shop/x\n"), services_page(nothing, "shop/x").troubles);
     CPPUNIT_ASSERT_EQUAL(std::string(), services_page(nothing, "").troubles);
-    // Nobody knows where no family could be looked at.
+    // It may match in a family without an answer.
     const json failed = json::parse(R"({"families":[{"family":"IPv4","error":"e"}]})");
     CPPUNIT_ASSERT_EQUAL(std::string("IPv4: e\n"), services_page(failed, "shop/x").troubles);
+    for (const char* list : {"lines", "service_ports", "not_proxied", "unwanted"}) {
+      const json one = {{"families", {{{"family", "IPv4"}, {list, {"entry"}}}}}};
+      CPPUNIT_ASSERT_EQUAL(std::string(), services_page(one, "shop/x").troubles);
+    }
+  }
+
+  void documents_in_json_and_yaml() {
+    const json answer = json::parse(R"({"families":[{"name":"no","number":1,"none":null,"list":[],"yes":true}]})");
+    CPPUNIT_ASSERT(json::parse(rendered(answer, Output::json)) == answer);
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("families:\n  - list:\n      []\n    name: \"no\"\n    none: ~\n    number: 1\n    yes: true\n"),
+        rendered(answer, Output::yaml));
+    const json odd = {{"name", "a\xff\x1b"}};
+    for (const Output output : {Output::json, Output::yaml}) {
+      const std::string text = rendered(odd, output);
+      CPPUNIT_ASSERT_MESSAGE(text, text.find('\x1b') == std::string::npos && text.find('\xff') == std::string::npos);
+    }
   }
 
   void names_cannot_steer_the_terminal() {

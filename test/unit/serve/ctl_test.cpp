@@ -73,12 +73,12 @@ class CtlTest : public CppUnit::TestFixture {
                          parse_arguments({"stats"}).status().message());
     CPPUNIT_ASSERT_EQUAL(std::string("unexpected argument 'now' after status"),
                          parse_arguments({"status", "now"}).status().message());
-    CPPUNIT_ASSERT_EQUAL(std::string("--output: 'xml' is not known; allowed: text, json"),
+    CPPUNIT_ASSERT_EQUAL(std::string("--output: 'xml' is not known; allowed: text, json, yaml"),
                          parse_arguments({"status", "-o", "xml"}).status().message());
     CPPUNIT_ASSERT_EQUAL(std::string("--family: only the command services has it"),
                          parse_arguments({"status", "--family", "4"}).status().message());
-    CPPUNIT_ASSERT_EQUAL(std::string("--told: only the command services has it"),
-                         parse_arguments({"status", "--told"}).status().message());
+    CPPUNIT_ASSERT_EQUAL(std::string("--no-kernel: only the command services has it"),
+                         parse_arguments({"status", "--no-kernel"}).status().message());
     CPPUNIT_ASSERT(!parse_arguments({"status", "--state=/s"}).ok());
     CPPUNIT_ASSERT(!parse_arguments({"status", "-o"}).ok());
     CPPUNIT_ASSERT(!parse_arguments({"status", "-x"}).ok());

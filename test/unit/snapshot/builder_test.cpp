@@ -23,7 +23,7 @@ class BuilderTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(removed_service_is_removed);
   CPPUNIT_TEST(full_has_everything_sorted_and_shares_memory);
   CPPUNIT_TEST(generations_chain);
-  CPPUNIT_TEST(told_is_what_was_taken_and_no_more);
+  CPPUNIT_TEST(given_is_what_was_taken_and_no_more);
   CPPUNIT_TEST(changed_node_facts_make_a_delta);
   CPPUNIT_TEST(endpoint_that_moves_between_slices_changes_nothing);
   CPPUNIT_TEST(another_feed_has_everything_in_its_first_transaction);
@@ -74,16 +74,16 @@ class BuilderTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(delta().empty());
   }
 
-  void told_is_what_was_taken_and_no_more() {
+  void given_is_what_was_taken_and_no_more() {
     add("a");
-    CPPUNIT_ASSERT(builder_.told().empty());
+    CPPUNIT_ASSERT(builder_.given_names().empty() && builder_.given(test::object("ns1", "a")).empty());
     delta();
     add("b");
-    CPPUNIT_ASSERT_EQUAL(std::size_t(1), builder_.told().size());
-    CPPUNIT_ASSERT_EQUAL(std::string("ns1/a:p80"), builder_.told()[0]->key.to_string());
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), builder_.given_names().size());
+    CPPUNIT_ASSERT_EQUAL(std::string("ns1/a:p80"), builder_.given(test::object("ns1", "a")).at(0)->key.to_string());
     CPPUNIT_ASSERT(store_.has_dirty(Family::ipv4));  // looking takes nothing away
     CPPUNIT_ASSERT_EQUAL(std::size_t(1), delta().service_ports.size());
-    CPPUNIT_ASSERT_EQUAL(std::size_t(2), builder_.told().size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t(2), builder_.given_names().size());
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(2), builder_.generation());
   }
 
@@ -179,7 +179,7 @@ class BuilderTest : public CppUnit::TestFixture {
     const auto first = full();
     Builder other = builder_.for_another();
     CPPUNIT_ASSERT(!other.began());
-    CPPUNIT_ASSERT(other.told().empty());
+    CPPUNIT_ASSERT(other.given_names().empty());
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(0), other.generation());
     CPPUNIT_ASSERT_EQUAL(std::size_t(0), other.service_port_count());
     const auto all = other.full(store_);
@@ -187,7 +187,7 @@ class BuilderTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(first.service_ports[0] == all.service_ports[0] && first.service_ports[1] == all.service_ports[1]);
     CPPUNIT_ASSERT(first.node == all.node && first.node_version == all.node_version);
     CPPUNIT_ASSERT(other.began());
-    CPPUNIT_ASSERT_EQUAL(std::size_t(2), other.told().size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t(2), other.given_names().size());
     CPPUNIT_ASSERT_EQUAL(std::size_t(2), other.service_port_count());
   }
 

@@ -103,18 +103,28 @@ class World {
   void remove(const std::string& name) {
     deliver(model::Remove{ResourceKind::service, test::object("ns1", name)});
   }
-  // As told() has it, after all that was delivered.
-  std::string told(FeedId feed) {
-    std::promise<std::string> told;
-    auto answer = told.get_future();
-    thread_.told(feed, [&](const std::vector<ServicePortPtr>& ports, std::uint64_t generation) {
-      std::set<std::string> names;
-      for (const auto& port : ports) names.insert(port->key.service.name);
-      std::string out = std::to_string(generation);
-      for (const auto& name : names) out += " " + name;
-      told.set_value(out);
-    });
-    thread_.status();
+  // What describe() says of all Services, after all that was delivered: the generation, then each service port with its
+  // progress where it is not "given".
+  std::string described(
+      FeedId feed, std::function<bool()> wanted = [] { return true; }) {
+    std::promise<std::string> described;
+    auto answer = described.get_future();
+    DescribeRequest request;
+    request.may_want = [](const model::ObjectName&) { return true; };
+    request.wants = [](const store::ExplainedPort&, const NodeFacts*) { return true; };
+    request.not_proxied = true;
+    request.wanted = std::move(wanted);
+    request.done = [&](const Description& description) {
+      static const char* const kWords[] = {"", "~", "+", "-"};
+      std::string out = std::to_string(description.generation);
+      for (const auto& port : description.ports) {
+        out += std::string(" ") + kWords[int(port.progress)] + port.is.port.key.service.name;
+      }
+      for (const auto& one : description.not_proxied) out += " !" + one.name.name;
+      described.set_value(out);
+    };
+    thread_.describe(feed, std::move(request));
+    for (int i = 0; i < 2; ++i) thread_.status();  // each batch takes one step
     return answer.wait_for(0s) == std::future_status::ready ? answer.get() : "dropped";
   }
   StoreThread& thread() { return thread_; }
@@ -160,6 +170,8 @@ class StoreThreadTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_feed_opened_later_is_told_everything_then_deltas);
   CPPUNIT_TEST(a_feed_without_another_begins_with_everything);
   CPPUNIT_TEST(a_feed_begins_when_everything_is_listed);
+  CPPUNIT_TEST(services_are_described_with_their_progress);
+  CPPUNIT_TEST(a_long_description_lets_others_through);
   CPPUNIT_TEST(a_closed_feed_is_told_nothing);
   CPPUNIT_TEST(closing_waits_for_the_announcement_under_way);
   CPPUNIT_TEST(trigger_times_reach_every_feed);
@@ -276,7 +288,7 @@ class StoreThreadTest : public CppUnit::TestFixture {
     const int before = world.announced();
     const FeedId late = world.open();
     CPPUNIT_ASSERT(world.announced() > before);
-    CPPUNIT_ASSERT_EQUAL(std::string("0"), world.told(late));
+    CPPUNIT_ASSERT_EQUAL(std::string("0 +cart +shop"), world.described(late));
     // Whatever it asks for, it is told everything first.
     CPPUNIT_ASSERT_EQUAL(std::string("full cart/1 shop/1"), world.take(late, false));
     world.put("cart", 2);
@@ -316,6 +328,63 @@ class StoreThreadTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string("full"), world.take(second, true));
   }
 
+  void services_are_described_with_their_progress() {
+    World world(false);
+    world.list_the_rest();
+    world.put("a", 1);
+    world.put("b", 1);
+    world.put("c", 1);
+    world.take(world.feed());
+    CPPUNIT_ASSERT_EQUAL(std::string("1 a b c"), world.described(world.feed()));
+    world.put("b", 2);
+    world.remove("c");
+    world.put("d", 1);
+    auto headless = test::service("e");
+    headless.headless = true;
+    world.deliver(model::Upsert{headless});
+    CPPUNIT_ASSERT_EQUAL(std::string("1 a ~b -c +d !e"), world.described(world.feed()));
+    world.take(world.feed());
+    CPPUNIT_ASSERT_EQUAL(std::string("2 a b d !e"), world.described(world.feed()));
+    CPPUNIT_ASSERT_EQUAL(std::string("dropped"), world.described(world.feed(), [] { return false; }));
+  }
+
+  // One step of a description is 64 Services; the thread answers others in between.
+  void a_long_description_lets_others_through() {
+    World world(false);
+    world.list_the_rest();
+    for (int i = 0; i < 1000; ++i) world.put("s" + std::to_string(i));
+    world.take(world.feed());
+    std::promise<std::size_t> described;
+    auto answer = described.get_future();
+    std::atomic<int> seen{0};
+    std::promise<void> begun, go_on;
+    DescribeRequest request;
+    request.may_want = [&](const model::ObjectName&) {
+      if (seen++ == 0) {
+        begun.set_value();
+        go_on.get_future().wait();
+      }
+      return true;
+    };
+    request.wants = [](const store::ExplainedPort&, const NodeFacts*) { return true; };
+    request.wanted = [] { return true; };
+    request.done = [&](const Description& description) { described.set_value(description.ports.size()); };
+    world.thread().describe(world.feed(), std::move(request));
+    begun.get_future().wait();
+    std::promise<int> asked;
+    std::thread other([&] {
+      world.thread().status();
+      asked.set_value(seen);
+    });
+    // The question waits in the queue while the first step is under way.
+    while (world.thread().figures().queue_length == 0) std::this_thread::yield();
+    go_on.set_value();
+    const int seen_when_asked = asked.get_future().get();
+    other.join();
+    CPPUNIT_ASSERT_MESSAGE(std::to_string(seen_when_asked), seen_when_asked < 1000);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1000), answer.get());
+  }
+
   void a_closed_feed_is_told_nothing() {
     World world(false);
     world.list_the_rest();
@@ -327,8 +396,8 @@ class StoreThreadTest : public CppUnit::TestFixture {
     world.thread().close_feed(world.feed());  // nobody's business any more
     world.thread().close_feed(4711);
     CPPUNIT_ASSERT_EQUAL(std::string("nothing"), world.take(world.feed()));
-    CPPUNIT_ASSERT_EQUAL(std::string("dropped"), world.told(world.feed()));
-    CPPUNIT_ASSERT_EQUAL(std::string("1 cart"), world.told(other));
+    CPPUNIT_ASSERT_EQUAL(std::string("dropped"), world.described(world.feed()));
+    CPPUNIT_ASSERT_EQUAL(std::string("1 cart"), world.described(other));
     const int before = world.announced();
     world.put("shop", 1);
     CPPUNIT_ASSERT(world.announced() > before);

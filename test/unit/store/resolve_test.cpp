@@ -29,6 +29,9 @@ class ResolveTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(ports_do_not_share_endpoints);
   CPPUNIT_TEST(endpoint_of_no_use_is_left_out_and_draining_ones_stay);
   CPPUNIT_TEST(external_ips_can_be_switched_off);
+  CPPUNIT_TEST(explained_endpoints_have_reasons);
+  CPPUNIT_TEST(explained_endpoints_outside_of_hints);
+  CPPUNIT_TEST(explained_service_ports_are_the_resolved_ones);
   CPPUNIT_TEST_SUITE_END();
 
   SliceCache slices_;
@@ -48,6 +51,66 @@ class ResolveTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t(2), resolved(service).at(0).frontends.size());
     service.external_ips.clear();
     CPPUNIT_ASSERT(!resolve(service, Family::ipv4, slices_, {"N", "a", false}).at(0).uses_cluster);
+  }
+
+  static const char* text(Use use) {
+    static const char* const kTexts[] = {"-", "used", "last", "unready", "gone", "spare", "zone", "node", "remote"};
+    return kTexts[int(use)];
+  }
+  // "10.1.0.1 cluster/local, …"
+  std::string explained(const model::Service& service) {
+    std::string out;
+    const auto ports = explain(service, Family::ipv4, slices_, {"N", "a"});
+    for (const auto& one : ports.at(0).endpoints) {
+      out += (out.empty() ? "" : ", ") + IpAddress::from_bytes(Family::ipv4, one.endpoint.address.data()).to_string() +
+             " " + text(one.cluster) + "/" + text(one.local);
+    }
+    return out;
+  }
+
+  void explained_endpoints_have_reasons() {
+    auto service = test::service();
+    slices_.upsert(test::slice("x", {{"10.1.0.1", "N"},
+                                     {"10.1.0.2", "N", "unready"},
+                                     {"10.1.0.3", "N", "terminating"},
+                                     {"10.1.0.4", "M", "gone"},
+                                     {"10.1.0.5", "M"}}));
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("10.1.0.1 used/-, 10.1.0.2 unready/-, 10.1.0.3 spare/-, 10.1.0.4 gone/-, 10.1.0.5 used/-"),
+        explained(service));
+    service.internal_local = true;
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("10.1.0.1 -/used, 10.1.0.2 -/unready, 10.1.0.3 -/spare, 10.1.0.4 -/remote, 10.1.0.5 -/remote"),
+        explained(service));
+    service.internal_local = false;
+    service.external_local = true;
+    service.type = model::ServiceType::node_port;
+    service.ports[0].node_port = 30080;
+    slices_.upsert(test::slice("x", {{"10.1.0.3", "N", "terminating"}, {"10.1.0.5", "M", "terminating"}}));
+    CPPUNIT_ASSERT_EQUAL(std::string("10.1.0.3 last/last, 10.1.0.5 last/remote"), explained(service));
+    const auto node = explain(service, Family::ipv4, slices_, {"N", "a"}).at(0).endpoints.at(1).node;
+    CPPUNIT_ASSERT_EQUAL(std::string("M"), std::string(node.text()));
+  }
+
+  void explained_endpoints_outside_of_hints() {
+    slices_.upsert(test::slice("x", {{"10.1.0.1", "N", "ready", {"a"}}, {"10.1.0.2", "M", "ready", {"b"}}}));
+    CPPUNIT_ASSERT_EQUAL(std::string("10.1.0.1 used/-, 10.1.0.2 zone/-"), explained(test::service()));
+    slices_.upsert(test::slice("x", {{"10.1.0.1", "N", "ready", {}, {"N"}}, {"10.1.0.2", "M", "ready", {}, {"M"}}}));
+    CPPUNIT_ASSERT_EQUAL(std::string("10.1.0.1 used/-, 10.1.0.2 node/-"), explained(test::service()));
+  }
+
+  void explained_service_ports_are_the_resolved_ones() {
+    auto service = test::service();
+    service.ports = {{base::Symbol("p80"), model::Protocol::tcp, 80, 30080},
+                     {base::Symbol("a"), model::Protocol::udp, 53, 0}};
+    service.external_local = true;
+    service.type = model::ServiceType::load_balancer;
+    slices_.upsert(
+        test::slice("x", {{"10.1.0.1", "N"}, {"10.1.0.2", "M", "terminating"}, {"10.1.0.3", "M", "unready"}}));
+    const auto ports = explain(service, Family::ipv4, slices_, {"N", "a"});
+    const auto wanted = resolved(service);
+    CPPUNIT_ASSERT_EQUAL(wanted.size(), ports.size());
+    for (std::size_t i = 0; i < ports.size(); ++i) CPPUNIT_ASSERT(ports[i].port == wanted[i]);
   }
 
   void headless_external_name_and_foreign_family_yield_nothing() {  // cases 79, 83

@@ -1,8 +1,9 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// `sluicectl services`: where packets for Services go, by family. Where a backend can tell, it is asked what the kernel
-// has, on its apply thread; otherwise it is what it has been told. Called on the control thread, which never waits.
+// `sluicectl services`: where packets for Services go, by family. A backend that can is asked on its apply thread what
+// the kernel has; the store thread says what the backend was given, and why. Called on the control thread, which never
+// waits.
 #pragma once
 
 #include <chrono>
@@ -13,17 +14,17 @@
 
 #include "core/base/ip.hpp"
 #include "core/serve/control_server.hpp"
-#include "core/snapshot/store_thread.hpp"
+#include "core/snapshot/description.hpp"
 #include "core/sync/sync_loop.hpp"
 
 namespace sluice::app {
 
-// Who knows about one family. What is called for a backend that is gone does nothing.
+// Where the answer for one family comes from. What is called for a backend that is gone does nothing.
 struct ServiceView {
   base::Family family = base::Family::ipv4;
   std::string backend;                                   // its id
-  std::function<void(sync::SyncLoop::Inspect)> inspect;  // empty: the backend cannot tell
-  std::function<void(snapshot::StoreThread::ToldDone)> told;
+  std::function<void(sync::SyncLoop::Inspect)> inspect;  // empty: the backend cannot read the kernel
+  std::function<void(snapshot::DescribeRequest)> describe;
   std::function<std::string()> in_progress;  // the backend call that runs, or empty
 };
 
@@ -31,14 +32,14 @@ class ServicesCommand {
  public:
   static constexpr std::chrono::milliseconds kPatience{15'000};  // longer than a backend may take to answer
 
-  // `views` [control thread] is asked for each request: who serves changes.
+  // `views` [control thread] is asked for each request: the backend that serves changes.
   explicit ServicesCommand(std::function<std::vector<ServiceView>()> views,
                            std::chrono::milliseconds patience = kPatience)
       : views_(std::move(views)), patience_(patience) {}
 
-  // {"command":"services","name":"shop/cart:http","family":4,"told":true}; the last three may be missing. Answers with
-  // {"families":[{"family","backend","view":"kernel"|"told","generation","lines"} or {"family","error"}]}.
-  // Throws std::runtime_error with a sentence when the request cannot be.
+  // {"command":"services","query":"shop/cart:http","family":4,"kernel":false,"objects":true}; all but the first may be
+  // missing. Answers with {"families":[...]}, each as services_page() or, with objects, services_document() makes it;
+  // {"family","error"} where there is no answer. Throws std::runtime_error with a sentence when the request is wrong.
   serve::ControlServer::Pending operator()(const nlohmann::json& request, serve::ControlReply reply) const;
 
  private:
