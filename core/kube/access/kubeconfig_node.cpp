@@ -73,6 +73,13 @@ KubeconfigNode KubeconfigNode::entry(const std::string& name, const std::string&
   return *found;
 }
 
+bool KubeconfigNode::has_entry(const std::string& name) const {
+  for (const auto& candidate : list()) {
+    if (candidate.is_map() && candidate.get("name").text() == name) return true;
+  }
+  return false;
+}
+
 void KubeconfigNode::wrong(const std::string& problem, const std::string& remedy) const {
   throw KubeconfigWrong{*file_ + ": " + (field_.empty() ? "the file" : field_) + " " + problem + "; " + remedy};
 }

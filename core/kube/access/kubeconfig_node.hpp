@@ -39,6 +39,8 @@ class KubeconfigNode {
   // The member `key` of the entry called `name` in this list of {name: …, key: {…}};
   // `referrer` is the field that named it.
   KubeconfigNode entry(const std::string& name, const std::string& key, const std::string& referrer) const;
+  // Whether such an entry is in this list; one without a name is called "".
+  bool has_entry(const std::string& name) const;
 
   [[noreturn]] void wrong(const std::string& problem, const std::string& remedy) const;
 

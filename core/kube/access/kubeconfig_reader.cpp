@@ -29,7 +29,8 @@ class Reader {
     if (root.get("clusters").list().empty() && root.get("contexts").list().empty() && context_name.empty()) {
       return std::nullopt;
     }
-    if (context_name.empty()) {
+    // client-go finds a context without a name when nothing names one; kubeconfigs of Talos were written so.
+    if (context_name.empty() && !root.get("contexts").has_entry("")) {
       root.get("current-context").wrong("is missing", "set it with kubectl config use-context");
     }
     const KubeconfigNode context = root.get("contexts").entry(context_name, "context", "current-context");

@@ -22,6 +22,7 @@ class KubeconfigTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_token_and_an_inline_ca_are_read);
   CPPUNIT_TEST(files_are_relative_to_the_kubeconfig);
   CPPUNIT_TEST(the_current_context_selects);
+  CPPUNIT_TEST(without_a_current_context_the_one_without_a_name_is_used);
   CPPUNIT_TEST(a_token_file_wins_over_a_token);
   CPPUNIT_TEST(basic_auth_is_read);
   CPPUNIT_TEST(what_is_missing_is_named);
@@ -104,6 +105,21 @@ class KubeconfigTest : public CppUnit::TestFixture {
         "clusters:\n- {name: a, cluster: {server: 'https://a'}}\n- {name: b, cluster: {server: 'https://b:1'}}\n");
     CPPUNIT_ASSERT_MESSAGE(got.status().message(), got.ok());
     CPPUNIT_ASSERT_EQUAL(std::string("https://b:1"), got->server.to_string());
+  }
+
+  void without_a_current_context_the_one_without_a_name_is_used() {
+    const std::string clusters =
+        "clusters: [{name: a, cluster: {server: 'https://a'}}, {name: b, cluster: {server: 'https://b:1'}}]\n";
+    const auto got = load_text(clusters + "contexts: [{name: a, context: {cluster: a}}, {context: {cluster: b}}]\n");
+    CPPUNIT_ASSERT_MESSAGE(got.status().message(), got.ok());
+    CPPUNIT_ASSERT_EQUAL(std::string("https://b:1"), got->server.to_string());
+    const auto selected = load_text(
+        clusters + "current-context: a\ncontexts: [{context: {cluster: b}}, {name: a, context: {cluster: a}}]\n");
+    CPPUNIT_ASSERT_EQUAL(std::string("https://a:443"), selected->server.to_string());
+    CPPUNIT_ASSERT_EQUAL(std::string("config: current-context is missing; set it with kubectl config use-context"),
+                         why(load_text(clusters + "contexts: [{name: a, context: {cluster: a}}, 5]\n")));
+    CPPUNIT_ASSERT_EQUAL(std::string("config: contexts has two entries called \"\"; remove one"),
+                         why(load_text(clusters + "contexts: [{context: {cluster: a}}, {context: {cluster: b}}]\n")));
   }
 
   void a_token_file_wins_over_a_token() {
