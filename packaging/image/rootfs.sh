@@ -53,7 +53,7 @@ chmod 700 "$out/root" "$out/run/sluice"
 if [ -n "$debs" ]; then
   tree=$scratch/tree
   for package in "$debs"/sluice_*.deb "$debs"/sluice-*.deb; do
-    case $package in *-conformance_* | *-dev_* | *-doc_* | *-dbgsym_* | *'*'*) continue ;; esac
+    case $package in *-conformance_* | *-dev_* | *-doc_* | *-kube-proxy_* | *-dbgsym_* | *'*'*) continue ;; esac
     name=$(dpkg-deb -f "$package" Package)
     dpkg-deb -x "$package" "$tree"
     mkdir -p "$out/var/lib/dpkg/status.d"

@@ -13,6 +13,7 @@ builddir/image-test/root, for test/kubernetes/pod_test.py.
 import argparse
 import hashlib
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -47,10 +48,10 @@ class Image:
         self.tar = self.work / "rootfs.tar"
         self.source = []
 
-    def inside(self, *argv):
+    def inside(self, *argv, path="/usr/sbin:/usr/bin:/sbin:/bin"):
         """The command in the root filesystem, in namespaces of its own."""
         return subprocess.run(["unshare", "--mount", "--net", "--pid", "--fork", "sh", "-c", ENTER, "sh", str(self.root), *argv],
-                              capture_output=True, text=True, timeout=stretched(120), check=False, env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"})
+                              capture_output=True, text=True, timeout=stretched(120), check=False, env={"PATH": path})
 
     def files(self):
         for folder, names, others in os.walk(self.root):
@@ -108,6 +109,13 @@ class Image:
                               for name in (family + variant, family + variant + "-save", family + variant + "-restore"))):
             done = self.inside(*argv)
             require(done.returncode == 0 and words in done.stdout, f"{argv}: status {done.returncode}: {done.stdout}{done.stderr}")
+
+    def test_kube_proxy(self):
+        """the daemon is at the place of kube-proxy, and the image finds a command of that name, as some static pods need"""
+        path = re.search(r"^ENV PATH=(\S+)$", (SCRIPT.parent / "Containerfile").read_text(encoding="utf-8"), re.MULTILINE).group(1)
+        for command in ("/usr/local/bin/kube-proxy", "kube-proxy"):
+            done = self.inside(command, "--version", path=path)
+            require(done.returncode == 0 and done.stdout.startswith("sluiced "), f"{command}: {done.stdout}{done.stderr}")
 
     def test_matches(self):
         """iptables finds its matches and targets, in both families"""
