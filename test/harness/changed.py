@@ -49,7 +49,7 @@ TABLE = {
     "test/abi": ("lint", "check", "asan", "tsan"),  # tap.sh is used by tests of sanitizers, too
     "test/apiserver": ("lint", "check", "apiserver", *PACKETS, "bench", "kubernetes"),
     "test/bench": ("lint", "bench"),
-    "test/fixtures": ("lint", "check", "apiserver", "kernel", *PACKETS, "fuzz", "bench"),
+    "test/fixtures": ("lint", "check", "apiserver", "kernel", *PACKETS, "fuzz", "bench", "package", "kubernetes"),
     "test/fuzz": ("lint", "check", "fuzz", "asan"),
     "test/harness": ("lint",),
     "test/harness/backends_in_vm.sh": ("lint", "vm"),

@@ -21,6 +21,8 @@ from lib import netns_http, pace  # noqa: E402
 
 NAME = "node-1"
 ADDRESSES = ("192.0.2.10/24", "2001:db8::10/64")
+MODULES = ("/lib/modules", "/usr/lib/modules")
+CERTIFICATES = "/etc/ssl/certs"  # a folder that every node has
 ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 OBJECTS = [
     {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NAME, "uid": "0000"},
@@ -189,7 +191,8 @@ class Node:
                    {"source": str(self._folder / "hosts"), "at": "/etc/hosts", "read_only": False}]
         environment = {"NODE_NAME": NAME, "PATH": "/usr/sbin:/usr/bin", "KUBERNETES_SERVICE_HOST": "10.96.0.1",
                        "KUBERNETES_SERVICE_PORT": "443"}
-        words = [re.sub(r"\$\((\w+)\)", lambda name: environment[name.group(1)], word) for word in command or container["command"]]
+        words = [re.sub(r"\$\((\w+)\)", lambda name: environment[name.group(1)], word)
+                 for word in command or [*container["command"], *container.get("args", [])]]
         number = len(self._processes)
         layer = self._folder / "layers" / str(number)
         layer.mkdir()
@@ -215,11 +218,11 @@ class Node:
             return self.volume.folder
         place = self._folder / "node" / one["hostPath"]["path"].lstrip("/")
         kind = one["hostPath"].get("type", "")
-        if one["hostPath"]["path"] == "/lib/modules":
+        if one["hostPath"]["path"] in MODULES:
             return Path("/lib/modules") if os.path.isdir("/lib/modules") else self._folder / "node"
         if not place.exists():
             place.parent.mkdir(parents=True, exist_ok=True)
-            if kind == "DirectoryOrCreate":
+            if kind == "DirectoryOrCreate" or one["hostPath"]["path"] == CERTIFICATES:
                 place.mkdir()
             elif kind == "FileOrCreate":
                 place.touch()

@@ -27,9 +27,9 @@ sys.dont_write_bytecode = True
 HERE = Path(__file__).resolve().parent
 SRC = HERE.parents[1]
 
-import kubeadm_stock  # noqa: E402
 import kustomize  # noqa: E402
 from node import Node, NodeError, allowed_by, asked_of, of_kind, wait_for  # noqa: E402
+import stock  # noqa: E402
 
 SYS_RESOURCE = 24
 # Every account may ask these (the role system:discovery, which a cluster binds to all that are authenticated).
@@ -47,65 +47,6 @@ LACKED = {
     "NET_RAW": r"the legacy tables, which this node has, cannot be read: .*CAP_NET_RAW",
     "NET_BIND_SERVICE": r"cannot be held: Permission denied",
 }
-KUBEADM = {
-    "config.conf": """apiVersion: kubeproxy.config.k8s.io/v1alpha1
-bindAddress: 0.0.0.0
-bindAddressHardFail: false
-clientConnection:
-  acceptContentTypes: ""
-  burst: 0
-  contentType: ""
-  kubeconfig: /var/lib/kube-proxy/kubeconfig.conf
-  qps: 0
-clusterCIDR: 10.244.0.0/16
-configSyncPeriod: 0s
-conntrack:
-  maxPerCore: null
-  min: null
-  tcpCloseWaitTimeout: null
-  tcpEstablishedTimeout: null
-detectLocal:
-  bridgeInterface: ""
-  interfaceNamePrefix: ""
-detectLocalMode: ""
-enableProfiling: false
-healthzBindAddress: ""
-hostnameOverride: ""
-iptables:
-  localhostNodePorts: null
-  masqueradeAll: false
-  masqueradeBit: null
-  minSyncPeriod: 0s
-  syncPeriod: 0s
-kind: KubeProxyConfiguration
-metricsBindAddress: ""
-mode: ""
-nodePortAddresses: null
-oomScoreAdj: null
-portRange: ""
-showHiddenMetricsForVersion: ""
-""",
-    "kubeconfig.conf": """apiVersion: v1
-kind: Config
-clusters:
-- cluster:
-    certificate-authority: /var/run/secrets/kubernetes.io/serviceaccount/ca.crt
-    server: https://192.0.2.10:6443
-  name: default
-contexts:
-- context:
-    cluster: default
-    namespace: default
-    user: default
-  name: default
-current-context: default
-users:
-- name: default
-  user:
-    tokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token
-""",
-}
-
 
 @dataclass
 class Scene:
@@ -127,7 +68,7 @@ SCENES = [
     Scene("overlays/ipvs", legacy=True, known={CONNTRACK, DEPRECATED, SLOW}, needs=("NET_ADMIN", "NET_RAW")),
     Scene("overlays/userspace", legacy=True, known={CONNTRACK, PORT_REUSE}, needs=("NET_ADMIN", "NET_RAW", "NET_BIND_SERVICE")),
     # What kubeadm writes leaves the score to its default, for which there is no capability.
-    Scene("overlays/kubeadm", legacy=True, data=KUBEADM, change=('mode: ""', "mode: nftables"),
+    Scene("overlays/kubeadm", legacy=True, data=stock.data(stock.KUBEADM, "iptables"), change=('mode: ""', "mode: nftables"),
           known={CONNTRACK, OOM_SCORE, EVERYWHERE}, needs=("NET_ADMIN", "NET_RAW"),
           prepares="route_localnet"),
     Scene("overlays/k3s", short=False),
@@ -196,7 +137,7 @@ class Pod:
 
     def check_configuration(self):
         """By the daemon itself, in the container as it is."""
-        words = self.main["command"]
+        words = [*self.main["command"], *self.main.get("args", [])]
         status, said = self.node.run(self.main, command=[words[0], "--check", *words[1:]])
         return [] if status == 0 and said.rstrip().endswith("configuration is usable") else [f"status {status}: {said}"]
 
@@ -336,18 +277,21 @@ def play(scene, options, tests, folder):
         tests.check(f"{title}: has no other capability", set(given) - set(scene.needs))
 
 
-STOCK = "stock DaemonSet of kubeadm"
+STOCK = "stock DaemonSet"
 
 
-def play_stock(options, tests, folder):
+def play_stock(installer, options, tests, folder):
     """After `kubectl set image`: no state directory of the node, no init container, the name and the flags of kube-proxy."""
-    pod = Pod(Scene(STOCK, known={CONNTRACK, OOM_SCORE, EVERYWHERE}), options, [])
-    with Node([kubeadm_stock.DAEMON_SET, kubeadm_stock.ROLE], options.image, folder, KUBEADM, streaming=False) as pod.node:
-        tests.check(f"{STOCK}: the daemon accepts flags and ConfigMap", pod.check_configuration())
+    title = f"{STOCK} of {installer}"
+    recording, mode = stock.DAEMON_SETS[installer]
+    pod = Pod(Scene(title, known={CONNTRACK, OOM_SCORE, EVERYWHERE}), options, [])
+    objects = [stock.daemon_set(recording, mode), stock.ROLE]
+    with Node(objects, options.image, folder, stock.data(recording, mode), streaming=False) as pod.node:
+        tests.check(f"{title}: the daemon accepts flags and ConfigMap", pod.check_configuration())
         for occasion in ("serves under the name of kube-proxy, and complains of nothing", "the next pod serves as well"):
-            tests.check(f"{STOCK}: {occasion}", stock_serves(pod))
-            tests.check(f"{STOCK}: ends in time", pod.end())
-        tests.check(f"{STOCK}: the role of kube-proxy allows what was asked for", pod.forbidden(kubeadm_stock.ROLE))
+            tests.check(f"{title}: {occasion}", stock_serves(pod))
+            tests.check(f"{title}: ends in time", pod.end())
+        tests.check(f"{title}: the role of kube-proxy allows what was asked for", pod.forbidden(stock.ROLE))
 
 
 def stock_serves(pod):
@@ -396,12 +340,14 @@ def main():
                 play(scene, options, tests, Path(folder))
             except (NodeError, OSError, subprocess.SubprocessError) as error:
                 tests.check(f"{scene.overlay}: can be tried", [error])
-    if options.overlay in (None, STOCK):
+    for installer in stock.DAEMON_SETS:
+        if options.overlay not in (None, STOCK, installer):
+            continue
         with tempfile.TemporaryDirectory(prefix="sluice-pod-") as folder:
             try:
-                play_stock(options, tests, Path(folder))
+                play_stock(installer, options, tests, Path(folder))
             except (NodeError, OSError, subprocess.SubprocessError) as error:
-                tests.check(f"{STOCK}: can be tried", [error])
+                tests.check(f"{STOCK} of {installer}: can be tried", [error])
     return tests.finish()
 
 
