@@ -17,8 +17,9 @@ import sys
 from pathlib import Path
 
 from container import CannotRun, System, make_root
+from machine import SOURCE
 from outcome import Tests, require, succeed
-from package_test import SOURCE, Packages, ended, fetch, foreign, make_archive
+from package_test import Packages, ended, fetch, foreign, make_archive
 
 SRC = Path(__file__).resolve().parents[2]
 TOOLS = ("autoconf", "automake", "cmake", "g++", "libtool", "make", "pkg-config", "sudo")

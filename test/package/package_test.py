@@ -22,18 +22,12 @@ from pathlib import Path
 
 from container import CannotRun, Container, make_root
 from contents import NAMES, Contents
-from outcome import Tests, call, require, stretched, succeed, wait_for
-from lib.probe import attempts_in
+from machine import MANIFEST, SOURCE, UNIT, Machine, exchange, manifest, without_counters
+from outcome import Tests, call, require, stretched, wait_for
 from sandbox import require_explained, require_quoted
 
-NOT_SYNCED = 3  # exit status of sluicectl status
 SRC = Path(__file__).resolve().parents[2]
-UNIT = "sluiced.service"
-SOURCE = "/etc/apt/sources.list.d/local.list"
-MANIFEST = "/etc/sluice/manifests/web.yaml"
-SERVICE_IP, POD_IP, NODE_IP = "10.96.0.80", "10.1.0.11", "10.1.0.1"
 BACKENDS = ("iptables", "ipvs", "nftables", "userspace")
-COUNT_FILE = "/srv/attempts"
 # The one that had everything in it, see old_package().
 OLD_VERSION = "0.1.0-1"
 # What only its configuration has.
@@ -98,47 +92,8 @@ class Packages:
              f"-Wl,--version-script={plugin_map}", "-o", str(example / "print.so"), str(example / "print.cpp"))
 
 
-class Installed:
+class Installed(Machine):
     """In a clean Debian, with systemd: installed by apt, which starts the service."""
-
-    def __init__(self, container):
-        self.container = container
-
-    def run(self, *argv, **options):
-        return succeed(self.container.run(*argv, **options))
-
-    def path(self, name):
-        return self.container.root / name.lstrip("/")
-
-    def unit(self, name):
-        return self.run("systemctl", "show", "--value", "-p", name, UNIT).strip()
-
-    def wait_active(self):
-        wait_for(lambda: self.unit("ActiveState") == "active",
-                 lambda: "active\n" + self.container.run("journalctl", "-u", UNIT, "-n", "30", "--no-pager").stdout)
-
-    def rules(self):
-        return self.run("iptables-save")
-
-    def answers(self):
-        done = self.container.run("netecho", "ask", "tcp", SERVICE_IP, "80", "--count", "5", "--summary")
-        return done.stdout + done.stderr
-
-    def require_served(self):
-        wait_for(lambda: "5 ok pod" in self.answers(), lambda: "an answer at the Service\n" + self.answers() + self.rules())
-
-    def journal(self):
-        return self.run("journalctl", "-u", UNIT, "--no-pager", "-o", "cat")
-
-    def update(self):
-        """apt is told of the packages under test."""
-        self.apt("update", "-o", f"Dir::Etc::SourceList={SOURCE}", "-o", "Dir::Etc::SourceParts=-")
-
-    def apt(self, *argv):
-        """What apt prints; from the packages under test and what is in its cache. Asked nothing, dpkg keeps what an
-        operator has written, as it does where one only presses return."""
-        return self.run("apt-get", "-y", "-o", "APT::Get::List-Cleanup=0", "-o", "Dpkg::Use-Pty=0", "-o",
-                        "Dpkg::Options::=--force-confold", *argv, timeout=300)
 
     def require_whole(self):
         """Files that went from one package to another are there."""
@@ -156,32 +111,6 @@ class Installed:
     def would_install(self, *names):
         said = self.apt("install", "--simulate", *names)
         return {line.split()[1] for line in said.splitlines() if line.startswith("Inst ")}
-
-    def installed(self):
-        said = self.run("dpkg-query", "-W", "-f", "${db:Status-Abbrev} ${Package}\n", "sluice*")
-        return {line.split()[-1] for line in said.splitlines() if line.startswith("ii")}
-
-    def hammered(self, what, most_failures=0):
-        """Runs `what` while connections are made; each must succeed, or all but so many."""
-        counted = self.path(COUNT_FILE)
-        counted.unlink(missing_ok=True)
-
-        def wait_attempts(count):
-            enough = attempts_in(counted) + count
-            wait_for(lambda: attempts_in(counted) >= enough, lambda: f"{enough} attempts, only {attempts_in(counted)}")
-
-        command = self.container.command("netecho", "hammer", "tcp", SERVICE_IP, "80", "--seconds", "3600", "--timeout",
-                                         f"{stretched(5000):.0f}", "--count-file", COUNT_FILE)
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        try:
-            wait_attempts(100)
-            what()
-            wait_attempts(100)
-        finally:
-            self.container.run("pkill", "-f", "^netecho hammer")
-            process.wait()
-        tally = json.loads(process.stdout.read())
-        require(tally["failed"] <= most_failures and tally["ok"] > 20, tally)
 
     def test_apt_alternatives(self):
         """one backend is enough, whichever it is, and apt takes all where nobody says otherwise"""
@@ -267,16 +196,6 @@ class Installed:
         self.require_served()
         status = json.loads(self.run("sluicectl", "status", "--wait", "-o", "json"))
         require(all(family["synced"] for family in status["families"]), status)
-
-    def make_pod(self):
-        for line in ("ip netns add pod", "ip link add veth0 type veth peer name eth0 netns pod",
-                     f"ip addr add {NODE_IP}/24 dev veth0", "ip link set veth0 up", "ip link set lo up",
-                     f"ip -n pod addr add {POD_IP}/24 dev eth0", "ip -n pod link set eth0 up", "ip -n pod link set lo up",
-                     f"ip -n pod route add default via {NODE_IP}", f"ip route add default via {POD_IP}"):
-            self.run(*line.split())
-        # conntrack remembers a SYN that was sent before there were rules, and does not translate later connections from that port.
-        self.run("sh", "-c", "echo 1 >/proc/sys/net/netfilter/nf_conntrack_tcp_timeout_syn_sent")
-        self.container.start("ip", "netns", "exec", "pod", "netecho", "serve", "--name", "pod", "--port", "8080", "--tcp")
 
     def test_reload(self):
         """systemctl reload takes the configuration into force, or refuses it whole and fails, and the daemon stays"""
@@ -390,11 +309,6 @@ class Installed:
             exchange(config, text)
         self.run("systemctl", "reload", UNIT)
         self.require_served()
-
-    def status(self):
-        done = self.container.run("sluicectl", "status", "-o", "json")
-        require(done.returncode in (0, NOT_SYNCED), done)
-        return json.loads(done.stdout)
 
     def test_exchange(self):
         """the same packages again: the configuration stays, another process serves, nothing is written or refused"""
@@ -512,11 +426,6 @@ class Installed:
                         "/var/cache/man/*").splitlines()
         require(not left, left)
 
-    def known(self):
-        """Packages of ours that are installed, or have left something."""
-        said = self.container.run("dpkg-query", "-W", "-f", "${db:Status-Abbrev} ${Package}\n", "sluice*").stdout
-        return sorted(line.split()[-1] for line in said.splitlines() if not line.startswith("un"))
-
 
 def page(name):
     return (SRC / "docs" / name).read_text(encoding="utf-8")
@@ -531,34 +440,12 @@ def refusal_of(word, journal):
     return any("reload (" in line and "failed, and what is in force stays" in line and word in line for line in journal.splitlines())
 
 
-def exchange(file, text):
-    """Another content, in one step: the daemon looks at the file by itself, and half of it may be a good one."""
-    new = file.with_suffix(".new")
-    new.write_text(text, encoding="utf-8")
-    os.replace(new, file)
-
-
-def without_counters(rules):
-    return [line for line in rules.splitlines() if not line.startswith(("#", ":"))]
-
-
 def kubeconfig():
     """A server that nobody is."""
     return json.dumps({"apiVersion": "v1", "kind": "Config", "current-context": "c",
                        "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}],
                        "users": [{"name": "u", "user": {}}],
                        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}]})
-
-
-def manifest():
-    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "namespace": "demo"},
-               "spec": {"clusterIP": SERVICE_IP, "clusterIPs": [SERVICE_IP], "ipFamilies": ["IPv4"],
-                        "ports": [{"name": "http", "protocol": "TCP", "port": 80, "targetPort": 8080}]}}
-    endpoints = {"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",
-                 "metadata": {"name": "web-1", "namespace": "demo", "labels": {"kubernetes.io/service-name": "web"}},
-                 "addressType": "IPv4", "ports": [{"name": "http", "protocol": "TCP", "port": 8080}],
-                 "endpoints": [{"addresses": [POD_IP]}]}
-    return json.dumps(service) + "\n---\n" + json.dumps(endpoints) + "\n"
 
 
 def old_package(packages, work):

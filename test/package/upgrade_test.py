@@ -20,9 +20,9 @@ import time
 from pathlib import Path
 
 from container import CannotRun, ProcessOne, mask
+from machine import MANIFEST, SERVICE_IP, exchange, manifest
 from outcome import Tests, pace, require, stretched
-from package_test import (BACKENDS, MANIFEST, OLD_VERSION, SERVICE_IP, Installed, Packages, ended, exchange, furnish,
-                          manifest, prepare)
+from package_test import BACKENDS, OLD_VERSION, Installed, Packages, ended, furnish, prepare
 
 SRC = Path(__file__).resolve().parents[2]
 # Of the whole machine, which may be emulated.
