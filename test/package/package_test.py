@@ -24,6 +24,7 @@ from container import CannotRun, Container, make_root
 from contents import NAMES, Contents
 from machine import MANIFEST, SOURCE, UNIT, Machine, exchange, manifest, without_counters
 from outcome import Tests, call, require, stretched, wait_for
+from replacement import Replacement
 from sandbox import require_explained, require_quoted
 
 SRC = Path(__file__).resolve().parents[2]
@@ -545,8 +546,10 @@ def main():
         container = Container(root)
         container.wait_until_up()
         tests.run(Installed(container))
+        tests.run(Replacement(container))
     except CannotRun as why:
-        tests.run(Installed.__new__(Installed), skip=str(why).replace("\n", " "))
+        for group in (Installed, Replacement):
+            tests.run(group.__new__(group), skip=str(why).replace("\n", " "))
     finally:
         if container:
             container.stop()
