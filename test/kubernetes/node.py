@@ -189,7 +189,7 @@ class Node:
                   for one in container["volumeMounts"]]
         mounts += [{"source": str(self._folder / "account"), "at": ACCOUNT, "read_only": True},
                    {"source": str(self._folder / "hosts"), "at": "/etc/hosts", "read_only": False}]
-        environment = {"NODE_NAME": NAME, "PATH": "/usr/sbin:/usr/bin", "KUBERNETES_SERVICE_HOST": "10.96.0.1",
+        environment = {"NODE_NAME": NAME, "PATH": "/usr/local/bin:/usr/sbin:/usr/bin", "KUBERNETES_SERVICE_HOST": "10.96.0.1",
                        "KUBERNETES_SERVICE_PORT": "443"}
         words = [re.sub(r"\$\((\w+)\)", lambda name: environment[name.group(1)], word)
                  for word in command or [*container["command"], *container.get("args", [])]]
