@@ -159,6 +159,11 @@ class Container(System):
         self._first = self._first or self._find_first()
         return self._first is not None
 
+    @property
+    def first_process(self):
+        """The number of its process 1 here, once it is up."""
+        return self._first
+
     def _find_first(self):
         children = Path(f"/proc/{self._boot.pid}/task/{self._boot.pid}/children").read_text(encoding="ascii").split()
         if children and Path(f"/proc/{children[0]}/comm").read_text(encoding="ascii").strip() == "systemd":

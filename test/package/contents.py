@@ -6,6 +6,7 @@ the same sources is the same."""
 import fnmatch
 import hashlib
 import json
+import os
 import re
 import shutil
 
@@ -14,6 +15,8 @@ from outcome import Skip, call, require
 OURS = "The Sluice Authors"
 NAMES = ("sluice", "sluice-backend-iptables", "sluice-backend-ipvs", "sluice-backend-nftables",
          "sluice-backend-userspace", "sluice-dev", "sluice-conformance", "sluice-doc")
+REPLACEMENT = "sluice-kube-proxy"  # is not installed beside a kube-proxy, see replacement.py
+EVERY = (*NAMES, REPLACEMENT)
 # Of what may be linked with a program under version 2 of the GPL and no later one.
 WITH_GPL_2 = ("GPL-2.0-only", "LGPL-2.1-only", "LGPL-2.1-or-later", "GPL-3.0-or-later WITH GCC-exception-3.1")
 NOTICE = re.compile(r"(?:Copyright|\(c\)|©)[^\n]*?\b(?:19|20)\d\d\b[^\n]*", re.IGNORECASE)
@@ -34,7 +37,7 @@ class Contents:
         if self.unpacked is None:
             shutil.rmtree(self.work, ignore_errors=True)
             self.work.mkdir(parents=True)
-            for part in NAMES:
+            for part in EVERY:
                 call("dpkg-deb", "-x", str(self.packages.file(part)), str(self.work / part))
             self.unpacked = True
         return self.work / name
@@ -44,7 +47,7 @@ class Contents:
         return {"/" + str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir()}
 
     def programs(self):
-        for part in NAMES:
+        for part in EVERY:
             for name in sorted(self.files(part)):
                 path = self.folder(part) / name.lstrip("/")
                 if not path.is_symlink() and path.read_bytes()[:4] == b"\x7fELF":
@@ -53,11 +56,11 @@ class Contents:
     def test_apart(self):
         """no file is in two packages, and a backend's has the backend and its papers only"""
         owner = {}
-        for part in NAMES:
+        for part in EVERY:
             for name in self.files(part):
                 require(name not in owner, f"{name} is in {owner.get(name)} and in {part}")
                 owner[name] = part
-        for part in NAMES:
+        for part in EVERY:
             if "-backend-" in part:
                 papers = (f"/usr/share/doc/{part}/", f"/usr/share/lintian/overrides/{part}")
                 others = [name for name in self.files(part) if not name.startswith(papers)]
@@ -65,6 +68,13 @@ class Contents:
         # dh_missing sees to it that no file that is installed is in none.
         kit = {name for name in owner if "conformance" in name and not name.startswith(("/usr/share/doc/", "/usr/share/lintian/"))}
         require(len(kit) > 50 and {owner[name] for name in kit} == {"sluice-conformance"}, {name: owner[name] for name in kit})
+
+    def test_replacement(self):
+        """the package of the command kube-proxy has links to the daemon and to its manual, and papers"""
+        folder = self.folder(REPLACEMENT)
+        papers = (f"/usr/share/doc/{REPLACEMENT}/",)
+        links = {name: os.readlink(folder / name.lstrip("/")) for name in self.files(REPLACEMENT) if not name.startswith(papers)}
+        require(links == {"/usr/bin/kube-proxy": "../sbin/sluiced", "/usr/share/man/man8/kube-proxy.8.gz": "sluiced.8.gz"}, links)
 
     def test_licences(self):
         """the copyright file tells the licence of every file of the tarball"""
@@ -109,7 +119,7 @@ class Contents:
             sums = {one["algorithm"]: one["checksumValue"] for one in listed[name]["checksums"]}
             require(sums["SHA256"] == hashlib.sha256(path.read_bytes()).hexdigest(), f"{name}: another digest")
         # Found another way by who made the packages: from the symbols that are used.
-        for part in NAMES:
+        for part in EVERY:
             mine = {listed[name]["SPDXID"] for owner, name, _ in self.programs() if owner == part}
             linked = {names[other]["name"] for one, other in links if one in mine}
             depends = call("dpkg-deb", "--field", str(self.packages.file(part)), "Depends")
@@ -147,8 +157,8 @@ class Contents:
     def test_build_path(self):
         """no file tells where it was built"""
         where = str(self.packages.folder.resolve()).encode()
-        told = [name for part in NAMES for name in sorted(self.files(part))
-                if where in (self.folder(part) / name.lstrip("/")).read_bytes()]
+        told = [name for part in EVERY for name in sorted(self.files(part))
+                if (path := self.folder(part) / name.lstrip("/")).exists() and where in path.read_bytes()]
         require(not told, f"{where.decode()} is in {told}")
 
 

@@ -21,7 +21,7 @@ import sys
 from pathlib import Path
 
 from container import CannotRun, Container, make_root
-from contents import NAMES, Contents
+from contents import EVERY, NAMES, Contents
 from machine import MANIFEST, SOURCE, UNIT, Machine, exchange, manifest, without_counters
 from outcome import Tests, call, require, stretched, wait_for
 from replacement import Replacement
@@ -53,7 +53,7 @@ class Packages:
         """packages are built from the tarball"""
         if not self.given:
             call(str(SRC / "packaging/debian/build.sh"), str(self.folder), str(self.build), timeout=1500)
-        for name in (*NAMES, "sluice-dbgsym"):
+        for name in (*EVERY, "sluice-dbgsym"):
             self.file(name)
 
     def test_build_depends(self):
@@ -482,7 +482,7 @@ def make_archive(root, packages, *more):
     """Of our packages and these files, for the apt of that Debian."""
     folder = root / "srv/archive"
     folder.mkdir(parents=True)
-    for file in (*(packages.file(name) for name in NAMES), *more):
+    for file in (*(packages.file(name) for name in EVERY), *more):
         shutil.copy(file, folder)
     (folder / "Packages").write_text(call("dpkg-scanpackages", "--multiversion", ".", cwd=folder), encoding="utf-8")
     (root / SOURCE.lstrip("/")).write_text("deb [trusted=yes] file:/srv/archive ./\n", encoding="ascii")

@@ -1,12 +1,28 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""A node of a cluster whose unit file starts kube-proxy: packages that are installed there. The kube-proxy is a script."""
+"""A node of a cluster whose unit file starts kube-proxy, and the package sluice-kube-proxy there: installed, started as kubeadm
+configures it, removed, purged. The kube-proxy that is there before is a script."""
 
-from machine import UNIT, Machine
+import contextlib
+import json
+import shutil
+import ssl
+import subprocess
+import sys
+from pathlib import Path
+
+from machine import NODE_IP, SERVICE_IP, UNIT, Machine, manifest
 from outcome import call, require, wait_for
+from lib import installers, netns_http
 
+APISERVER = Path(__file__).resolve().parents[1] / "apiserver/apiserver.py"
+PORT = 6443
+NODE = "node-1"
+ACCOUNT = "/srv/account"  # in the place of the folder that kubelet mounts: here /run is not of the node's disk
+PACKAGE = "sluice-kube-proxy"
 PROXY = "kube-proxy.service"
-OF_OPERATOR = "/usr/local/bin/kube-proxy"
+OF_PACKAGE, OF_OPERATOR = "/usr/bin/kube-proxy", "/usr/local/bin/kube-proxy"
+LINKS = {OF_PACKAGE: "../sbin/sluiced", OF_OPERATOR: OF_PACKAGE}
 PROXY_UNIT = """[Service]
 ExecStart=PROGRAM --config=/var/lib/kube-proxy/config.conf --hostname-override=node-1
 Restart=always
@@ -42,6 +58,18 @@ class Replacement(Machine):
         self.run("systemctl", "restart", PROXY)
         wait_for(lambda: self.proxy("ActiveState") == "active", lambda: f"{PROXY} active: {self.proxy('ActiveState')}")
 
+    def runs_sluiced(self):
+        """Whether the process of the unit is the daemon."""
+        process = self.proxy("MainPID")
+        return process != "0" and self.container.run("readlink", f"/proc/{process}/exe").stdout.strip() == "/usr/sbin/sluiced"
+
+    def diversions(self):
+        return self.container.run("dpkg-divert", "--list", "*kube-proxy*").stdout.splitlines()
+
+    def require_links(self):
+        found = {path: str(self.path(path).readlink()) for path in LINKS if self.path(path).is_symlink()}
+        require(found == LINKS, found)
+
     def test_beside(self):
         """installed on a node whose kube-proxy.service runs, that goes on, and will when the machine starts again"""
         package = self.path("/srv/kubernetes-node")
@@ -64,3 +92,106 @@ class Replacement(Machine):
         # Enabled, it would stop kube-proxy.service at the start of the machine.
         require(self.is_enabled(UNIT) == "disabled", self.is_enabled(UNIT))
         require(self.is_enabled(PROXY) == "enabled", self.is_enabled(PROXY))
+
+    def test_install(self):
+        """the command kube-proxy is the daemon where units look for it; what was there is kept, and kubelet is untouched"""
+        before = self.proxy("MainPID")
+        self.apt("install", "--no-install-recommends", PACKAGE)
+        self.require_links()
+        for command in ("kube-proxy", OF_PACKAGE, OF_OPERATOR):
+            said = self.run(command, "--version")
+            require(said.startswith("sluiced "), f"{command}: {said}")
+        self.run("man", "-w", "kube-proxy")
+        require(self.path(f"{OF_PACKAGE}.distrib").read_text(encoding="ascii") == program("kube-proxy of the distribution"))
+        require(self.path(f"{OF_OPERATOR}.distrib").read_text(encoding="ascii") == program("kube-proxy of the operator"))
+        require(self.path("/usr/bin/kubelet").read_text(encoding="ascii") == program("kubelet of the distribution"))
+        require(self.proxy("MainPID") == before, "a process was ended by an installation")
+
+    @contextlib.contextmanager
+    def api_server(self):
+        """With the Service; its clients are the processes of this system."""
+        namespace = f"sluice-package-{self.container.first_process}"
+        tls, ready = self.path("/srv/pki"), self.path("/srv/apiserver.ready")
+        call("ip", "netns", "attach", namespace, self.container.first_process)
+        words = [sys.executable, "-B", str(APISERVER), "--listen", f"127.0.0.1:{PORT}", "--tls-dir", str(tls), "--ready-file", str(ready)]
+        server = netns_http.made_in(namespace, lambda: subprocess.Popen(words, stdout=subprocess.DEVNULL))
+        try:
+            wait_for(lambda: ready.exists() or server.poll() is not None, "an API server")
+            node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE, "uid": "0000"}, "spec": {},
+                    "status": {"addresses": [{"type": "InternalIP", "address": NODE_IP}]}}
+            items = [node, *(json.loads(one) for one in manifest().split("---"))]
+            connection = netns_http.NamespaceConnection(namespace, "127.0.0.1", PORT, ssl.create_default_context(cafile=tls / "ca.crt"))
+            connection.request("POST", "/_test/load", json.dumps({"items": items}))
+            require(connection.getresponse().status == 200, "the API server refuses the objects")
+            connection.close()
+            yield tls
+        finally:
+            server.terminate()
+            server.wait()
+            call("ip", "netns", "delete", namespace)
+
+    def write_configuration(self, tls):
+        """What kubeadm writes, for that server."""
+        account, folder = self.path(ACCOUNT), self.path("/var/lib/kube-proxy")
+        for made in (account, folder):
+            made.mkdir(exist_ok=True)
+        for name in ("ca.crt", "token"):
+            shutil.copy(tls / name, account / name)
+        recording = installers.Recording("kubeadm")
+        for place, name in recording.files.items():
+            text = recording.text(name, "iptables").replace("/var/run/secrets/kubernetes.io/serviceaccount", ACCOUNT)
+            self.path(place).write_text(text.replace("https://192.0.2.10:6443", f"https://127.0.0.1:{PORT}"), encoding="ascii")
+
+    def test_serves(self):
+        """a unit that starts kube-proxy at either place serves as kubeadm configures it, without a change of its own"""
+        with self.api_server() as tls:
+            self.write_configuration(tls)
+            for path in (OF_OPERATOR, OF_PACKAGE):
+                self.start_proxy(path)
+                require(self.runs_sluiced(), f"{path}: another program runs")
+                self.run("sluicectl", "status", "--wait")
+                self.require_served()
+                name = self.run("cat", f"/proc/{self.proxy('MainPID')}/comm").strip()
+                require(name == "kube-proxy", f"{path}: the process is named {name}")
+        require(SERVICE_IP in self.rules() and self.unit("ActiveState") == "inactive", self.rules())
+
+    def test_exchange(self):
+        """the same packages again, and the one of the distribution: links stay, and the process does"""
+        before = self.proxy("MainPID")
+        self.apt("install", "--reinstall", PACKAGE)
+        self.run("dpkg", "--install", "/srv/kubernetes-node.deb")
+        self.require_links()
+        require(self.proxy("MainPID") == before and self.runs_sluiced(), "another process")
+
+    def test_remove(self):
+        """removed, the programs that were there are back, rules stay, and the unit starts what it did before"""
+        self.apt("remove", PACKAGE)
+        require(not self.diversions(), self.diversions())
+        for path, owner in ((OF_PACKAGE, "distribution"), (OF_OPERATOR, "operator")):
+            require(self.path(path).read_text(encoding="ascii") == program(f"kube-proxy of the {owner}"), path)
+            require(not self.path(f"{path}.distrib").exists(), f"{path}.distrib")
+        require("5 ok pod" in self.answers(), self.answers())
+        self.start_proxy(OF_OPERATOR)
+        require(not self.runs_sluiced(), "the daemon was started")
+
+    def test_purge(self):
+        """where no kube-proxy was, the links are there until the package goes; one that comes meanwhile stays; purged, nothing is left"""
+        self.run("systemctl", "disable", "--now", PROXY)
+        for path in (OF_OPERATOR, f"/etc/systemd/system/{PROXY}"):
+            self.path(path).unlink()
+        self.run("dpkg", "--purge", "kubernetes-node")
+        later = self.path(OF_OPERATOR)
+        for put in (lambda: write_program(later, "kube-proxy that came later"), lambda: later.symlink_to("/opt/not-there")):
+            self.apt("install", "--no-install-recommends", PACKAGE)
+            self.require_links()
+            later.unlink()
+            put()
+            before = later.lstat().st_ino
+            self.apt("purge", PACKAGE)
+            require(later.lstat().st_ino == before, f"another file is at {OF_OPERATOR}")
+            later.unlink()
+        self.apt("install", "--no-install-recommends", PACKAGE)
+        self.apt("purge", *self.known())
+        left = self.run("find", "/", "-xdev", "(", "-name", "*kube-proxy*", "-o", "-name", "*sluice*", ")", "-not", "-path", "/srv/*",
+                        "-not", "-path", "/var/cache/man/*", "-not", "-path", "/var/lib/kube-proxy*").splitlines()
+        require(not left and not self.diversions() and not self.known(), [*left, *self.diversions(), *self.known()])

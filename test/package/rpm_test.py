@@ -21,7 +21,7 @@ from outcome import Tests, call, require
 SRC = Path(__file__).resolve().parents[2]
 BACKENDS = ("iptables", "ipvs", "nftables", "userspace")
 NAMES = ("sluice", *(f"sluice-backend-{backend}" for backend in BACKENDS), "sluice-devel",
-         "sluice-conformance", "sluice-doc")
+         "sluice-conformance", "sluice-doc", "sluice-kube-proxy")
 # What only the conformance kit is made of.
 KIT = re.compile(r"/usr/(bin/sluice-conformance|libexec/sluice/conformance|share/sluice/conformance"
                  r"|share/man/man1/sluice-conformance\.1)\b")
@@ -112,6 +112,36 @@ class Rpms:
                 require(bool(KIT.match(line)) == kit, f"{line} is in {name}")
         for program in ("conformance-load", "netecho", "swaptraffic"):
             require(owner.get(f"/usr/libexec/sluice/conformance/{program}") == "sluice-conformance", f"no {program} in the kit")
+
+    def script(self, which, count):
+        """Runs a script of sluice-kube-proxy, with a folder in the place of /usr, as when there are `count` such packages."""
+        text = call("rpm", "-qp", "--queryformat", f"%{{{which}}}", str(self.file("sluice-kube-proxy")))
+        call("sh", "-ec", text.replace("/usr/", f"{self.folder}/scripts/"), which, str(count))
+
+    def test_kube_proxy(self):
+        """the command kube-proxy is the daemon; a program of the operator is kept beside it, and is back when the package goes"""
+        require((self.root / "usr/bin/kube-proxy").readlink() == Path("../sbin/sluiced"))
+        require(call(str(self.root / "usr/bin/kube-proxy"), "--version").startswith("sluiced "))
+        provided = {name: {line.split()[0] for line in self.of("sluice-kube-proxy", f"--{name}")} for name in ("provides", "conflicts")}
+        require("kube-proxy" in provided["provides"] and {"kube-proxy", "kubernetes-node"} <= provided["conflicts"], provided)
+        bin_folder, local = self.folder / "scripts/bin", self.folder / "scripts/local/bin/kube-proxy"
+        for was in (True, False):
+            shutil.rmtree(self.folder / "scripts", ignore_errors=True)
+            bin_folder.mkdir(parents=True)
+            local.parent.mkdir(parents=True)
+            for file in (bin_folder / "kube-proxy", local) if was else ():
+                file.write_text("of the operator", encoding="ascii")
+            self.script("PREIN", 1)
+            (bin_folder / "kube-proxy").symlink_to("../sbin/sluiced")
+            for which, count in (("POSTIN", 1), ("PREIN", 2), ("POSTIN", 2), ("PREUN", 1), ("POSTUN", 1)):
+                self.script(which, count)
+                require(local.readlink() == bin_folder / "kube-proxy", f"after {which} {count}: {local}")
+            self.script("PREUN", 0)
+            (bin_folder / "kube-proxy").unlink()
+            self.script("POSTUN", 0)
+            left = {str(path.relative_to(self.folder / "scripts")) for path in (self.folder / "scripts").rglob("*") if not path.is_dir()}
+            require(left == ({"bin/kube-proxy", "local/bin/kube-proxy"} if was else set()), left)
+        shutil.rmtree(self.folder / "scripts")
 
     def test_kit(self):
         """the conformance kit is complete: from its package alone it lists what it would run"""
