@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "core/kube/access/credentials.hpp"
-#include "core/kube/http/host_resolver.hpp"
 #include "core/kube/http/http_failure.hpp"
 #include "core/kube/http/http_session.hpp"
 #include "core/kube/http/refusal_sink.hpp"
@@ -18,8 +17,6 @@
 
 namespace sluice::kube {
 namespace {
-
-constexpr auto kResolveLimit = std::chrono::seconds(15);
 
 base::Status stopped_status() { return {base::StatusCode::unavailable, "stopped", ECANCELED}; }
 
@@ -92,7 +89,7 @@ class ApiClient::Impl {
   base::Status attempt(const Request& request, const ConnectionSecrets& secrets, RefusalSink& sink) {
     take_over(secrets.tls);
     const std::string& host = config().proxy ? config().proxy->host : config().server.host;
-    const auto addresses = resolve_host(host, kResolveLimit, [this] { return stopped(); });
+    const auto addresses = options_.resolver->resolve(host, options_.resolve_limit, [this] { return stopped(); });
     if (stopped()) return stopped_status();
     if (!addresses) return unreachable(config(), addresses.status().message());
     const auto endpoint = endpoint_for(request, pick(*addresses), secrets.tls);

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "core/kube/access/connection_config.hpp"
+#include "core/kube/http/host_resolver.hpp"
 #include "core/kube/http/transport.hpp"
 
 namespace sluice::kube {
@@ -24,6 +25,9 @@ struct ApiClientOptions {
   // again when only half of them were.
   std::chrono::milliseconds certificate_check{300'000};
   std::chrono::milliseconds certificate_check_again{10'000};
+  // Never null. Clients may share one, which then bounds the lookups of all of them.
+  std::shared_ptr<HostResolver> resolver = std::make_shared<HostResolver>();
+  std::chrono::milliseconds resolve_limit{15'000};
 };
 
 class ApiClient final : public Transport {

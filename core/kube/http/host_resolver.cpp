@@ -14,6 +14,8 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <new>
+#include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -25,22 +27,11 @@ namespace {
 
 constexpr auto kStopCheck = std::chrono::milliseconds(50);
 
-struct Lookup {
-  std::mutex mutex;
-  std::condition_variable done_changed;
-  bool done = false;
-  int error = 0;
-  std::vector<base::IpAddress> addresses;
-};
+constexpr const char* kRemedy = "; check the name servers in /etc/resolv.conf, or use an IP address";
 
-void look_up(const std::string& host, Lookup& out) {
-  addrinfo hints{};
-  hints.ai_family = AF_UNSPEC;
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* list = nullptr;
-  const int error = ::getaddrinfo(host.c_str(), nullptr, &hints, &list);
+std::vector<base::IpAddress> distinct_addresses(const addrinfo* list) {
   std::vector<base::IpAddress> addresses;
-  for (const addrinfo* entry = list; error == 0 && entry != nullptr; entry = entry->ai_next) {
+  for (const addrinfo* entry = list; entry != nullptr; entry = entry->ai_next) {
     base::IpAddress address;
     if (entry->ai_family == AF_INET) {
       sockaddr_in in{};
@@ -55,39 +46,106 @@ void look_up(const std::string& host, Lookup& out) {
     }
     if (std::find(addresses.begin(), addresses.end(), address) == addresses.end()) addresses.push_back(address);
   }
-  if (list != nullptr) ::freeaddrinfo(list);
-  const std::lock_guard lock(out.mutex);
-  out.error = error;
-  out.addresses = std::move(addresses);
-  out.done = true;
-  out.done_changed.notify_all();
+  return addresses;
 }
+
+base::Status failed_lookup(const std::string& host, const std::string& reason) {
+  return base::unavailable("the name " + host + " cannot be looked up: " + reason);
+}
+
+// One lookup; the fields are under the mutex of HostResolver::Shared.
+struct InProgress {
+  const std::string host;
+  bool in_vain = false;  // a caller has given it up
+  std::optional<LookupResult> result{};
+};
 
 }  // namespace
 
-base::Result<std::vector<base::IpAddress>> resolve_host(const std::string& host, std::chrono::milliseconds limit,
-                                                        const std::function<bool()>& stopped) {
+LookupResult system_lookup(const std::string& host) {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* list = nullptr;
+  const int error = ::getaddrinfo(host.c_str(), nullptr, &hints, &list);
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(list, [](addrinfo* all) {
+    if (all != nullptr) ::freeaddrinfo(all);
+  });
+  return {error, distinct_addresses(error == 0 ? list : nullptr)};
+}
+
+struct HostResolver::Shared {
+  explicit Shared(Lookup how) : lookup(std::move(how)) {}
+
+  const Lookup lookup;
+  std::mutex mutex;
+  std::condition_variable ended;
+  std::vector<std::shared_ptr<InProgress>> in_progress;  // under mutex
+
+  // The lookup of `host` that has not been waited for in vain, if any. REQUIRES: the mutex
+  std::shared_ptr<InProgress> find(const std::string& host) const {
+    const auto same = std::find_if(in_progress.begin(), in_progress.end(),
+                                   [&](const auto& one) { return one->host == host && !one->in_vain; });
+    return same == in_progress.end() ? nullptr : *same;
+  }
+  // [thread of the lookup]
+  void run(const std::shared_ptr<InProgress>& what) {
+    LookupResult result{EAI_MEMORY, {}};
+    try {
+      result = lookup(what->host);
+    } catch (const std::bad_alloc&) {
+    }
+    const std::lock_guard lock(mutex);
+    what->result = std::move(result);
+    std::erase(in_progress, what);
+    ended.notify_all();
+  }
+};
+
+HostResolver::HostResolver(Lookup lookup) : shared_(std::make_shared<Shared>(std::move(lookup))) {}
+
+std::size_t HostResolver::in_progress() const {
+  const std::lock_guard lock(shared_->mutex);
+  return shared_->in_progress.size();
+}
+
+base::Result<std::vector<base::IpAddress>> HostResolver::resolve(const std::string& host,
+                                                                 std::chrono::milliseconds limit,
+                                                                 const std::function<bool()>& stopped) {
   if (const auto literal = base::IpAddress::parse(host)) return std::vector{*literal};
-  const auto lookup = std::make_shared<Lookup>();
-  try {
-    std::thread([lookup, host] { look_up(host, *lookup); }).detach();
-  } catch (const std::system_error& error) {
-    return base::unavailable("cannot look up " + host + ": " + error.what());
+  std::unique_lock lock(shared_->mutex);
+  std::shared_ptr<InProgress> lookup = shared_->find(host);
+  if (lookup == nullptr) {
+    if (shared_->in_progress.size() >= kMostLookups) {
+      return failed_lookup(host, std::to_string(kMostLookups) +
+                                     " lookups still wait for the name server, and no more are started" + kRemedy);
+    }
+    lookup = std::make_shared<InProgress>(InProgress{host});
+    shared_->in_progress.push_back(lookup);
+    try {
+      std::thread([shared = shared_, lookup] { shared->run(lookup); }).detach();
+    } catch (const std::system_error& error) {
+      shared_->in_progress.pop_back();
+      return failed_lookup(host, error.what());
+    }
   }
   const auto deadline = std::chrono::steady_clock::now() + limit;
-  std::unique_lock lock(lookup->mutex);
-  while (!lookup->done) {
-    if (stopped()) return base::unavailable("stopped");
+  while (!lookup->result) {
+    lock.unlock();
+    const bool ends = stopped();
+    lock.lock();
+    if (ends) return base::unavailable("stopped");
+    if (lookup->result) break;
     if (std::chrono::steady_clock::now() >= deadline) {
-      return base::unavailable("the name " + host + " cannot be looked up: no answer from the name server");
+      lookup->in_vain = true;
+      return failed_lookup(host, std::string("no answer from the name server") + kRemedy);
     }
-    lookup->done_changed.wait_for(lock, kStopCheck);
+    shared_->ended.wait_for(lock, kStopCheck);
   }
-  if (lookup->error != 0) {
-    return base::unavailable("the name " + host + " cannot be looked up: " + ::gai_strerror(lookup->error));
-  }
-  if (lookup->addresses.empty()) return base::unavailable("the name " + host + " has no address");
-  return lookup->addresses;
+  const LookupResult& found = *lookup->result;
+  if (found.error != 0) return failed_lookup(host, ::gai_strerror(found.error));
+  if (found.addresses.empty()) return base::unavailable("the name " + host + " has no address");
+  return found.addresses;
 }
 
 base::Status probe_connect(const base::IpAddress& address, std::uint16_t port, std::chrono::milliseconds limit) {

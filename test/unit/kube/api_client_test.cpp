@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "test/unit/app/temporary_folder.hpp"
+#include "test/unit/kube/hanging_lookup.hpp"
 #include "test/unit/kube/tls_server.hpp"
 #include "test/unit/patience.hpp"
 
@@ -55,6 +56,7 @@ class ApiClientTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_new_certificate_ends_other_watches_and_idle_connections);
   CPPUNIT_TEST(groups_are_headers_of_their_own);
   CPPUNIT_TEST(a_stop_ends_a_watch);
+  CPPUNIT_TEST(retries_while_the_name_server_hangs_are_bounded);
   CPPUNIT_TEST_SUITE_END();
 
   // With the server's certificate as its own CA, made out to "test".
@@ -190,6 +192,25 @@ class ApiClientTest : public CppUnit::TestFixture {
     watch.join();
     CPPUNIT_ASSERT_EQUAL(ECANCELED, status.os_errno());
     CPPUNIT_ASSERT_EQUAL(ECANCELED, client.send({"/list", {}, false}, sink).os_errno());
+  }
+
+  void retries_while_the_name_server_hangs_are_bounded() {
+    test::HangingLookup names;
+    ConnectionConfig config;
+    config.server = *parse_server_url("https://api.test:6443");
+    ApiClientOptions options;
+    options.resolver = std::make_shared<HostResolver>(names.function());
+    options.resolve_limit = 0ms;
+    ApiClient client(config, options);
+    KeepingSink sink;
+    base::Status status;
+    for (std::size_t i = 0; i < 3 * HostResolver::kMostLookups; ++i) status = client.send({"/list", {}, false}, sink);
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("cannot reach the API server https://api.test:6443: the name api.test cannot be looked "
+                    "up: 4 lookups still wait for the name server, and no more are started; check the "
+                    "name servers in /etc/resolv.conf, or use an IP address"),
+        status.message());
+    CPPUNIT_ASSERT_EQUAL(HostResolver::kMostLookups, options.resolver->in_progress());
   }
 
   test::TemporaryFolder folder_;

@@ -8,7 +8,6 @@
 #include <cppunit/extensions/HelperMacros.h>
 
 #include "core/kube/access/base64.hpp"
-#include "core/kube/http/host_resolver.hpp"
 #include "core/kube/http/tls_context.hpp"
 #include "core/kube/http/transport.hpp"
 #include "test/unit/app/temporary_folder.hpp"
@@ -27,7 +26,6 @@ class CredentialsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(nothing_secret_goes_over_plain_http);
   CPPUNIT_TEST(base64_goes_both_ways);
   CPPUNIT_TEST(queries_are_encoded);
-  CPPUNIT_TEST(literal_hosts_need_no_name_server);
   CPPUNIT_TEST(tls_codes_have_words);
   CPPUNIT_TEST_SUITE_END();
 
@@ -137,13 +135,6 @@ class CredentialsTest : public CppUnit::TestFixture {
     const Request request{"/api", {{"a", "x y&b=/\xc3\xa4"}, {"b", "-._~"}}, false};
     CPPUNIT_ASSERT_EQUAL(std::string("/api?a=x%20y%26b%3D%2F%C3%A4&b=-._~"), request.target());
     CPPUNIT_ASSERT_EQUAL(std::string("/api"), (Request{"/api", {}, false}).target());
-  }
-
-  void literal_hosts_need_no_name_server() {
-    for (const char* host : {"192.0.2.1", "fd00::1"}) {
-      const auto got = resolve_host(host, std::chrono::milliseconds(0), [] { return true; });
-      CPPUNIT_ASSERT_EQUAL(std::string(host), got->at(0).to_string());
-    }
   }
 
   void tls_codes_have_words() {
