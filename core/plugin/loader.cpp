@@ -63,11 +63,39 @@ Status check_entry(const LoadRequest& request, const abi::PluginEntry& mapped) {
   return {};
 }
 
+// After the last reference was released.
+Status kept_by_linker(const fs::path& file, const Plugin::Mapping& mapping) {
+  const auto left = mapped_object(mapping.address);
+  if (!left || left->name != mapping.name) return {};
+  return reject_file(StatusCode::unsupported, file,
+                     "it stays mapped: " +
+                         (left->pinned_by.empty()
+                              ? "a thread that has not ended has thread-local variables of it to destroy, or another "
+                                "library needs it; end all threads before release() returns"
+                              : left->pinned_by));
+}
+
+void log_late_unload(const fs::path& file, const Plugin::Mapping& mapping) noexcept {
+  try {
+    const Status status = kept_by_linker(file, mapping);
+    base::log_info(
+        "plugin", status.ok() ? "plugin " + file.string() + " is unloaded: its last user has ended" : status.message());
+  } catch (const std::exception&) {  // no memory for a line that says nothing is wrong
+  }
+}
+
 }  // namespace
 
-Plugin::Plugin(std::shared_ptr<const void> library, fs::path file, const abi::PluginEntry& entry, Mapping mapping)
-    : library_(std::move(library)), file_(std::move(file)), mapping_(std::move(mapping)), entry_(entry), id_(entry.id),
-      version_(entry.version), build_(entry.build) {}
+Plugin::Plugin(std::shared_ptr<const void> library, fs::path file, const abi::PluginEntry& entry, Mapping mapping,
+               std::shared_ptr<LastRelease> last_release)
+    : library_(std::move(library)),
+      file_(std::move(file)),
+      mapping_(std::move(mapping)),
+      last_release_(std::move(last_release)),
+      entry_(entry),
+      id_(entry.id),
+      version_(entry.version),
+      build_(entry.build) {}
 
 base::Result<std::shared_ptr<const Plugin>> load_plugin(const LoadRequest& request) {
   const base::Result<fs::path> resolved = check_location(request.file, request.rules);
@@ -83,7 +111,7 @@ base::Result<std::shared_ptr<const Plugin>> load_plugin(const LoadRequest& reque
   const auto sha256 = base::file_sha256(content.string());
   if (!sha256) return sha256.status().prefixed("plugin " + resolved->string() + ": content check");
 
-  const auto library = std::make_shared<boost::dll::shared_library>();
+  auto library = std::make_shared<boost::dll::shared_library>();
   if (Status status = map_library(*resolved, content, *library); !status.ok()) return status;
   if (!library->has(SLUICE_ABI_SYMBOL)) {
     return reject_file(StatusCode::invalid, request.file,
@@ -93,8 +121,11 @@ base::Result<std::shared_ptr<const Plugin>> load_plugin(const LoadRequest& reque
   if (Status status = check_entry(request, mapped); !status.ok()) return status;
 
   const auto object = mapped_object(&mapped);
-  auto plugin = std::make_shared<const Plugin>(library, *resolved, sdk::read(&mapped),
-                                               Plugin::Mapping{*sha256, &mapped, object ? object->name : ""});
+  const auto last_release = std::make_shared<LastRelease>();
+  auto plugin = LastRelease::share(
+      std::make_unique<const Plugin>(std::move(library), *resolved, sdk::read(&mapped),
+                                     Plugin::Mapping{*sha256, &mapped, object ? object->name : ""}, last_release),
+      last_release);
   if (request.rules.relax_ownership) {
     base::log_warning("plugin", "plugin " + plugin->file().string() +
                                     ": ownership was not checked, as asked for by a developer setting");
@@ -105,24 +136,18 @@ base::Result<std::shared_ptr<const Plugin>> load_plugin(const LoadRequest& reque
   return plugin;
 }
 
-Status unload_plugin(std::shared_ptr<const Plugin> plugin) {
+Status unload_plugin(std::shared_ptr<const Plugin> plugin, std::chrono::milliseconds limit) {
   if (!plugin || plugin->mapping().address == nullptr) return {};
   const fs::path file = plugin->file();
   const Plugin::Mapping mapping = plugin->mapping();
-  if (const auto others = plugin.use_count() - 1; others != 0) {
+  const auto last_release = plugin->last_release();
+  auto last = last_release->take(std::move(plugin), limit, [file, mapping] { log_late_unload(file, mapping); });
+  if (last == nullptr) {
     return reject_file(StatusCode::unavailable, file,
-                  "it stays mapped: it is still in use in " + std::to_string(others) + " place" +
-                      (others == 1 ? "" : "s") + " of the daemon");
+                       "it stays mapped: a part of the daemon still uses it; it is unmapped when that part ends");
   }
-  plugin.reset();
-  const auto left = mapped_object(mapping.address);
-  if (!left || left->name != mapping.name) return {};
-  return reject_file(StatusCode::unsupported, file,
-                "it stays mapped: " +
-                    (left->pinned_by.empty()
-                         ? "a thread that has not ended has thread-local variables of it to destroy, or another "
-                           "library needs it; end all threads before release() returns"
-                         : left->pinned_by));
+  last.reset();
+  return kept_by_linker(file, mapping);
 }
 
 }  // namespace sluice::plugin

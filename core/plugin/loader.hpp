@@ -5,6 +5,7 @@
 // it share ownership, so that code is never unmapped under an object that needs it.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -14,6 +15,7 @@
 #include "core/base/status.hpp"
 #include "core/plugin/descriptor.hpp"
 #include "core/plugin/file_checks.hpp"
+#include "core/plugin/last_release.hpp"
 #include "sluice/abi/entry.hpp"
 
 namespace sluice::plugin {
@@ -35,8 +37,9 @@ class Plugin {
     const void* address = nullptr;  // of its descriptor; null: it is part of this program
     std::string name;               // as the dynamic linker knows it
   };
+  // `last_release`: of the references to this, see there; null if it is part of this program.
   Plugin(std::shared_ptr<const void> library, std::filesystem::path file, const abi::PluginEntry& entry,
-         Mapping mapping);
+         Mapping mapping, std::shared_ptr<LastRelease> last_release = nullptr);
   // One that is part of this program.
   Plugin(std::shared_ptr<const void> library, std::filesystem::path file, const abi::PluginEntry& entry)
       : Plugin(std::move(library), std::move(file), entry, Mapping()) {}
@@ -51,11 +54,13 @@ class Plugin {
   bool has(abi::Feature feature) const { return (entry_.features & feature) != 0; }
   // A copy read by its size; its pointers lead into the library.
   const abi::PluginEntry& entry() const { return entry_; }
+  const std::shared_ptr<LastRelease>& last_release() const { return last_release_; }
 
  private:
   std::shared_ptr<const void> library_;
   std::filesystem::path file_;
   Mapping mapping_;
+  std::shared_ptr<LastRelease> last_release_;
   abi::PluginEntry entry_;
   std::string id_;
   std::string version_;
@@ -66,8 +71,12 @@ class Plugin {
 // one sentence with file, check, what was found and what to do; nothing stays mapped.
 base::Result<std::shared_ptr<const Plugin>> load_plugin(const LoadRequest& request);
 
-// Lets go of the last reference, after which no code of it is called. Not ok: what was mapped of it is still mapped,
-// and why. Nothing is wrong with the daemon then, but for the memory.
-base::Status unload_plugin(std::shared_ptr<const Plugin> plugin);
+// Releases `plugin` and unmaps its library when no other reference is left, which it waits for, `limit` at most. The
+// destructors of the library's static objects run on this thread. Not ok: the library is still mapped, and why. Nothing
+// is wrong with the daemon then, but for the memory.
+// - unavailable: the limit has expired. The thread that releases the last reference unmaps the library, and logs it.
+// - unsupported: the dynamic linker keeps the library.
+// Any thread that runs no code of the plugin; one at a time for each plugin.
+base::Status unload_plugin(std::shared_ptr<const Plugin> plugin, std::chrono::milliseconds limit);
 
 }  // namespace sluice::plugin

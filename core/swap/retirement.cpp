@@ -67,31 +67,39 @@ void Retirement::run() {
       news_ = false;
       if (stopping_) return;
     }
-    const std::lock_guard asking(asking_);
-    std::vector<std::shared_ptr<BackendRun>> gone;
-    for (Entry& entry : list()) {
-      const bool done = ask(entry);
-      const std::lock_guard lock(mutex_);
-      if (done) {
-        gone.push_back(std::move(entry.run));
-      } else {
-        const auto same = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.run == entry.run; });
-        same->error = entry.error;
-        same->ending = entry.ending;
-      }
-      if (stopping_) return;
-    }
-    for (auto& run : gone) unload(std::move(run));
+    auto gone = ask_all();
+    if (!gone) return;
+    // A swap may begin meanwhile.
+    for (auto& run : *gone) unload(std::move(run));
   }
 }
 
-// Somebody who prints a status may still hold it for a moment.
+std::optional<std::vector<std::shared_ptr<BackendRun>>> Retirement::ask_all() {
+  const std::lock_guard asking(asking_);
+  std::vector<std::shared_ptr<BackendRun>> gone;
+  for (Entry& entry : list()) {
+    const bool done = ask(entry);
+    const std::lock_guard lock(mutex_);
+    if (done) {
+      gone.push_back(std::move(entry.run));
+    } else {
+      const auto same =
+          std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.run == entry.run; });
+      same->error = entry.error;
+      same->ending = entry.ending;
+    }
+    if (stopping_) return std::nullopt;
+  }
+  return gone;
+}
+
+// A swap that ends, or a status that is printed, may hold the run for some milliseconds. The last of them destroys it,
+// and with it the last reference to the plugin, which this thread waits for.
 void Retirement::unload(std::shared_ptr<BackendRun> run) {
-  for (int i = 0; i < 100 && run.use_count() > 1; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   auto plugin = run->shared_plugin();
   const std::string name = "plugin " + plugin->file().string() + " (" + plugin->version() + ")";
   run.reset();
-  const base::Status status = plugin::unload_plugin(std::move(plugin));
+  const base::Status status = plugin::unload_plugin(std::move(plugin), options_.last_users);
   base::log_info("swap", status.ok() ? name + " is unloaded" : status.message());
 }
 

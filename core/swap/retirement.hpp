@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -30,6 +31,9 @@ class Retirement {
     base::Clock::Duration patience{std::chrono::minutes(10)};
     // The longest time after `until` that Callbacks::settled delays a backend.
     base::Clock::Duration settling{std::chrono::seconds(10)};
+    // The longest wait for the last users of a library before it is unmapped without this thread. Other backends are
+    // not asked meanwhile, and stop() waits for it.
+    std::chrono::milliseconds last_users{std::chrono::seconds(1)};
   };
   struct Entry {
     std::shared_ptr<BackendRun> run;
@@ -68,6 +72,8 @@ class Retirement {
 
  private:
   void run();
+  // Runs that are gone; nothing: the daemon is ending.
+  std::optional<std::vector<std::shared_ptr<BackendRun>>> ask_all();
   bool ask(Entry& entry);
   void release(const Entry& entry, bool clean);
   void unload(std::shared_ptr<BackendRun> run);

@@ -22,6 +22,7 @@ namespace sluice::plugin {
 namespace loader_test {
 
 namespace fs = std::filesystem;
+using namespace std::chrono_literals;
 using base::Status;
 using base::StatusCode;
 using test::is_mapped;
@@ -228,12 +229,12 @@ class LoaderTest : public CppUnit::TestFixture {
     const fs::path file = folder.add("good");
     auto plugin = load(with_copy(folder, "good"));
     CPPUNIT_ASSERT(is_mapped("/memfd:good.so"));
-    CPPUNIT_ASSERT_EQUAL(std::string(), unload_plugin(std::move(plugin)).message());
+    CPPUNIT_ASSERT_EQUAL(std::string(), unload_plugin(std::move(plugin), 0ms).message());
     CPPUNIT_ASSERT(!is_mapped("/memfd:good.so"));
     plugin = load(folder.request("good"));
-    CPPUNIT_ASSERT_EQUAL(std::string(), unload_plugin(std::move(plugin)).message());
+    CPPUNIT_ASSERT_EQUAL(std::string(), unload_plugin(std::move(plugin), 0ms).message());
     CPPUNIT_ASSERT(!is_mapped(file));
-    CPPUNIT_ASSERT(unload_plugin(nullptr).ok());
+    CPPUNIT_ASSERT(unload_plugin(nullptr, 0ms).ok());
   }
 
   void unloading_what_is_in_use_says_so() {
@@ -242,22 +243,24 @@ class LoaderTest : public CppUnit::TestFixture {
     auto plugin = load(with_copy(folder, "good"));
     const base::SteadyClock clock;
     auto backend = BackendHandle::create(plugin, {}, {}, nullptr, clock);
-    const Status status = unload_plugin(plugin);
+    const Status status = unload_plugin(plugin, 0ms);
     CPPUNIT_ASSERT(status.code() == StatusCode::unavailable);
-    require_contains(status.message(), "good.so: it stays mapped: it is still in use in 2 places of the daemon");
+    require_contains(
+        status.message(),
+        "good.so: it stays mapped: a part of the daemon still uses it; it is unmapped when that part ends");
     CPPUNIT_ASSERT((*backend)->probe().ok());
     backend->reset();
-    CPPUNIT_ASSERT(unload_plugin(std::move(plugin)).ok());
+    CPPUNIT_ASSERT(unload_plugin(std::move(plugin), 0ms).ok());
   }
 
   void what_cannot_be_unmapped_is_named() {
     const ZooFolder folder;
     folder.add("stays_nodelete");
     folder.add("stays_unique");
-    const Status nodelete = unload_plugin(load(with_copy(folder, "stays_nodelete")));
+    const Status nodelete = unload_plugin(load(with_copy(folder, "stays_nodelete")), 0ms);
     CPPUNIT_ASSERT(nodelete.code() == StatusCode::unsupported);
     require_contains(nodelete.message(), "stays_nodelete.so: it stays mapped: it is linked with -z nodelete");
-    const Status unique = unload_plugin(load(with_copy(folder, "stays_unique")));
+    const Status unique = unload_plugin(load(with_copy(folder, "stays_unique")), 0ms);
     CPPUNIT_ASSERT(unique.code() == StatusCode::unsupported);
     require_contains(unique.message(), "stays_unique.so: it stays mapped: it exports symbols");
     require_contains(unique.message(), "STB_GNU_UNIQUE: _ZN");
@@ -278,7 +281,7 @@ class LoaderTest : public CppUnit::TestFixture {
       go_on.get_future().wait();
     });
     used.get_future().wait();
-    const Status status = unload_plugin(std::move(plugin));
+    const Status status = unload_plugin(std::move(plugin), 0ms);
     go_on.set_value();
     thread.join();
     CPPUNIT_ASSERT(status.code() == StatusCode::unsupported);

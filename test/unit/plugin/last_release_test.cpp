@@ -1,0 +1,158 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/plugin/last_release.hpp"
+
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+
+#include <atomic>
+#include <future>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/plugin/loader.hpp"
+#include "test/unit/patience.hpp"
+
+namespace sluice::plugin {
+namespace last_release_test {
+
+using namespace std::chrono_literals;
+
+// What happens when a library is unmapped: the number of times, and the thread.
+struct Unmapped {
+  std::atomic<int> times = 0;
+  std::thread::id thread;  // of the last time
+};
+
+class LastReleaseTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(LastReleaseTest);
+  CPPUNIT_TEST(the_only_reference_needs_no_wait);
+  CPPUNIT_TEST(the_thread_that_waits_unmaps_the_library);
+  CPPUNIT_TEST(after_the_time_limit_the_last_owner_unmaps_the_library);
+  CPPUNIT_TEST(a_reference_that_is_never_released_keeps_the_library);
+  CPPUNIT_TEST(the_next_wait_ends_the_one_that_expired);
+  CPPUNIT_TEST(without_a_wait_the_last_owner_unmaps_the_library);
+  CPPUNIT_TEST(many_owners_and_one_wait_unmap_once);
+  CPPUNIT_TEST_SUITE_END();
+
+  using Reference = std::shared_ptr<const Plugin>;
+
+  Unmapped unmapped_;
+
+  Reference load(std::shared_ptr<LastRelease> signal = std::make_shared<LastRelease>()) {
+    unmapped_.times = 0;
+    const std::shared_ptr<const void> library(&unmapped_, [](Unmapped* of) {
+      of->thread = std::this_thread::get_id();
+      ++of->times;
+    });
+    abi::PluginEntry entry{};
+    entry.id = entry.version = entry.build = "test";
+    return LastRelease::share(std::make_unique<const Plugin>(library, "/nowhere.so", entry, Plugin::Mapping(), signal),
+                              signal);
+  }
+
+  void the_only_reference_needs_no_wait() {
+    Reference only = load();
+    const auto signal = only->last_release();
+    const auto last = signal->take(std::move(only), 0ms, {});
+    CPPUNIT_ASSERT(last != nullptr);
+    CPPUNIT_ASSERT_EQUAL(0, unmapped_.times.load());
+  }
+
+  void the_thread_that_waits_unmaps_the_library() {
+    Reference first = load();
+    Reference other = first;
+    const auto signal = first->last_release();
+    std::thread::id waiter;
+    auto done = std::async(std::launch::async, [&, first = std::move(first)]() mutable {
+      waiter = std::this_thread::get_id();
+      return signal->take(std::move(first), 1h, {}) != nullptr;
+    });
+    // The waiter has released its own reference, so it waits for this one.
+    const bool waits = test::wait_until([&] { return other.use_count() == 1; });
+    CPPUNIT_ASSERT_EQUAL(0, unmapped_.times.load());
+    other.reset();
+    CPPUNIT_ASSERT(waits);
+    CPPUNIT_ASSERT(done.get());
+    CPPUNIT_ASSERT_EQUAL(1, unmapped_.times.load());
+    CPPUNIT_ASSERT(unmapped_.thread == waiter);
+  }
+
+  void after_the_time_limit_the_last_owner_unmaps_the_library() {
+    Reference first = load();
+    Reference other = first;
+    int late = 0;
+    const auto signal = first->last_release();
+    CPPUNIT_ASSERT(signal->take(std::move(first), 0ms, [&] { late += 1 + 10 * unmapped_.times; }) == nullptr);
+    CPPUNIT_ASSERT_EQUAL(0, unmapped_.times.load());
+    CPPUNIT_ASSERT_EQUAL(0, late);
+    std::thread owner([other = std::move(other)]() mutable { other.reset(); });
+    const auto thread = owner.get_id();
+    owner.join();
+    CPPUNIT_ASSERT_EQUAL(1, unmapped_.times.load());
+    CPPUNIT_ASSERT(unmapped_.thread == thread);
+    CPPUNIT_ASSERT_EQUAL(11, late);  // once, and after the library was unmapped
+  }
+
+  void a_reference_that_is_never_released_keeps_the_library() {
+    Reference first = load();
+    const Reference kept = first;
+    bool late = false;
+    const auto signal = first->last_release();
+    CPPUNIT_ASSERT(signal->take(std::move(first), 1ms, [&] { late = true; }) == nullptr);
+    CPPUNIT_ASSERT_EQUAL(std::string("test"), kept->id());
+    CPPUNIT_ASSERT_EQUAL(0, unmapped_.times.load());
+    CPPUNIT_ASSERT(!late);
+  }
+
+  void the_next_wait_ends_the_one_that_expired() {
+    Reference first = load();
+    Reference other = first;
+    bool late = false;
+    const auto signal = first->last_release();
+    CPPUNIT_ASSERT(signal->take(std::move(first), 0ms, [&] { late = true; }) == nullptr);
+    CPPUNIT_ASSERT(signal->take(std::move(other), 0ms, {}) != nullptr);
+    CPPUNIT_ASSERT_EQUAL(1, unmapped_.times.load());
+    CPPUNIT_ASSERT(!late);
+  }
+
+  void without_a_wait_the_last_owner_unmaps_the_library() {
+    load();
+    CPPUNIT_ASSERT_EQUAL(1, unmapped_.times.load());
+    CPPUNIT_ASSERT(unmapped_.thread == std::this_thread::get_id());
+  }
+
+  // Owners release while the wait begins, goes on and expires: for the thread sanitizer, too.
+  void many_owners_and_one_wait_unmap_once() {
+    for (int round = 0; round < 200; ++round) {
+      Reference first = load();
+      const auto signal = first->last_release();
+      std::atomic<int> late = 0;
+      std::promise<void> start;
+      const auto started = start.get_future().share();
+      std::vector<std::thread> owners;
+      for (int i = 0; i < 4; ++i) {
+        owners.emplace_back([mine = first, started]() mutable {
+          started.wait();
+          const Reference copy = mine;
+          mine.reset();
+        });
+      }
+      start.set_value();
+      const bool in_time =
+          signal->take(std::move(first), std::chrono::milliseconds(round % 2), [&] { ++late; }) != nullptr;
+      for (auto& owner : owners) owner.join();
+      CPPUNIT_ASSERT_EQUAL(1, unmapped_.times.load());
+      CPPUNIT_ASSERT_EQUAL(in_time ? 0 : 1, late.load());
+    }
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(LastReleaseTest);
+
+}  // namespace last_release_test
+}  // namespace sluice::plugin
