@@ -3,14 +3,10 @@
 
 #include "plugins/ipvs/sets/ipset_session.hpp"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <libipset/print.h>
 #include <libipset/session.h>
 #include <libipset/types.h>
-#include <linux/netlink.h>
 #include <netinet/in.h>
-#include <sys/socket.h>
 
 #include <cerrno>
 #include <charconv>
@@ -72,22 +68,6 @@ void replace_print(ipset_printfn from, ipset_printfn to) noexcept {
       if (part.print == from) part.print = to;
     }
   }
-}
-
-// libmnl opens its socket so that programs we start would inherit it.
-void keep_sockets_to_ourselves() noexcept {
-  DIR* const folder = opendir("/proc/self/fd");
-  if (folder == nullptr) return;
-  while (const dirent* const entry = readdir(folder)) {
-    const int fd = std::atoi(entry->d_name);
-    int domain = 0, protocol = 0;
-    socklen_t size = sizeof(domain);
-    if (fd <= 2 || getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) != 0 || domain != AF_NETLINK) continue;
-    size = sizeof(protocol);
-    if (getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &size) != 0 || protocol != NETLINK_NETFILTER) continue;
-    fcntl(fd, F_SETFD, FD_CLOEXEC);
-  }
-  closedir(folder);
 }
 
 // Where print() takes pieces of a list to.
@@ -227,15 +207,14 @@ IpsetReply IpsetCommands::open() {
   // For the whole session, as libipset would remember it anyway: what is there already may be added, and made, again,
   // and what is not there may be removed.
   ipset_envopt_set(session, IPSET_ENV_EXIST);
-  // Opens the socket and asks for the version of the protocol.
+  // Opens the socket and asks for the version of the protocol. The socket is not close-on-exec and libipset does not
+  // show its descriptor. Programs do not inherit it all the same, see SpawnActions of process/command.cpp and
+  // base/program.cpp.
   errno = 0;
   IpsetReply reply = outcome(ipset_cmd(session, IPSET_CMD_NONE, 0));
   // How the kernel refuses messages to a part of it that it does not have.
   if (reply.trouble == IpsetTrouble::kRefused && says(reply.text, EINVAL)) reply.trouble = IpsetTrouble::kNoIpset;
-  if (reply.ok())
-    keep_sockets_to_ourselves();
-  else
-    close();
+  if (!reply.ok()) close();
   return reply;
 }
 

@@ -7,6 +7,9 @@
 //   ipset_roundtrip both    two threads, a family each
 #include "test/unit/ipvs/ipset_roundtrip.hpp"
 
+#include <fcntl.h>
+#include <linux/netlink.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -60,6 +63,7 @@ class Checks {
 
   int run() {
     says_what_privilege_is_missing();
+    leaves_other_descriptors_alone();
     makes_all_sets();
     reads_back_what_it_writes();
     costs_little();
@@ -100,6 +104,18 @@ class Checks {
     int status = 1;
     waitpid(child, &status, 0);
     check(status == 0, "without CAP_NET_ADMIN the error says so");
+  }
+
+  // The session opens a socket like this one, which may belong to another plugin.
+  void leaves_other_descriptors_alone() {
+    const int foreign = socket(AF_NETLINK, SOCK_RAW, NETLINK_NETFILTER);
+    const std::string said = thrown([&] { kernel_.header("KUBE-NOWHERE"); });
+    check(said.empty() && fcntl(foreign, F_GETFD) == 0,
+          "a netlink socket of another part of the process keeps its flags", said);
+    close(foreign);
+    // One is the folder that ls reads.
+    const std::string inherited = call("ls", {"/proc/self/fd"}).output;
+    check(inherited == "0\n1\n2\n3\n", "programs inherit no socket of libipset", inherited);
   }
 
   void makes_all_sets() {
