@@ -52,6 +52,8 @@ UserspaceBackend::UserspaceBackend(const abi::CreateArgs& args, Settings setting
 
 UserspaceBackend::~UserspaceBackend() {
   if (table_ != nullptr) {
+    // The process may end, and the next one takes them; a backend that has retired has a successor that has them.
+    if (retirement_ != nullptr) table_->release_claims();
     table_->leave_queues();
     const RelayedNow lost = relayed_->now();
     if (lost.any()) log().info(describe(lost) + " end with this backend");
@@ -85,6 +87,7 @@ abi::Code UserspaceBackend::do_apply(const abi::Transaction& transaction, const 
   valid_ = false;
   if (retirement_ != nullptr && retirement_->begun()) {
     affinity_.set_table(nullptr);
+    table_->release_claims();
     table_ = nullptr;
   }
   if (std::exchange(retirement_, nullptr) != nullptr) metrics_->resume();

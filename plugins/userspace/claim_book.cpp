@@ -70,12 +70,12 @@ void ClaimBook::release(const ClaimedAddress& what) {
   if (holder != nullptr) claims_.release(what, std::string(*holder));
 }
 
-void ClaimBook::release_all(bool kept) {
+void ClaimBook::release_all() {
   wanted_.clear();
   touched_.clear();
   unwanted_.clear();
   refusals_.clear();
-  claims_.release_all(kept);
+  claims_.release_all();
 }
 
 std::string ClaimBook::refusal(const ClaimedAddress& what, const std::string& owner) const {

@@ -19,7 +19,8 @@ namespace sluice::userspace {
 
 class ClaimBook {
  public:
-  explicit ClaimBook(abi::Family family, KeptSockets* kept = nullptr) : claims_(family, kept) {}
+  explicit ClaimBook(abi::Family family, KeptSockets* kept = nullptr, bool beside_predecessor = false)
+      : claims_(family, kept, beside_predecessor) {}
 
   // `owner` wants these and no others; sorted, each once. Takes effect with settle().
   void want(const std::string& owner, const std::vector<ClaimedAddress>& before,
@@ -38,7 +39,7 @@ class ClaimBook {
   // As of NodePortClaims.
   void keep_all(std::set<std::string>& names) { claims_.keep_all(names); }
   // Nobody wants anything any more.
-  void release_all(bool kept);
+  void release_all();
 
   std::size_t held() const noexcept { return claims_.size(); }
   std::size_t refusals() const noexcept { return refusals_.size(); }

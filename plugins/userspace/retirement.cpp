@@ -91,7 +91,7 @@ void Retirement::close_tcp() {
   const std::map<PortalId, ProxyPorts> led = parts_.writer.adopt();
   parts_.table.leave(led);
   parts_.table.close(abi::Protocol::kTcp, succeeded_ || !led.empty());
-  parts_.table.release_claims(succeeded_ || !led.empty());
+  parts_.table.release_claims();
   stage_ = Stage::kUdpRemains;
 }
 

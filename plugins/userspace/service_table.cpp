@@ -37,7 +37,7 @@ ServiceTable::ServiceTable(abi::Family family, const Settings& settings, Engine&
       takeover_(takeover),
       opener_(family, settings.listen_address, settings.proxy_ports, engine.udp_sockets(), random_seed(), &kept,
               takeover),
-      claims_(family, &kept),
+      claims_(family, &kept, takeover == Takeover::kBesidePredecessor),
       seed_(random_seed()) {}
 
 ServiceTable::~ServiceTable() {

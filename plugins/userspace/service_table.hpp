@@ -100,8 +100,7 @@ class ServiceTable {
   std::set<PortalId> open(abi::Protocol protocol);
   // All that are counted, at once: also of service ports that have gone before. REQUIRES: close()
   void reset_connections();
-  // `kept`: somebody else has them, too.
-  void release_claims(bool kept) { claims_.release_all(kept); }
+  void release_claims() { claims_.release_all(); }
   // The process ends: closes TCP sockets as if somebody else had them, so that who has connected waits for him.
   void leave_queues();
 

@@ -103,7 +103,7 @@ Descriptor KeptSockets::take(const std::string& name, const SocketNeeds& needs) 
 void KeptSockets::keep(const std::string& name, int socket) {
   if (store_ == nullptr) return;
   // What is kept already does not trouble the service manager again.
-  if (const Descriptor kept(store_->take(sdk::view(name))); kept && is_one(kept.get(), socket)) return;
+  if (holds(name, socket)) return;
   abi::Error error = sdk::empty_error();
   if (store_->keep(sdk::view(name), socket, &error) == abi::Code::kOk || std::exchange(said_, true)) return;
   log_.warning("sockets do not outlive this backend: " + name + ": " + error.message);
@@ -113,10 +113,14 @@ void KeptSockets::drop(const std::string& name) {
   if (store_ != nullptr) store_->drop(sdk::view(name));
 }
 
-void KeptSockets::drop(const std::string& name, int socket) {
-  if (store_ == nullptr) return;
+bool KeptSockets::holds(const std::string& name, int socket) const {
+  if (store_ == nullptr) return false;
   const Descriptor kept(store_->take(sdk::view(name)));
-  if (kept && is_one(kept.get(), socket)) store_->drop(sdk::view(name));
+  return kept && is_one(kept.get(), socket);
+}
+
+void KeptSockets::drop(const std::string& name, int socket) {
+  if (holds(name, socket)) store_->drop(sdk::view(name));
 }
 
 void KeptSockets::drop_others(const std::set<std::string>& wanted) {

@@ -46,6 +46,8 @@ class KeptSockets {
   // From now on this very socket is kept, whatever was. That it cannot be kept is said once, and is no failure.
   void keep(const std::string& name, int socket);
   void drop(const std::string& name);
+  // Whether this very socket is kept by that name.
+  bool holds(const std::string& name, int socket) const;
   // Only if it is this very socket: another backend may have put another one in its place.
   void drop(const std::string& name, int socket);
 

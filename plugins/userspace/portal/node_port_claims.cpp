@@ -17,10 +17,6 @@ namespace {
 
 const char* protocol_text(abi::Protocol protocol) { return protocol == abi::Protocol::kUdp ? "UDP" : "TCP"; }
 
-std::string kept_claim_name(const ClaimedAddress& what) {
-  return userspace::kept_claim_name(what.protocol, what.port, what.address);
-}
-
 }  // namespace
 
 std::string NodePortClaims::claim(const ClaimedAddress& what, const std::string& owner) {
@@ -28,7 +24,7 @@ std::string NodePortClaims::claim(const ClaimedAddress& what, const std::string&
     if (*other == owner) return {};
     return describe(what) + " belongs to Service port " + *other + "; give one of them another port";
   }
-  Held held{owner, {}, false};
+  Held held{owner, {}, {}, false, false};
   const int error = is_covered(what) ? 0 : hold_alone(what, held);
   if (error == EADDRINUSE) {
     std::string who = "a program of this node";
@@ -70,28 +66,37 @@ void NodePortClaims::each_at(const ClaimedAddress& what, const Visit& visit) {
 // all the same: it was there first.
 void NodePortClaims::hold_each_at(const ClaimedAddress& what) {
   each_at(what, [this](const ClaimedAddress& other, Held& held) {
-    if (!held.socket) held.shared = hold(other, held) != 0 || held.shared;
+    if (!held.socket) held.deviates = hold(other, held) != 0 || held.deviates;
   });
 }
 
 void NodePortClaims::hold_as_wanted() {
-  struct Shared {
+  struct Deviating {
     const ClaimedAddress& what;
     Held& held;
     ClaimedAddress before;
   };
-  std::vector<Shared> all;
+  std::vector<Deviating> all;
   for (auto& [what, held] : held_) {
-    if (!held.shared) continue;
-    all.push_back({what, held, held.socket ? claimed_by(held.socket) : what});
-    // All of them first: one socket may serve for several.
-    let_go(held);
+    if (!held.received && !held.deviates) continue;
+    if (held.received && is_of_another_backend(held)) continue;
+    if (held.deviates) {
+      all.push_back({what, held, held.socket ? claimed_by(held.socket) : what});
+      continue;
+    }
+    // That backend has gone, and this one has the right socket.
+    held.received = false;
+    const std::string before = held.name;
+    keep(held);
+    kept_->drop(before, held.socket.get());
   }
-  for (Shared& one : all) {
+  // All of them first: one socket may serve for several.
+  for (Deviating& one : all) let_go(one.held);
+  for (Deviating& one : all) {
     if (is_covered(one.what) || hold(one.what, one.held) == 0) continue;
     // A program has the port at another address: that is no reason to leave it what was held.
-    one.held.shared = true;
-    open_claim_socket(family_, one.before, one.held.socket);
+    one.held.deviates = true;
+    if (open_claim_socket(family_, one.before, one.held.socket) == 0) keep(one.held);
   }
 }
 
@@ -121,45 +126,60 @@ NodePortClaims::Map::iterator NodePortClaims::find(const ClaimedAddress& what, c
 
 void NodePortClaims::keep_all(std::set<std::string>& names) {
   if (kept_ == nullptr) return;
-  for (const auto& [what, held] : held_) {
+  std::set<std::string> own;
+  for (auto& [what, held] : held_) {
     if (!held.socket) continue;
-    std::string name = kept_claim_name(claimed_by(held.socket));
-    kept_->keep(name, held.socket.get());
-    names.insert(std::move(name));
+    keep(held);
+    own.insert(held.name);
   }
+  if (beside_predecessor_) of_others_.add_names_of_others(own, names);
+  names.merge(own);
 }
 
-void NodePortClaims::release_all(bool kept) {
-  for (auto& [what, held] : held_) {
-    if (kept) {
-      held.socket.close();
-    } else {
-      let_go(held);
-    }
-  }
+void NodePortClaims::release_all() {
+  for (auto& [what, held] : held_) let_go(held);
   held_.clear();
 }
 
-void NodePortClaims::let_go(Held& held) const {
-  if (held.socket && kept_ != nullptr) kept_->drop(kept_claim_name(claimed_by(held.socket)), held.socket.get());
+void NodePortClaims::keep(Held& held) {
+  if (kept_ == nullptr) return;
+  const ClaimedAddress bound = claimed_by(held.socket);
+  held.name = held.received ? of_others_.received_name(bound) : print_claim_name({bound, {}});
+  kept_->keep(held.name, held.socket.get());
+}
+
+bool NodePortClaims::is_of_another_backend(const Held& held) {
+  return held.socket && of_others_.is_shared(claimed_by(held.socket), held.socket.get(), held.name);
+}
+
+void NodePortClaims::let_go(Held& held) {
+  if (held.socket && !held.name.empty()) {
+    bool serves_another = false;
+    each_at(claimed_by(held.socket), [&](const ClaimedAddress&, const Held& other) {
+      serves_another = serves_another || (&other != &held && other.socket && other.name == held.name);
+    });
+    if (!serves_another) kept_->drop(held.name, held.socket.get());
+  }
   held.socket.close();
-  held.shared = false;
+  held.name.clear();
+  held.received = held.deviates = false;
 }
 
 int NodePortClaims::hold(const ClaimedAddress& what, Held& held) {
-  held.shared = false;
+  int error = 0;
   if (kept_ != nullptr) {
-    held.socket = kept_->take(kept_claim_name(what), {family_, what.protocol, what.address, what.port, false});
+    held.socket = kept_->take(print_claim_name({what, {}}), {family_, what.protocol, what.address, what.port, false});
   }
-  int error = held.socket ? 0 : open_claim_socket(family_, what, held.socket);
+  held.received = beside_predecessor_ && held.socket;
+  if (!held.socket) error = open_claim_socket(family_, what, held.socket);
   if (error == EADDRINUSE) {
-    held.socket = process_.find(what);
+    held.socket = of_others_.find(what);
+    held.received = beside_predecessor_ && held.socket;
     if (held.socket) error = 0;
   }
   if (error != 0) return error;
-  const ClaimedAddress bound = claimed_by(held.socket);
-  held.shared = !(bound == what);
-  if (kept_ != nullptr) kept_->keep(kept_claim_name(bound), held.socket.get());
+  held.deviates = !(claimed_by(held.socket) == what);
+  keep(held);
   return 0;
 }
 

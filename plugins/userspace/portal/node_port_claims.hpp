@@ -13,6 +13,7 @@
 
 #include "plugins/userspace/descriptor.hpp"
 #include "plugins/userspace/portal/claim_socket.hpp"
+#include "plugins/userspace/portal/kept_claims.hpp"
 #include "plugins/userspace/portal/kept_sockets.hpp"
 #include "sluice/abi/types.hpp"
 
@@ -21,12 +22,14 @@ namespace sluice::userspace {
 class NodePortClaims {
  public:
   // What is held is kept in `kept`, and taken from there; it may be null, and otherwise outlives this.
-  explicit NodePortClaims(abi::Family family, KeptSockets* kept = nullptr)
-      : family_(family), kept_(kept), process_(family) {}
+  // `beside_predecessor`: another backend of this process holds some of what is kept. Otherwise an earlier process has
+  // left all of it.
+  explicit NodePortClaims(abi::Family family, KeptSockets* kept = nullptr, bool beside_predecessor = false)
+      : family_(family), kept_(kept), beside_predecessor_(beside_predecessor), of_others_(family, kept) {}
 
   // Empty when `owner` (printed name of a service port) holds it now; else a sentence that names who does: another
   // Service, or a program of this node (by name and process id where it can be told). A port that another backend of
-  // this process holds is held together with it.
+  // this process holds, and has kept, is held together with it.
   std::string claim(const ClaimedAddress& what, const std::string& owner);
   // Throws std::logic_error when `owner` does not hold it.
   void release(const ClaimedAddress& what, const std::string& owner);
@@ -35,20 +38,21 @@ class NodePortClaims {
   // Null: nobody of ours.
   const std::string* holder(const ClaimedAddress& what) const;
   std::size_t size() const noexcept { return held_.size(); }
-  // The names by which sockets are kept now. Those that are not kept any more are.
+  // Adds the names by which sockets are kept now, those of other backends of this process included. What is not kept
+  // any more is kept again.
   void keep_all(std::set<std::string>& names);
-  // Lets go of everything. `kept`: but not of what is kept, for somebody else has it, too.
-  void release_all(bool kept);
+  // Closes everything and drops its names. Other backends that have received a socket keep it by names of their own.
+  void release_all();
 
-  // What is held by a socket of another backend that is bound to other addresses, or not any more, is tried to be held
-  // as it was claimed: that backend may have gone.
+  // Holds as it was claimed what is held by a socket of another backend that is bound to other addresses, or not held
+  // any more. As long as that backend holds the socket, nothing changes.
   void hold_as_wanted();
 
-  // Looking for the program that has a port reads all of /proc, so only a few are looked for until this is called; for
-  // another backend of this process it is looked once.
+  // Looking for the program that has a port reads all of /proc, so only a few are looked for until this is called. The
+  // claims that other backends have kept are listed once.
   void look_again() noexcept {
     looks_ = kLooks;
-    process_.look_again();
+    of_others_.look_again();
   }
 
  private:
@@ -56,7 +60,9 @@ class NodePortClaims {
   struct Held {
     std::string owner;
     Descriptor socket;  // none where a claim to the port of every address covers this one
-    bool shared;        // `socket` is another backend's and bound to other addresses; or somebody was quicker
+    std::string name;   // by which `socket` is kept
+    bool received;      // `socket` is another backend's
+    bool deviates;      // `socket` is bound to other addresses; or there is none, because a program was quicker
   };
   using Map = std::map<ClaimedAddress, Held>;
 
@@ -65,7 +71,9 @@ class NodePortClaims {
   // 0, or an errno.
   int hold_alone(const ClaimedAddress& what, Held& held);
   int hold(const ClaimedAddress& what, Held& held);
-  void let_go(Held& held) const;
+  void keep(Held& held);
+  bool is_of_another_backend(const Held& held);
+  void let_go(Held& held);
   void hold_each_at(const ClaimedAddress& what);
   template <class Visit>
   void each_at(const ClaimedAddress& what, const Visit& visit);
@@ -73,7 +81,8 @@ class NodePortClaims {
 
   abi::Family family_;
   KeptSockets* kept_;
-  ProcessClaims process_;
+  bool beside_predecessor_;
+  KeptClaims of_others_;
   Map held_;
   unsigned looks_ = kLooks;
 };

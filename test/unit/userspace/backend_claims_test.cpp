@@ -31,6 +31,7 @@ class BackendClaimsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_local_address_is_claimed_and_others_are_not);
   CPPUNIT_TEST(only_addresses_that_serve_node_ports_are_claimed);
   CPPUNIT_TEST(claims_end_with_the_process);
+  CPPUNIT_TEST(a_backend_that_serves_again_does_not_share_with_itself);
   CPPUNIT_TEST_SUITE_END();
 
   // Fixtures live until all tests have run; backends are not to.
@@ -184,6 +185,20 @@ class BackendClaimsTest : public CppUnit::TestFixture {
     bench().stop();
     CPPUNIT_ASSERT(is_free(SOCK_STREAM));
     CPPUNIT_ASSERT(node_port_rules("ns1/svc1") > 0);
+  }
+
+  // It has begun to retire, and the other one could not serve after all.
+  void a_backend_that_serves_again_does_not_share_with_itself() {
+    bench().host.descriptors = std::make_unique<test::FakeDescriptors>();
+    bench().flags = abi::kCreatePredecessorServes;
+    ok(bench().full({service("a")}));
+    CPPUNIT_ASSERT_EQUAL(static_cast<std::int32_t>(abi::Code::kRetry),
+                         static_cast<std::int32_t>(bench().retire(bench().backend(), 60, {"ipset/*"})));
+    ok(bench().full({service("a")}));
+    CPPUNIT_ASSERT(bench().host.failed.empty());
+    ok(bench().full({}));
+    CPPUNIT_ASSERT(bench().host.descriptors->all().empty());
+    CPPUNIT_ASSERT(is_free(SOCK_STREAM));
   }
 };
 

@@ -34,9 +34,6 @@ class ClaimsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(an_address_and_all_addresses_go_together);
   CPPUNIT_TEST(an_address_is_still_held_after_all_addresses_were_refused);
   CPPUNIT_TEST(an_address_that_is_not_here_yet_can_be_claimed);
-  CPPUNIT_TEST(another_backend_of_this_process_is_no_program);
-  CPPUNIT_TEST(one_socket_of_another_backend_serves_for_several);
-  CPPUNIT_TEST(what_a_program_has_elsewhere_does_not_cost_what_is_held);
   CPPUNIT_TEST(only_the_owner_releases);
   CPPUNIT_TEST(who_waits_gets_it_with_the_release);
   CPPUNIT_TEST(what_nobody_waits_for_is_held_until_rules_are_gone);
@@ -166,57 +163,6 @@ class ClaimsTest : public CppUnit::TestFixture {
   void an_address_that_is_not_here_yet_can_be_claimed() {
     const ClaimedAddress elsewhere{*sdk::parse_address("192.0.2.1", kV4), port_, kTcp};
     CPPUNIT_ASSERT_EQUAL(std::string(), claims_.claim(elsewhere, "a/b"));
-  }
-
-  void another_backend_of_this_process_is_no_program() {
-    for (const ClaimedAddress& his : {tcp_, udp_, one_}) {
-      for (const ClaimedAddress& mine :
-           {ClaimedAddress{{}, port_, his.protocol}, ClaimedAddress{one_.address, port_, his.protocol}}) {
-        claims_.look_again();
-        NodePortClaims other(kV4);
-        CPPUNIT_ASSERT_EQUAL(std::string(), other.claim(his, "a/b"));
-        CPPUNIT_ASSERT_EQUAL(std::string(), claims_.claim(mine, "a/b"));
-        other = NodePortClaims(kV4);
-        const int type = his.protocol == kUdp ? SOCK_DGRAM : SOCK_STREAM;
-        CPPUNIT_ASSERT(!test::bound(kV4, type, one_.address, port_));
-        claims_.release(mine, "a/b");
-        CPPUNIT_ASSERT(is_free(type));
-      }
-    }
-  }
-
-  void one_socket_of_another_backend_serves_for_several() {
-    const ClaimedAddress two{*sdk::parse_address("127.0.0.2", kV4), port_, kTcp};
-    const abi::Address three = *sdk::parse_address("127.0.0.3", kV4);
-    NodePortClaims other(kV4);
-    CPPUNIT_ASSERT_EQUAL(std::string(), other.claim(tcp_, "a/b"));
-    CPPUNIT_ASSERT_EQUAL(std::string(), claims_.claim(one_, "a/b"));
-    CPPUNIT_ASSERT_EQUAL(std::string(), claims_.claim(two, "a/b"));
-    claims_.hold_as_wanted();
-    CPPUNIT_ASSERT(!test::bound(kV4, SOCK_STREAM, three, port_));
-    other = NodePortClaims(kV4);
-    claims_.look_again();
-    claims_.hold_as_wanted();
-    CPPUNIT_ASSERT(test::bound(kV4, SOCK_STREAM, three, port_));
-    CPPUNIT_ASSERT(!test::bound(kV4, SOCK_STREAM, one_.address, port_));
-    CPPUNIT_ASSERT(!test::bound(kV4, SOCK_STREAM, two.address, port_));
-  }
-
-  void what_a_program_has_elsewhere_does_not_cost_what_is_held() {
-    const abi::Address two = *sdk::parse_address("127.0.0.2", kV4);
-    {
-      NodePortClaims other(kV4);
-      CPPUNIT_ASSERT_EQUAL(std::string(), other.claim(one_, "a/b"));
-      CPPUNIT_ASSERT_EQUAL(std::string(), claims_.claim(tcp_, "a/b"));
-    }
-    Descriptor program = test::bound(kV4, SOCK_STREAM, two, port_);
-    CPPUNIT_ASSERT(program);
-    claims_.hold_as_wanted();
-    CPPUNIT_ASSERT(!test::bound(kV4, SOCK_STREAM, one_.address, port_));
-    CPPUNIT_ASSERT_EQUAL(std::string(), claims_.claim(tcp_, "a/b"));
-    program.close();
-    claims_.hold_as_wanted();
-    CPPUNIT_ASSERT(!test::bound(kV4, SOCK_STREAM, two, port_));
   }
 
   void only_the_owner_releases() {
