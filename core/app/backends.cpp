@@ -41,12 +41,6 @@ sync::SyncLoop::Options loop_options(const Settings& settings) {
   return out;
 }
 
-// A full transaction is the most there ever is to do; long quiet follows.
-void rest_after_burst() {
-  base::release_free_memory();
-  base::release_startup_pages();
-}
-
 }  // namespace
 
 Backends::Backends(Surroundings surroundings)
@@ -184,7 +178,8 @@ swap::BackendRun::Callbacks Backends::callbacks() {
   };
   out.applied = [this](swap::RunId run, base::Family family, const snapshot::Transaction& transaction) {
     served(family)->applied(run, transaction);
-    if (transaction.full) rest_after_burst();
+    // A full transaction is the most there ever is to do; long quiet follows.
+    if (transaction.full) base::release_free_memory();
   };
   out.synced = [this](swap::RunId run, base::Family family, const sync::SyncReport& report) {
     if (const auto now = serving(); now && now->id() == run) around_.metrics.synced(family, report);

@@ -24,9 +24,4 @@ void share_one_heap();
 // Gives the heap's free pages back to the system. Any thread; takes milliseconds.
 void release_free_memory();
 
-// Unmaps the pages of programs and libraries that starting has touched (flags, YAML,
-// relocation, the greater part of TLS). They stay in the page cache, and what is needed
-// again is mapped again at the next touch. Any thread.
-void release_startup_pages();
-
 }  // namespace sluice::base

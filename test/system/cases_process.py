@@ -6,7 +6,7 @@ import os
 import shutil
 
 from lib import addresses as a
-from lib import observed
+from lib import nftables, observed
 from lib.addresses import E1, E2
 from lib.cases import POD, kept, own_daemon
 from lib.objects import ready
@@ -212,4 +212,45 @@ def second_daemon(t):
     for _ in range(5):
         daemon.kill()
         t.bench.start_daemon()
+    serves(t)
+
+
+def changed_code(pid):
+    """KiB of the daemon's code that are copies of its own, by the mappings of its file that may be executed."""
+    found, inside = {}, None
+    executable = os.readlink(f"/proc/{pid}/exe")
+    with open(f"/proc/{pid}/smaps", encoding="utf-8") as file:
+        for line in file:
+            words = line.split()
+            if "-" in words[0] and not words[0].endswith(":"):
+                inside = words[0] if "x" in words[1] and words[-1] == executable else None
+            elif inside and words[0] == "Anonymous:":
+                found[inside] = int(words[1])
+    return found
+
+
+@own_daemon(None, "what a debugger or perf writes into the daemon's code stays there over a full transaction", sources=["manifests"],
+            backends=["nftables"])
+def code_stays(t):
+    serves(t)
+    daemon = t.bench.daemon
+    t.require(sum(changed_code(daemon.pid).values()) == 0, f"the code is changed already: {changed_code(daemon.pid)}")
+    # A byte is written over by itself, as the first step to a breakpoint: the process has a copy of the page then.
+    first = int(next(iter(changed_code(daemon.pid))).partition("-")[0], 16)
+    with open(f"/proc/{daemon.pid}/mem", "r+b", buffering=0) as memory:
+        memory.seek(first)
+        byte = memory.read(1)
+        memory.seek(first)
+        memory.write(byte)
+    changed = changed_code(daemon.pid)
+    t.require(sum(changed.values()) > 0, "the page was not copied")
+
+    def fulls():
+        return [family["full_syncs"] for family in t.status()["families"]]
+
+    before = fulls()
+    nftables.nft(t, "flush ruleset")
+    t.wait_until(lambda: all(now > then for now, then in zip(fulls(), before)), "everything was written again, in both families")
+    t.settle()  # what follows a full transaction has happened before the next one
+    t.require(changed_code(daemon.pid) == changed, f"the copies are gone: {changed} became {changed_code(daemon.pid)}")
     serves(t)
