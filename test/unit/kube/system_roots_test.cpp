@@ -6,14 +6,20 @@
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
+#include <openssl/evp.h>
+#include <openssl/opensslv.h>
 #include <openssl/ssl.h>
 #include <openssl/x509_vfy.h>
+#if OPENSSL_VERSION_MAJOR >= 3
+#include <openssl/provider.h>
+#endif
 #include <stdlib.h>
 
 #include <memory>
 
 #include "test/unit/app/temporary_folder.hpp"
 #include "test/unit/kube/pem.hpp"
+#include "test/unit/skip.hpp"
 
 namespace sluice::kube {
 namespace system_roots_test {
@@ -21,6 +27,7 @@ namespace system_roots_test {
 class SystemRootsTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(SystemRootsTest);
   CPPUNIT_TEST(others_get_the_roots_they_ask_for);
+  CPPUNIT_TEST(others_get_them_from_openssl_itself);
   CPPUNIT_TEST(we_get_none_unless_we_want_them);
   CPPUNIT_TEST_SUITE_END();
 
@@ -46,6 +53,25 @@ class SystemRootsTest : public CppUnit::TestFixture {
     const Context made = context();
     CPPUNIT_ASSERT_EQUAL(1, SSL_CTX_set_default_verify_paths(made.get()));
     CPPUNIT_ASSERT_EQUAL(1, roots(made));
+  }
+
+  // By what only OpenSSL's own function knows: the library context that an SSL_CTX was made in, which a plugin may have
+  // for itself. The roots' keys belong to a provider of that context.
+  void others_get_them_from_openssl_itself() {
+#if OPENSSL_VERSION_MAJOR >= 3
+    const std::unique_ptr<OSSL_LIB_CTX, decltype(&OSSL_LIB_CTX_free)> library(OSSL_LIB_CTX_new(), OSSL_LIB_CTX_free);
+    const std::unique_ptr<OSSL_PROVIDER, decltype(&OSSL_PROVIDER_unload)> provider(
+        OSSL_PROVIDER_load(library.get(), "default"), OSSL_PROVIDER_unload);
+    CPPUNIT_ASSERT(provider != nullptr);
+    const Context made(SSL_CTX_new_ex(library.get(), nullptr, TLS_client_method()), SSL_CTX_free);
+    CPPUNIT_ASSERT_EQUAL(1, SSL_CTX_set_default_verify_paths(made.get()));
+    CPPUNIT_ASSERT_EQUAL(1, roots(made));
+    const auto* const all = X509_STORE_get0_objects(SSL_CTX_get_cert_store(made.get()));
+    const EVP_PKEY* const key = X509_get0_pubkey(X509_OBJECT_get0_X509(sk_X509_OBJECT_value(all, 0)));
+    CPPUNIT_ASSERT(EVP_PKEY_get0_provider(key) == provider.get());
+#else
+    test::skip("OpenSSL has no library contexts before version 3");
+#endif
   }
 
   void we_get_none_unless_we_want_them() {
