@@ -17,40 +17,6 @@
 namespace sluice::netfilter {
 namespace {
 
-using Alias = std::pair<std::string_view, std::string_view>;
-
-template <std::size_t N>
-std::string_view resolve(const std::array<Alias, N>& aliases, std::string_view name) {
-  for (const auto& [from, to] : aliases) {
-    if (from == name) return to;
-  }
-  return name;
-}
-
-constexpr std::array<Alias, 16> kOptionNames{{{"--source", "-s"},
-                                              {"--src", "-s"},
-                                              {"--destination", "-d"},
-                                              {"--dst", "-d"},
-                                              {"--in-interface", "-i"},
-                                              {"--out-interface", "-o"},
-                                              {"--protocol", "-p"},
-                                              {"--proto", "-p"},
-                                              {"--fragment", "-f"},
-                                              {"--match", "-m"},
-                                              {"--jump", "-j"},
-                                              {"--goto", "-g"},
-                                              {"--set-counters", "-c"},
-                                              {"--destination-port", "--dport"},
-                                              {"--source-port", "--sport"},
-                                              {"--to", "--to-destination"}}};
-constexpr std::array<Alias, 7> kProtocolNames{{{"6", "tcp"},
-                                               {"17", "udp"},
-                                               {"132", "sctp"},
-                                               {"1", "icmp"},
-                                               {"58", "icmpv6"},
-                                               {"ipv6-icmp", "icmpv6"},
-                                               {"0", "all"}}};
-
 bool is_basic(std::string_view name) { return name.size() == 2 && std::strchr("sdiopf", name[1]) != nullptr; }
 bool is_port(std::string_view name) { return name == "--dport" || name == "--sport"; }
 // Exactly one value, whatever it looks like.
@@ -202,43 +168,6 @@ std::uint64_t Canonicaliser::hash_without_comments(std::string_view rule) {
   return hashed;
 }
 
-// Words as iptables-restore splits them: blanks separate, double quotes hold together,
-// a backslash inside quotes takes the next character as it is.
-void Canonicaliser::split(std::string_view rule) {
-  words_.clear();
-  unquoted_.clear();
-  unquoted_.reserve(rule.size());
-  std::size_t at = 0;
-  while (at < rule.size()) {
-    const char c = rule[at];
-    if (c == ' ' || c == '\t' || c == '\n' || c == '\r') {
-      ++at;
-      continue;
-    }
-    const std::size_t end = std::min(rule.find_first_of(" \t\n\r\"", at), rule.size());
-    if (end > at && (end == rule.size() || rule[end] != '"')) {
-      words_.push_back({rule.substr(at, end - at), false});
-      at = end;
-      continue;
-    }
-    const std::size_t begin = unquoted_.size();
-    bool inside = false;
-    for (; at < rule.size(); ++at) {
-      const char here = rule[at];
-      if (here == '"') {
-        inside = !inside;
-      } else if (inside && here == '\\' && at + 1 < rule.size()) {
-        unquoted_.push_back(rule[++at]);
-      } else if (!inside && (here == ' ' || here == '\t' || here == '\n' || here == '\r')) {
-        break;
-      } else {
-        unquoted_.push_back(here);
-      }
-    }
-    words_.push_back({std::string_view(unquoted_).substr(begin), true});
-  }
-}
-
 Canonicaliser::Part& Canonicaliser::open_part(std::string_view name) {
   if (used_parts_ == parts_.size()) parts_.emplace_back();
   Part& part = parts_[used_parts_++];
@@ -274,14 +203,14 @@ void Canonicaliser::read_words() {
     }
     Option option{{}, i, 0, std::exchange(negated, false)};
     if (!words_[i].quoted && word(i).size() > 1 && word(i)[0] == '-') {
-      option.name = resolve(kOptionNames, word(i));
+      option.name = canonical_option(word(i));
       option.first = ++i;
     }
     if (takes_one(option.name)) {
       option.count = i < words_.size() ? 1 : 0;
     } else {
       while (i + option.count < words_.size()) {
-        const Word& next = words_[i + option.count];
+        const RuleWord& next = words_[i + option.count];
         if (!next.quoted && (next.text == "!" || (next.text.size() > 1 && next.text[0] == '-'))) break;
         ++option.count;
       }
@@ -300,7 +229,7 @@ void Canonicaliser::read_words() {
       const char kind = option.name[1];
       std::string text = kind == 's' || kind == 'd' ? address(value) : std::string(value);
       if (kind == 'p') {
-        protocol_ = resolve(kProtocolNames, value);
+        protocol_ = canonical_protocol(value);
         text = protocol_;
       }
       const bool everything = ((kind == 's' || kind == 'd') && text.ends_with("/0")) ||
@@ -349,7 +278,7 @@ void Canonicaliser::print_option(std::string& out, std::string_view part, const 
       return;
     }
     if (part == "ipvs" && (option.name == "--vaddr" || option.name == "--vproto")) {
-      append_word(out, option.name == "--vaddr" ? address(value) : resolve(kProtocolNames, value));
+      append_word(out, option.name == "--vaddr" ? address(value) : canonical_protocol(value));
       return;
     }
     if (is_list(option.name)) {
@@ -384,7 +313,7 @@ std::string_view Canonicaliser::canonical(std::string_view rule) {
   target_part_.options.clear();
   has_target_ = goto_ = false;
   result_.clear();
-  split(rule);
+  split_rule(rule, words_, unquoted_);
   read_words();
 
   std::sort(basics_.begin(), basics_.end());

@@ -14,6 +14,8 @@
 #include <string_view>
 #include <vector>
 
+#include "plugins/common/netfilter/rule_words.hpp"
+
 namespace sluice::netfilter {
 
 // Keeps its buffers between rules; one object per thread.
@@ -31,10 +33,6 @@ class Canonicaliser {
   std::string_view target() const noexcept { return target_; }
 
  private:
-  struct Word {
-    std::string_view text;
-    bool quoted;
-  };
   struct Option {
     std::string_view name;
     std::size_t first;  // of its values, in words_
@@ -48,7 +46,6 @@ class Canonicaliser {
     std::string text;
   };
 
-  void split(std::string_view rule);
   void read_words();
   Part& open_part(std::string_view name);
   Part& part_for(const Option& option);
@@ -58,7 +55,7 @@ class Canonicaliser {
   std::string_view word(std::size_t index) const { return words_[index].text; }
 
   std::string unquoted_;      // words that had escapes
-  std::vector<Word> words_;
+  std::vector<RuleWord> words_;
   std::vector<std::string> basics_;  // -s -d -i -o -p, printed
   std::string_view protocol_;
   std::vector<Part> parts_;

@@ -40,14 +40,18 @@ std::string sentence(const Refusal& refusal) {
   return (refusal.line ? "the line \"" + refusal.line->text + "\": " : "") + refusal.why.what();
 }
 
-void KernelSession::look(SaveParser& parser) {
-  const Timed timed(tool_time_);
+void KernelSession::look(SaveReader& reader) {
   looked_ = changes_of_others();  // before: what comes in between shows up as a change
+  read(reader);
+}
+
+void KernelSession::read(SaveReader& reader) {
+  const Timed timed(tool_time_);
   const process::Outcome outcome =
-      kernel_.save(std::nullopt, [&parser](std::string_view piece) { parser.feed(piece); });
+      kernel_.save(std::nullopt, [&reader](std::string_view piece) { reader.feed(piece); });
   if (!outcome.ok()) throw failure_of(kernel_.tools().save, outcome);
-  parser.finish();
-  if (!parser.complete()) {
+  reader.finish();
+  if (!reader.complete()) {
     throw sdk::Failure(abi::Code::kKernel, "", "read the rules: the output of " + kernel_.tools().save + " is cut off");
   }
 }

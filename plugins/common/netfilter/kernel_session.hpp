@@ -13,7 +13,7 @@
 
 #include "plugins/common/netfilter/kernel.hpp"
 #include "plugins/common/netfilter/restore.hpp"
-#include "plugins/common/netfilter/save_parser.hpp"
+#include "plugins/common/netfilter/save_reader.hpp"
 #include "sluice/sdk/error.hpp"
 
 namespace sluice::netfilter {
@@ -39,9 +39,11 @@ class KernelSession {
 
   Kernel& kernel() noexcept { return kernel_; }
 
-  // One look at the kernel, with the generation it has: what it holds goes through `parser`.
+  // One look at the kernel, with the generation it has: what it holds goes through `reader`.
   // Throws sdk::Failure when the tool fails or its output is cut off.
-  void look(SaveParser& parser);
+  void look(SaveReader& reader);
+  // The same without the generation: what accept() means stays as it is.
+  void read(SaveReader& reader);
 
   // Writes `input`; nothing when it is empty. Empty when it was taken. Throws sdk::Failure
   // when the reason is not in `input`.

@@ -1,9 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The output of iptables-save, piece by piece as it arrives, into a Ruleset. Tolerant:
-// what cannot be understood is counted and skipped. The text may come from anywhere;
-// nothing in it can do more than make wrong entries in the Ruleset.
+// The output of iptables-save, piece by piece as it arrives, into a Ruleset. The text may come from anywhere; nothing
+// in it can do more than make wrong entries in the Ruleset.
 #pragma once
 
 #include <cstddef>
@@ -13,10 +12,11 @@
 
 #include "plugins/common/netfilter/canonical.hpp"
 #include "plugins/common/netfilter/ruleset.hpp"
+#include "plugins/common/netfilter/save_reader.hpp"
 
 namespace sluice::netfilter {
 
-class SaveParser {
+class SaveParser final : public SaveReader {
  public:
   // Whether the text of the rules of this chain is wanted.
   using KeepText = std::function<bool(std::string_view table, std::string_view chain, bool built_in)>;
@@ -30,21 +30,10 @@ class SaveParser {
   // `into` outlives the parser.
   SaveParser(Ruleset& into, KeepText keep_text, OnRule on_rule = {}, IgnoreComments ignore_comments = {});
 
-  void feed(std::string_view piece);
-  // Call once at the end: takes a last line without line feed.
-  void finish();
-
-  // Each table that was opened has been closed: the text is not cut off.
-  bool complete() const noexcept { return table_ == nullptr && !cut_; }
-  std::size_t malformed() const noexcept { return malformed_; }
-
  private:
-  // Longer lines are skipped: no rule of iptables comes near.
-  static constexpr std::size_t kLineLimit = 64 * 1024;
-
-  void line(std::string_view text);
-  void chain_line(std::string_view text);
-  void rule_line(std::string_view text);
+  void on_table(std::string_view name) override;
+  void on_chain(std::string_view name, bool built_in) override;
+  void on_rule(std::string_view chain, std::string_view rule) override;
   Chain& find_or_make(std::string_view name, bool built_in);
 
   Ruleset& into_;
@@ -59,10 +48,6 @@ class SaveParser {
   std::string chain_name_;
   bool keep_ = false;
   bool without_comments_ = false;
-  std::string partial_;
-  bool skipping_ = false;
-  bool cut_ = false;
-  std::size_t malformed_ = 0;
 };
 
 }  // namespace sluice::netfilter

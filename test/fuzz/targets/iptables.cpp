@@ -9,6 +9,7 @@
 
 #include "plugins/common/netfilter/canonical.hpp"
 #include "plugins/common/netfilter/restore.hpp"
+#include "plugins/common/netfilter/rule_reader.hpp"
 #include "plugins/common/netfilter/save_parser.hpp"
 #include "plugins/common/netfilter/tools.hpp"
 #include "test/fuzz/target.hpp"
@@ -52,7 +53,17 @@ FUZZ_TARGET(iptables_save) {
   FUZZ_REQUIRE(parse_save(text, sizes) == parse_save(text, {}), "rules in pieces read like those in one piece");
 }
 
-// The text of one rule. The form must not depend on blanks nor on what was read before.
+// What a rule means, as text.
+std::string meaning(const netfilter::RuleFields& rule) {
+  std::string text = std::to_string(rule.conditions());
+  for (const std::string_view part :
+       {rule.target, rule.comment, rule.interface, rule.list, rule.set, rule.translate_to}) {
+    text.append("\n").append(part);
+  }
+  return text + "\n" + std::to_string(rule.port.value_or(0)) + " " + std::to_string(rule.seconds);
+}
+
+// The text of one rule. Neither form nor meaning may depend on blanks nor on what was read before.
 FUZZ_TARGET(iptables_rule) {
   Canonicaliser fresh, used;
   const std::string form(fresh.canonical(input));
@@ -61,6 +72,14 @@ FUZZ_TARGET(iptables_rule) {
   FUZZ_REQUIRE(used.hash(input) == netfilter::hash_text(form), "the hash is that of the form");
   FUZZ_REQUIRE(used.canonical("  " + std::string(input) + " ") == form || input.find('"') != std::string_view::npos,
                "blanks around a rule mean nothing");
+  for (const abi::Family family : {abi::Family::kIpv4, abi::Family::kIpv6}) {
+    netfilter::RuleReader first(family), second(family);
+    const std::string read = meaning(first.read(input));
+    second.read(
+        "-s 10.0.0.1 -p tcp -m tcp --dport 80 -m recent --rcheck --seconds 5 --name A -j DNAT --to-destination "
+        "10.0.0.1:80");
+    FUZZ_REQUIRE(meaning(second.read(input)) == read, "the meaning of a rule does not depend on the rule before");
+  }
 }
 
 // A restore made of the lines of the input, and a complaint about it.
