@@ -335,12 +335,11 @@ abi::Code NftablesBackend::BoundClients::import_clients(abi::ArrayView clients, 
 abi::Code NftablesBackend::Inspected::services(abi::StringView name, abi::StringSink* lines,
                                                abi::Error* error) noexcept {
   return sdk::guarded(error, [&] {
-    if (backend_.generation_ == 0) {
-      throw sdk::Failure(abi::Code::kRetry, {}, "nothing has been asked for yet: the daemon still waits for Services");
-    }
+    if (backend_.generation_ == 0) inspection::refuse_before_first_apply();
     backend_.early_.forget();
-    inspect(backend_.writer_.list(), backend_.model_, backend_.family(), sdk::text(name),
-            [&](const std::string& line) { lines->add(sdk::view(line)); });
+    inspection::Answer answer(sdk::text(name));
+    inspect(backend_.writer_.list(), backend_.model_, backend_.family(), answer);
+    answer.deliver(*lines);
     return abi::Code::kOk;
   });
 }

@@ -10,12 +10,15 @@
 #include <utility>
 #include <vector>
 
+#include "plugins/nftables/layout/layout.hpp"
 #include "plugins/nftables/model/service_state.hpp"
 #include "sluice/sdk/address.hpp"
 #include "sluice/sdk/service.hpp"
 
 namespace sluice::nftables {
 namespace {
+
+using inspection::ServiceLine;
 
 // The sets a frontend may be in, for addresses and for node ports.
 struct Sets {
@@ -32,25 +35,25 @@ class Decoder {
     for (const SharedChain& chain : model.chains()) chains_.emplace(chain.name, &chain);
     for (const DispatchWrite& one : seen.dispatch) dispatch_[{one.firewall, one.number}] = one.chain;
     for (const PortId& id : model.ids()) names_.emplace(comment_hash(element_comment(id.first)), id.first);
+    served_at_ = node_ports_at("services", 1);
+    checked_at_ = node_ports_at("nodeport-endpoints-check", 1);
   }
 
-  // All lines, by name; of those without a name it is empty.
-  std::vector<std::pair<std::string, std::string>> lines() {
+  // All frontends, with the name of their service port; empty for those that the model does not know.
+  void lines(inspection::Answer& answer) {
     for (const bool node_port : {false, true}) {
       const Sets& sets = node_port ? kNodePortSets : kAddressSets;
       for (const SetId set : {sets.classes, sets.rejected, sets.dropped}) {
         const RecordTable& there = records(set);
         for (std::size_t place = 0; place < there.size(); ++place) {
-          if (!there.is_marked(place)) decode(there.key(place), there.comment(place), node_port);
+          if (!there.is_marked(place)) answer.add(decode(there.key(place), there.comment(place), node_port));
         }
       }
     }
-    std::stable_sort(lines_.begin(), lines_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    return std::move(lines_);
   }
 
   // Elements nothing leads to.
-  void strays(const std::function<void(const std::string&)>& line) const {
+  void strays(const std::function<void(std::string)>& line) const {
     for (const SetId set : {SetId::kEndpoints, SetId::kNodePortEndpoints, SetId::kFirewallIps, SetId::kAffinityServices,
                             SetId::kAffinityNodePorts}) {
       const bool node_port = set == SetId::kNodePortEndpoints || set == SetId::kAffinityNodePorts;
@@ -78,10 +81,10 @@ class Decoder {
  private:
   RecordTable& records(SetId set) const { return seen_.records[index(set)]; }
 
-  void each_stray(SetId set, const std::function<void(const Key&)>& tell) const {
+  void each_stray(SetId set, const std::function<void(const Key&)>& visit) const {
     const RecordTable& there = records(set);
     for (std::size_t place = 0; place < there.size(); ++place) {
-      if (!there.is_marked(place)) tell(there.key(place));
+      if (!there.is_marked(place)) visit(there.key(place));
     }
   }
 
@@ -93,28 +96,33 @@ class Decoder {
     return there.data(*place);
   }
 
-  void decode(const Key& key, std::uint64_t comment, bool node_port) {
+  ServiceLine decode(const Key& key, std::uint64_t comment, bool node_port) {
     const Sets& sets = node_port ? kNodePortSets : kAddressSets;
     const FrontendKey frontend = read_frontend(family_, key, node_port);
     if (!node_port) addresses_.insert(frontend.address);
-    std::string text = to_string(family_, frontend);
+    ServiceLine line;
+    line.frontend = to_string(family_, frontend);
     const auto number = take(sets.classes, key);
     const auto chain = number ? dispatch_.find({false, read_number(*number)}) : dispatch_.end();
     const auto id = take(sets.affinity, key);
     const Frontend at{frontend, sets, id ? std::optional(read_number(*id)) : std::nullopt};
     if (number && chain == dispatch_.end()) {
-      text += " -> nowhere, there is no chain " + std::to_string(read_number(*number)) + " in service-chains";
+      line.targets = "nowhere (there is no chain " + std::to_string(read_number(*number)) + " in service-chains)";
     } else if (number) {
-      text += treated(at, chain->second);
+      add_targets(at, chain->second, line);
     }
     const bool rejected = take(sets.rejected, key).has_value();
     const bool dropped = take(sets.dropped, key).has_value();
-    if (rejected) text += number ? "; else rejected, no endpoints" : " -> rejected, no endpoints";
-    if (dropped)
-      text += number ? "; else dropped, no endpoints on this node" : " -> dropped, no endpoints on this node";
-    if (!node_port) text += firewall(key);
+    if (rejected) line.otherwise = inspection::kRejected;
+    if (dropped) line.otherwise = inspection::kDropped;
+    if (node_port) {
+      line.addresses = number ? served_at_ : checked_at_;
+    } else {
+      add_firewall(key, line);
+    }
     const auto name = names_.find(comment);
-    lines_.emplace_back(name != names_.end() ? name->second : std::string(), std::move(text));
+    if (name != names_.end()) line.service_port = name->second;
+    return line;
   }
 
   struct Frontend {
@@ -123,30 +131,21 @@ class Decoder {
     std::optional<std::uint32_t> affinity;
   };
 
-  std::string treated(const Frontend& at, const std::string& chain) const {
+  void add_targets(const Frontend& at, const std::string& chain, ServiceLine& line) const {
     const auto known = chains_.find(chain);
-    if (known == chains_.end() || known->second->firewall) return " -> chain " + chain + ", which nobody wants";
+    if (known == chains_.end() || known->second->firewall) {
+      line.targets = "chain " + chain + " (not wanted by any Service)";
+      return;
+    }
     const Treatment& treatment = known->second->treatment;
-    std::string text;
-    if (treatment.affinity_seconds != 0) {
-      text += " sticky for " + std::to_string(treatment.affinity_seconds) + " s";
+    line.sticky_seconds = treatment.affinity_seconds;
+    line.masqueraded = treatment.kind == Treatment::Kind::kExternal;
+    if (treatment.kind == Treatment::Kind::kLocal || treatment.kind == Treatment::Kind::kExternalLocal) {
+      if (treatment.local != 0) line.targets = endpoints(at, kLocalSlots, treatment.local);
+      if (treatment.cluster != 0) line.from_node = endpoints(at, kClusterSlots, treatment.cluster);
+    } else {
+      line.targets = endpoints(at, kClusterSlots, treatment.cluster);
     }
-    switch (treatment.kind) {
-      case Treatment::Kind::kCluster:
-        return text + " -> " + endpoints(at, kClusterSlots, treatment.cluster);
-      case Treatment::Kind::kExternal:
-        return text + " masqueraded -> " + endpoints(at, kClusterSlots, treatment.cluster);
-      case Treatment::Kind::kLocal:
-        return text + " -> " + endpoints(at, kLocalSlots, treatment.local);
-      case Treatment::Kind::kExternalLocal:
-        break;
-    }
-    if (treatment.local != 0) text += " -> " + endpoints(at, kLocalSlots, treatment.local);
-    if (treatment.cluster != 0) {
-      text +=
-          (treatment.local != 0 ? "; from this node -> " : " from this node -> ") + endpoints(at, kClusterSlots, treatment.cluster);
-    }
-    return text;
   }
 
   std::string endpoints(const Frontend& at, std::uint32_t first, std::uint32_t count) const {
@@ -156,13 +155,11 @@ class Decoder {
       if (const auto endpoint = at_slot(at, slot)) {
         found.push_back(to_string(family_, *endpoint));
       } else {
-        missing += (missing.empty() ? " (nothing in slot " : ", ") + slot_text(slot);
+        missing += (missing.empty() ? "nothing in slot " : ", ") + slot_text(slot);
       }
     }
-    std::sort(found.begin(), found.end());
-    std::string text;
-    for (const std::string& one : found) text += (text.empty() ? "" : ", ") + one;
-    return text + (missing.empty() ? "" : missing + ")");
+    std::string list = found.empty() ? "nowhere" : inspection::sorted_list(std::move(found));
+    return missing.empty() ? list : inspection::with_remarks(std::move(list), {missing});
   }
 
   std::optional<EndpointAddress> at_slot(const Frontend& at, std::uint32_t slot) const {
@@ -179,18 +176,53 @@ class Decoder {
     return read_endpoint(family_, *data);
   }
 
-  std::string firewall(const Key& key) const {
+  void add_firewall(const Key& key, ServiceLine& line) const {
     const auto number = take(SetId::kFirewallIps, key);
-    if (!number) return {};
+    if (!number) return;
     const auto chain = dispatch_.find({true, read_number(*number)});
-    if (chain == dispatch_.end()) return "; its source ranges are missing";
-    const auto known = chains_.find(chain->second);
-    if (known == chains_.end() || !known->second->firewall) return "; only for clients of chain " + chain->second;
-    std::string text;
-    for (const abi::Prefix& one : known->second->allowed) {
-      text += (text.empty() ? "; only for " : ", ") + sdk::to_string(one, family_);
+    if (chain == dispatch_.end()) {
+      line.only_for = "all clients (there is no chain " + std::to_string(read_number(*number)) + " in firewall-chains)";
+      return;
     }
-    return text;
+    const auto known = chains_.find(chain->second);
+    if (known == chains_.end() || !known->second->firewall) {
+      line.only_for = "clients of chain " + chain->second + " (not wanted by any Service)";
+      return;
+    }
+    for (const abi::Prefix& one : known->second->allowed) {
+      line.only_for += (line.only_for.empty() ? "" : ", ") + sdk::to_string(one, family_);
+    }
+  }
+
+  // Where the rule `end` places before the end of a fixed chain matches node ports. The rules of the kernel are
+  // compared with both forms that this backend writes.
+  std::string node_ports_at(const std::string& chain, std::size_t end) const {
+    const auto there = seen_.chains.find(chain);
+    if (there == seen_.chains.end()) return inspection::addresses_text({});
+    for (const bool match_all : {true, false}) {
+      LayoutFacts facts;
+      facts.family = family_;
+      facts.node_ports_match_all = match_all;
+      const std::vector<ChainSpec> fixed = fixed_chains(facts);
+      const auto spec =
+          std::find_if(fixed.begin(), fixed.end(), [&](const ChainSpec& one) { return one.name == chain; });
+      const Rule& rule = spec->rules[spec->rules.size() - end];
+      const std::vector<Rule>& rules = there->second.rules;
+      if (std::find(rules.begin(), rules.end(), rule) == rules.end()) continue;
+      return match_all ? std::string(inspection::kEveryAddress) : inspection::addresses_text(node_port_addresses());
+    }
+    return inspection::addresses_text({});
+  }
+
+  std::vector<std::string> node_port_addresses() const {
+    std::vector<std::string> found;
+    const RecordTable& there = records(SetId::kNodePortIps);
+    for (std::size_t place = 0; place < there.size(); ++place) {
+      abi::Address address{};
+      std::copy_n(there.key(place).data(), sdk::address_bytes(family_), address.bytes);
+      found.push_back(sdk::to_string(address, family_));
+    }
+    return found;
   }
 
   Listing& seen_;
@@ -199,28 +231,16 @@ class Decoder {
   std::map<std::pair<bool, std::uint32_t>, std::string> dispatch_;
   std::unordered_map<std::uint64_t, std::string> names_;
   std::set<abi::Address> addresses_;
-  std::vector<std::pair<std::string, std::string>> lines_;
+  std::string served_at_;   // where rules lead node ports to endpoints
+  std::string checked_at_;  // where rules reject or drop them
 };
-
-// "shop/cart:http" is of "shop/cart".
-bool is_of(std::string_view printed, std::string_view name) {
-  return printed == name || (printed.starts_with(name) && printed[name.size()] == ':');
-}
 
 }  // namespace
 
-void inspect(Listing seen, const Model& model, abi::Family family, std::string_view name,
-             const std::function<void(const std::string&)>& line) {
+void inspect(Listing seen, const Model& model, abi::Family family, inspection::Answer& answer) {
   Decoder decoder(seen, model, family);
-  const auto lines = decoder.lines();
-  for (const auto& [owner, text] : lines) {
-    if (!owner.empty() && (name.empty() || is_of(owner, name))) line(owner + " " + text);
-  }
-  if (!name.empty()) return;
-  for (const auto& [owner, text] : lines) {
-    if (owner.empty()) line("of nobody: " + text);
-  }
-  decoder.strays([&](const std::string& stray) { line("of nobody: " + stray); });
+  decoder.lines(answer);
+  if (answer.is_complete()) decoder.strays([&](std::string stray) { answer.add_not_wanted(std::move(stray)); });
 }
 
 }  // namespace sluice::nftables

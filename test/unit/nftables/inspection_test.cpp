@@ -1,7 +1,7 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What people are shown of the table.
+// The table of the kernel in words.
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
@@ -19,6 +19,7 @@ using nftables::SetId;
 class NftablesInspectionTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(NftablesInspectionTest);
   CPPUNIT_TEST(services_are_shown_with_their_endpoints);
+  CPPUNIT_TEST(node_ports_are_shown_with_their_addresses);
   CPPUNIT_TEST(one_service_is_shown);
   CPPUNIT_TEST(damage_and_strays_are_shown);
   CPPUNIT_TEST(without_a_table_there_is_nothing);
@@ -57,17 +58,52 @@ class NftablesInspectionTest : public CppUnit::TestFixture {
     elsewhere.endpoints.pop_back();
     CPPUNIT_ASSERT(rig.full({local, limited, empty, elsewhere}) == abi::Code::kOk);
     CPPUNIT_ASSERT_EQUAL(
-        std::string("ns1/svc1:p80 172.30.0.41:80/tcp -> 10.180.0.1:80, 10.180.2.1:80\n"
-                    "ns1/svc1:p80 :30001/tcp -> 10.180.0.1:80; from this node -> 10.180.0.1:80, 10.180.2.1:80\n"
-                    "ns1/svc2:p80 1.2.3.4:80/tcp sticky for 60 s masqueraded -> 10.180.0.1:80, 10.180.2.1:80; only for "
-                    "203.0.113.0/25\n"
-                    "ns1/svc2:p80 172.30.0.42:80/tcp sticky for 60 s -> 10.180.0.1:80, 10.180.2.1:80\n"
-                    "ns1/svc3:p80 172.30.0.43:80/tcp -> rejected, no endpoints\n"
-                    "ns1/svc4:p80 172.30.0.44:80/tcp -> dropped, no endpoints on this node\n"),
+        std::string(
+            "ns1/svc1:p80 172.30.0.41:80/tcp -> 10.180.0.1:80, 10.180.2.1:80\n"
+            "ns1/svc1:p80 :30001/tcp at every address of this node -> 10.180.0.1:80; from this node -> 10.180.0.1:80, "
+            "10.180.2.1:80\n"
+            "ns1/svc2:p80 1.2.3.4:80/tcp sticky for 60 s masqueraded -> 10.180.0.1:80, 10.180.2.1:80; only for "
+            "203.0.113.0/25\n"
+            "ns1/svc2:p80 172.30.0.42:80/tcp sticky for 60 s -> 10.180.0.1:80, 10.180.2.1:80\n"
+            "ns1/svc3:p80 172.30.0.43:80/tcp -> rejected, no endpoints\n"
+            "ns1/svc4:p80 172.30.0.44:80/tcp -> dropped, no endpoints on this node\n"),
         lines(rig.inspect()));
     const std::uint64_t listings = rig.table.figures.listings;
     rig.inspect();
     CPPUNIT_ASSERT_EQUAL(listings + 1, rig.table.figures.listings);  // read from there, now
+  }
+
+  void node_ports_are_shown_with_their_addresses() {
+    NftablesRig rig;
+    ServiceSpec service = example();
+    service.node_port = 30001;
+    ServiceSpec empty = example();
+    empty.name = "svc2";
+    empty.cluster_ip = "172.30.0.42";
+    empty.node_port = 30002;
+    empty.endpoints.clear();
+    const auto node_ports = [&] {
+      std::string text;
+      for (const std::string& line : rig.inspect()) {
+        if (line.find(" :") != std::string::npos) text += line.substr(line.find(':', line.find(' '))) + "\n";
+      }
+      return text;
+    };
+    rig.node.flags = 0;
+    rig.node.node_port_addresses = {"192.168.0.20", "192.168.0.100"};
+    CPPUNIT_ASSERT(rig.full({service, empty}) == abi::Code::kOk);
+    const std::string targets = " masqueraded -> 10.180.0.1:80, 10.180.2.1:80\n";
+    CPPUNIT_ASSERT_EQUAL(":30001/tcp at 192.168.0.100, 192.168.0.20" + targets +
+                             ":30002/tcp at 192.168.0.100, 192.168.0.20 -> rejected, no endpoints\n",
+                         node_ports());
+    const auto one = *sdk::parse_address("192.168.0.20", abi::Family::kIpv4);
+    rig.table.state.elements[SetId::kNodePortIps].erase(nftables::address_key(abi::Family::kIpv4, one));
+    CPPUNIT_ASSERT_EQUAL(
+        ":30001/tcp at 192.168.0.100" + targets + ":30002/tcp at 192.168.0.100 -> rejected, no endpoints\n",
+        node_ports());
+    rig.table.state.chains["services"].rules.pop_back();
+    CPPUNIT_ASSERT_EQUAL(
+        ":30001/tcp at no address" + targets + ":30002/tcp at 192.168.0.100 -> rejected, no endpoints\n", node_ports());
   }
 
   void one_service_is_shown() {
@@ -98,8 +134,9 @@ class NftablesInspectionTest : public CppUnit::TestFixture {
     elements[SetId::kServiceIps][nftables::frontend_key(abi::Family::kIpv4, stray)] = {nftables::number_data(77), "x"};
     const std::string text = lines(rig.inspect());
     for (const std::string part :
-         {"(nothing in slot 0:1)\n", "of nobody: 172.30.0.99:80/tcp -> nowhere, there is no chain 77 in service-chains\n",
-          "of nobody: element 172.30.0.41:80/tcp slot 0:7 of endpoints\n"}) {
+         {"(nothing in slot 0:1)\n",
+          "not wanted by any Service: 172.30.0.99:80/tcp -> nowhere (there is no chain 77 in service-chains)\n",
+          "not wanted by any Service: element 172.30.0.41:80/tcp slot 0:7 of endpoints\n"}) {
       CPPUNIT_ASSERT_MESSAGE(text, text.find(part) != std::string::npos);
     }
   }
