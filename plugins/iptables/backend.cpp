@@ -13,8 +13,10 @@
 #include "plugins/common/netfilter/left_out.hpp"
 #include "plugins/common/netfilter/ruleset.hpp"
 #include "plugins/common/netfilter/save_parser.hpp"
+#include "plugins/iptables/inspection.hpp"
 #include "plugins/iptables/observe.hpp"
 #include "plugins/iptables/probe.hpp"
+#include "plugins/iptables/seen_rules.hpp"
 #include "sluice/sdk/sdk.hpp"
 
 namespace sluice::iptables {
@@ -72,6 +74,7 @@ abi::Code IptablesBackend::do_apply(const abi::Transaction& transaction, const a
   removal_.reset();
   retirement_.forget();
   affinity_.note(transaction);
+  names_.note(transaction);
   netfilter::Submitter submitter(session_, [this] { return host().now(); });
   try {
     write(transaction, node, facts, submitter);
@@ -320,7 +323,8 @@ void IptablesBackend::bind_clients() {
 
 void* IptablesBackend::do_extension(std::string_view id) {
   if (id == abi::kPreparation) return static_cast<abi::Preparation*>(&prepared_);
-  return id == abi::kAffinity ? static_cast<abi::Affinity*>(&bound_clients_) : nullptr;
+  if (id == abi::kAffinity) return static_cast<abi::Affinity*>(&bound_clients_);
+  return id == abi::kInspection ? static_cast<abi::Inspection*>(&inspected_) : nullptr;
 }
 
 abi::Code IptablesBackend::Prepared::prepare(const abi::NodeFacts* node, abi::Error* error) noexcept {
@@ -344,6 +348,18 @@ abi::Code IptablesBackend::BoundClients::import_clients(abi::ArrayView clients, 
     backend_.affinity_.keep(clients);
     if (backend_.valid_) backend_.bind_clients();
     return abi::Code::kOk;
+  });
+}
+
+abi::Code IptablesBackend::Inspected::services(abi::StringView name, abi::StringSink* lines,
+                                               abi::Error* error) noexcept {
+  return sdk::guarded(error, [&] {
+    if (backend_.generation_ == 0) inspection::refuse_before_first_apply();
+    SeenRules seen(backend_.family());
+    backend_.session_.read(seen);
+    inspection::Answer answer(sdk::text(name));
+    inspect(seen, backend_.names_, backend_.facts_.plan, answer);
+    answer.deliver(*lines);
   });
 }
 

@@ -24,8 +24,10 @@
 #include "plugins/iptables/plan.hpp"
 #include "plugins/iptables/recent_lists.hpp"
 #include "plugins/iptables/reporter.hpp"
+#include "plugins/iptables/service_names.hpp"
 #include "plugins/iptables/state.hpp"
 #include "sluice/abi/affinity.hpp"
+#include "sluice/abi/inspection.hpp"
 #include "sluice/abi/preparation.hpp"
 #include "sluice/sdk/backend_base.hpp"
 
@@ -53,6 +55,15 @@ class IptablesBackend final : public sdk::BackendBase {
     explicit BoundClients(IptablesBackend& backend) : backend_(backend) {}
     abi::Code export_clients(abi::AffinitySink* sink, abi::Error* error) noexcept override;
     abi::Code import_clients(abi::ArrayView clients, abi::Error* error) noexcept override;
+
+   private:
+    IptablesBackend& backend_;
+  };
+
+  class Inspected final : public abi::Inspection {
+   public:
+    explicit Inspected(IptablesBackend& backend) : backend_(backend) {}
+    abi::Code services(abi::StringView name, abi::StringSink* lines, abi::Error* error) noexcept override;
 
    private:
     IptablesBackend& backend_;
@@ -99,8 +110,10 @@ class IptablesBackend final : public sdk::BackendBase {
   Counters counters_;
   std::unique_ptr<RecentLists> recent_;
   AffinityBook affinity_;
+  ServiceNames names_;
   Prepared prepared_{*this};
   BoundClients bound_clients_{*this};
+  Inspected inspected_{*this};
 
   bool valid_ = false;  // state_ is what the kernel holds, as far as it depends on us
   std::uint64_t generation_ = 0;

@@ -88,6 +88,17 @@ class Bench {
   abi::Affinity& affinity() {
     return *static_cast<abi::Affinity*>(backend_->extension(sdk::view(abi::kAffinity)));
   }
+  // Empty with an `error` when the call fails.
+  std::vector<std::string> inspect(const std::string& name = {}) {
+    struct Sink final : abi::StringSink {
+      void add(abi::StringView text) noexcept override { found.emplace_back(sdk::text(text)); }
+      std::vector<std::string> found;
+    } sink;
+    clear_error();
+    auto* const inspection = static_cast<abi::Inspection*>(backend_->extension(sdk::view(abi::kInspection)));
+    inspected = inspection->services(sdk::view(name), &sink, &error);
+    return sink.found;
+  }
   Tracer tracer(std::set<std::string> local = {"192.168.0.2", "192.168.1.2"}) const {
     return Tracer(kernel.tables, std::move(local));
   }
@@ -98,6 +109,7 @@ class Bench {
   abi::ApplyResult result{};
   abi::Error error{};
   std::uint64_t generation = 0;
+  abi::Code inspected = abi::Code::kOk;
 
  private:
   // Hands the kernel of the bench to a backend that wants to own one.

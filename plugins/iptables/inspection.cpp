@@ -1,0 +1,359 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/iptables/inspection.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "plugins/common/netfilter/rule_text.hpp"
+#include "sluice/sdk/address.hpp"
+
+namespace sluice::iptables {
+namespace {
+
+using inspection::ServiceLine;
+using Remarks = std::vector<std::string>;
+
+constexpr std::string_view kNowhere = "nowhere";
+
+std::string percent(double share) { return std::to_string(std::lround(share * 100)) + " % of connections"; }
+
+void add(Remarks& to, std::string remark) {
+  if (std::find(to.begin(), to.end(), remark) == to.end()) to.push_back(std::move(remark));
+}
+
+class Decoder {
+ public:
+  Decoder(SeenRules& seen, const ServiceNames& names, const PlanFacts& facts, inspection::Answer& answer)
+      : seen_(seen), names_(names), by_hash_(names.by_hash()), facts_(facts), answer_(answer) {
+    for (const auto& [place, there] : seen.places) {
+      for (const SeenLead& lead : there.leads) {
+        if (lead.to.kind == ChainKind::kFirewall) balancers_[lead.to.hash].push_back(place.address);
+      }
+    }
+  }
+
+  void write() {
+    for (const auto& [place, there] : seen_.places) write_place(place, there);
+    if (!answer_.is_complete()) return;
+    write_unreached(ChainKind::kFirewall, seen_.firewalls);
+    write_unreached(ChainKind::kExternal, seen_.externals);
+    write_unreached(ChainKind::kCluster, seen_.clusters);
+    write_unreached(ChainKind::kLocal, seen_.locals);
+    write_unreached(ChainKind::kEndpoint, seen_.endpoints);
+    for (const auto& [name, port] : seen_.health_checks) {
+      if (names_.contains(name, abi::Protocol::kTcp) || names_.contains(name, abi::Protocol::kUdp) ||
+          names_.contains(name, abi::Protocol::kSctp)) {
+        continue;
+      }
+      answer_.add_not_wanted("health check node port " + std::to_string(port) + " of " + name);
+    }
+    for (const std::string& rule : seen_.unknown) answer_.add_not_wanted("rule " + rule);
+    if (seen_.more_unknown != 0) answer_.add_not_wanted(std::to_string(seen_.more_unknown) + " more rules");
+  }
+
+ private:
+  // What a chain of endpoints leads to.
+  struct Targets {
+    std::string list;
+    std::uint32_t seconds = 0;
+  };
+  // One of the endpoints of such a chain.
+  struct Share {
+    netfilter::ShortHash endpoint{};
+    std::uint32_t seconds = 0;
+    double share = 0;
+  };
+
+  void write_place(const Place& place, const SeenPlace& there) {
+    bool reached = false;
+    bool has_firewall = false;
+    std::set<std::string> refused;  // that a line has already
+    for (const SeenLead& lead : there.leads) {
+      has_firewall = has_firewall || lead.to.kind == ChainKind::kFirewall;
+      ServiceLine line = new_line(place);
+      const auto name = by_hash_.find(lead.to.hash);
+      if (name != by_hash_.end()) line.service_port = name->second;
+      const bool is_first = !std::exchange(reached, reached || !lead.only_to);
+      if (!answer_.wants(line.service_port)) continue;
+      Remarks remarks;
+      if (!is_first) add(remarks, "never reached, an earlier rule is for the same address and port");
+      if (place.node_port) line.addresses = node_port_addresses(lead);
+      follow(lead.to, place, line, remarks);
+      for (const SeenRefusal& refusal : there.refusals) {
+        if (refusal.name != line.service_port || !refused.insert(refusal.name).second) continue;
+        if (line.targets.starts_with(kNowhere)) line.targets.clear();
+        line.otherwise = reason(refusal, place);
+      }
+      finish(std::move(line), remarks);
+    }
+    for (const SeenRefusal& refusal : there.refusals) {
+      if (!refused.insert(refusal.name).second) continue;
+      ServiceLine line = new_line(place);
+      if (names_.contains(refusal.name, place.protocol)) line.service_port = refusal.name;
+      if (place.node_port) line.addresses = inspection::kEveryAddress;
+      line.otherwise = reason(refusal, place);
+      finish(std::move(line), {});
+    }
+    if (!there.firewall || has_firewall) return;
+    ServiceLine line = new_line(place);
+    if (!there.leads.empty()) {
+      answer_.add_not_wanted("rule of KUBE-PROXY-FIREWALL that drops " + line.frontend);
+      return;
+    }
+    if (names_.contains(*there.firewall, place.protocol)) line.service_port = *there.firewall;
+    line.otherwise = "dropped (no rule of KUBE-SERVICES, one of KUBE-PROXY-FIREWALL)";
+    finish(std::move(line), {});
+  }
+
+  ServiceLine new_line(const Place& place) const {
+    ServiceLine line;
+    line.frontend = inspection::to_string(place, facts_.family);
+    return line;
+  }
+
+  void finish(ServiceLine line, const Remarks& remarks) {
+    const bool leads = !line.targets.empty() || !line.from_node.empty();
+    line.masqueraded = line.masqueraded && leads;
+    std::string& last = !line.targets.empty()     ? line.targets
+                        : !line.from_node.empty() ? line.from_node
+                                                  : line.otherwise;
+    last = inspection::with_remarks(std::move(last), remarks);
+    answer_.add(line);
+  }
+
+  std::string node_port_addresses(const SeenLead& lead) const {
+    if (!seen_.node_ports_everywhere) {
+      std::vector<std::string> found;
+      for (const abi::Address& address : seen_.node_port_addresses) {
+        if (lead.only_to && !netfilter::contains(*lead.only_to, address)) continue;
+        found.push_back(sdk::to_string(address, facts_.family));
+      }
+      return inspection::addresses_text(std::move(found));
+    }
+    return lead.only_to ? sdk::to_string(*lead.only_to, facts_.family) : std::string(inspection::kEveryAddress);
+  }
+
+  void need_jump(Table table, std::string_view from, SharedChain to, Remarks& remarks) const {
+    if (seen_.has_jump(table, from, iptables::name(to))) return;
+    add(remarks, std::string(from).append(" does not lead to ").append(iptables::name(to)));
+  }
+
+  std::string reason(const SeenRefusal& refusal, const Place& place) const {
+    Remarks remarks;
+    const bool external = refusal.chain == SharedChain::kFilterExternal;
+    if (external || place.node_port) need_jump(Table::kFilter, "INPUT", refusal.chain, remarks);
+    need_jump(Table::kFilter, "FORWARD", refusal.chain, remarks);
+    if (!external) need_jump(Table::kFilter, "OUTPUT", refusal.chain, remarks);
+    return inspection::with_remarks(std::string(refusal.drops ? inspection::kDropped : inspection::kRejected), remarks);
+  }
+
+  // Fills the line with what packets meet in the chain of a service port.
+  void follow(const ChainId& to, const Place& place, ServiceLine& line, Remarks& remarks) {
+    need_jump(Table::kNat, "PREROUTING", SharedChain::kNatServices, remarks);
+    need_jump(Table::kNat, "OUTPUT", SharedChain::kNatServices, remarks);
+    switch (to.kind) {
+      case ChainKind::kFirewall:
+        follow_firewall(to, place, line, remarks);
+        break;
+      case ChainKind::kExternal:
+        follow_external(to, line, remarks);
+        break;
+      case ChainKind::kCluster:
+      case ChainKind::kLocal:
+        follow_internal(to, line, remarks);
+        break;
+      case ChainKind::kEndpoint:
+        break;
+    }
+  }
+
+  void nowhere(const ChainId& chain, std::string_view why, ServiceLine& line) const {
+    line.targets =
+        inspection::with_remarks(std::string(kNowhere), {"chain " + iptables::name(chain) + " " + std::string(why)});
+  }
+
+  // Null when it is missing or has no rules, which the line says then.
+  template <class Content>
+  const Content* enter(const ChainId& id, SeenRules::Chains<Content>& chains, ServiceLine& line) {
+    const auto found = chains.find(id.hash);
+    if (found == chains.end()) {
+      nowhere(id, "is missing", line);
+      return nullptr;
+    }
+    found->second.reached = true;
+    if (found->second.rules != 0) return &found->second;
+    nowhere(id, "is empty", line);
+    return nullptr;
+  }
+
+  void follow_firewall(const ChainId& id, const Place& place, ServiceLine& line, Remarks& remarks) {
+    const SeenFirewall* const chain = enter(id, seen_.firewalls, line);
+    if (chain == nullptr) return;
+    if (!chain->to) {
+      nowhere(id, "leads no client to KUBE-EXT-", line);
+      return;
+    }
+    std::string sources;
+    for (const abi::Prefix& source :
+         inspection::without_own_addresses(chain->sources, balancers_.at(id.hash), facts_.node_ip, facts_.family)) {
+      sources += (sources.empty() ? "" : ", ") + sdk::to_string(source, facts_.family);
+    }
+    Remarks missing;
+    if (!seen_.places.at(place).firewall) add(missing, "KUBE-PROXY-FIREWALL does not drop the others");
+    for (const std::string_view from : {"INPUT", "OUTPUT", "FORWARD"}) {
+      need_jump(Table::kFilter, from, SharedChain::kFilterFirewall, missing);
+    }
+    line.only_for = inspection::with_remarks(std::move(sources), missing);
+    follow_external(*chain->to, line, remarks);
+  }
+
+  void follow_external(const ChainId& id, ServiceLine& line, Remarks& remarks) {
+    const SeenExternal* const chain = enter(id, seen_.externals, line);
+    if (chain == nullptr) return;
+    line.masqueraded = chain->masquerades;
+    if (line.masqueraded) add_masquerade_remarks(remarks);
+    if (chain->rest) {
+      const Targets targets = balance(*chain->rest);
+      line.targets = targets.list;
+      line.sticky_seconds = targets.seconds;
+    }
+    if (chain->node || chain->pods) {
+      Remarks inside;
+      if (!chain->node) add(inside, "not for processes of this node");
+      if (!chain->pods && facts_.local.works()) add(inside, "not for pods of this node");
+      if (chain->node && !chain->masquerades_node) add(inside, "processes of this node are not masqueraded");
+      const Targets targets = balance(chain->node ? *chain->node : *chain->pods);
+      line.from_node = inspection::with_remarks(targets.list, inside);
+      line.sticky_seconds = std::max(line.sticky_seconds, targets.seconds);
+    }
+    if (chain->rest) return;
+    if (line.from_node.empty()) {
+      nowhere(id, "leads to no endpoints", line);
+    } else {
+      line.otherwise = std::string(kNowhere) + " (chain " + iptables::name(id) + " has no rule for other clients)";
+    }
+  }
+
+  void add_masquerade_remarks(Remarks& remarks) const {
+    if (!seen_.marks) add(remarks, "KUBE-MARK-MASQ marks no packets");
+    if (!seen_.masquerades || !seen_.has_jump(Table::kNat, "POSTROUTING", kPostrouting)) {
+      add(remarks, "KUBE-POSTROUTING masquerades no packets");
+    }
+  }
+
+  void follow_internal(const ChainId& id, ServiceLine& line, Remarks& remarks) {
+    const Targets targets = balance(id);
+    line.targets = targets.list;
+    line.sticky_seconds = targets.seconds;
+    const bool expects = facts_.masquerade_all || !facts_.local.not_local.empty();
+    const SeenBalancing* const chain = find_balancing(id);
+    if (chain == nullptr || chain->choices.empty() || !expects) return;
+    if (!chain->masquerades) {
+      add(remarks, "clients outside of the cluster are not masqueraded");
+    } else {
+      add_masquerade_remarks(remarks);
+    }
+  }
+
+  SeenRules::Chains<SeenBalancing>& balancing(ChainKind kind) const {
+    return kind == ChainKind::kLocal ? seen_.locals : seen_.clusters;
+  }
+
+  const SeenRules::Seen<SeenBalancing>* find_balancing(const ChainId& id) const {
+    const auto& chains = balancing(id.kind);
+    const auto found = chains.find(id.hash);
+    return found == chains.end() ? nullptr : &found->second;
+  }
+
+  Targets balance(const ChainId& id) {
+    ServiceLine line;
+    const SeenBalancing* const chain = enter(id, balancing(id.kind), line);
+    if (chain == nullptr) return {line.targets, 0};
+    if (chain->choices.empty()) {
+      nowhere(id, "leads to no endpoints", line);
+      return {line.targets, 0};
+    }
+    Targets targets;
+    double left = 1;  // of connections that no rule before has taken
+    std::vector<Share> shares;
+    std::unordered_map<netfilter::ShortHash, std::size_t, ServiceNames::HashOfHash> positions;
+    for (const SeenChoice& choice : chain->choices) {
+      const auto [position, is_new] = positions.emplace(choice.endpoint, shares.size());
+      if (is_new) shares.push_back({choice.endpoint});
+      Share& share = shares[position->second];
+      if (choice.seconds != 0) {
+        share.seconds = choice.seconds;
+        targets.seconds = std::max(targets.seconds, choice.seconds);
+      } else {
+        share.share += left * choice.probability;
+        left -= left * choice.probability;
+      }
+    }
+    const double fair = (1 - left) / static_cast<double>(shares.size());
+    const bool uneven = std::any_of(shares.begin(), shares.end(),
+                                    [&](const Share& one) { return std::abs(one.share - fair) > fair / 20; });
+    std::vector<std::string> list;
+    for (const Share& one : shares) list.push_back(endpoint(one, targets.seconds, uneven));
+    Remarks remarks;
+    if (left > 0.0001) add(remarks, percent(left) + " reach no endpoint");
+    targets.list = inspection::with_remarks(inspection::sorted_list(std::move(list)), remarks);
+    return targets;
+  }
+
+  std::string endpoint(const Share& share, std::uint32_t seconds, bool uneven) {
+    const ChainId id{ChainKind::kEndpoint, share.endpoint};
+    const auto found = seen_.endpoints.find(share.endpoint);
+    if (found != seen_.endpoints.end()) found->second.reached = true;
+    Remarks remarks;
+    std::string text = iptables::name(id);
+    if (found == seen_.endpoints.end()) {
+      add(remarks, "chain is missing");
+    } else if (found->second.rules == 0) {
+      add(remarks, "chain is empty");
+    } else if (!found->second.to) {
+      add(remarks, "no DNAT rule");
+    } else {
+      const SeenEndpoint& there = found->second;
+      text = sdk::host_port(there.to->address, facts_.family, there.to->port);
+      if (share.seconds == 0 && seconds != 0) add(remarks, "not sticky");
+      if (share.seconds != 0 && share.seconds != seconds) add(remarks, "for " + std::to_string(share.seconds) + " s");
+      if (seconds != 0 && !there.remembers) add(remarks, "clients are not remembered");
+      if (!there.masquerades_itself) add(remarks, "its own connections are not masqueraded");
+    }
+    if (uneven) add(remarks, percent(share.share));
+    return inspection::with_remarks(std::move(text), remarks);
+  }
+
+  template <class Content>
+  void write_unreached(ChainKind kind, const SeenRules::Chains<Content>& chains) {
+    std::vector<std::string> names;
+    for (const auto& [hash, chain] : chains) {
+      if (!chain.reached) names.push_back(iptables::name(ChainId{kind, hash}));
+    }
+    std::sort(names.begin(), names.end());
+    for (const std::string& name : names) answer_.add_not_wanted("chain " + name + " (no rule leads to it)");
+  }
+
+  SeenRules& seen_;
+  const ServiceNames& names_;
+  const ServiceNames::ByHash by_hash_;
+  const PlanFacts& facts_;
+  inspection::Answer& answer_;
+  // Load balancer addresses that lead to a KUBE-FW- chain.
+  std::unordered_map<netfilter::ShortHash, std::vector<abi::Address>, ServiceNames::HashOfHash> balancers_;
+};
+
+}  // namespace
+
+void inspect(SeenRules& seen, const ServiceNames& names, const PlanFacts& facts, inspection::Answer& answer) {
+  Decoder(seen, names, facts, answer).write();
+}
+
+}  // namespace sluice::iptables

@@ -1,0 +1,39 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The service ports that the daemon wants, by name: names of chains are hashes, which say nothing. Not thread-safe.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "plugins/common/netfilter/base32_hash.hpp"
+#include "plugins/common/netfilter/ruleset.hpp"
+#include "sluice/abi/transaction.hpp"
+
+namespace sluice::iptables {
+
+class ServiceNames {
+ public:
+  // Service ports as they are wanted from now on, whether or not their rules can be written.
+  void note(const abi::Transaction& transaction);
+
+  bool contains(std::string_view service_port_name, abi::Protocol protocol) const;
+
+  struct HashOfHash {
+    std::size_t operator()(const netfilter::ShortHash& hash) const noexcept {
+      return std::hash<std::string_view>()({hash.data(), hash.size()});
+    }
+  };
+  // Printed names, by the hash in the names of their chains.
+  using ByHash = std::unordered_map<netfilter::ShortHash, std::string, HashOfHash>;
+  ByHash by_hash() const;
+
+ private:
+  std::unordered_set<std::string, netfilter::TextHash, std::equal_to<>> inputs_;  // of hash_input()
+};
+
+}  // namespace sluice::iptables
