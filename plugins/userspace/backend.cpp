@@ -9,6 +9,7 @@
 
 #include "plugins/common/netfilter/tool_figures.hpp"
 #include "plugins/userspace/cleanup.hpp"
+#include "plugins/userspace/inspection.hpp"
 #include "plugins/userspace/limits.hpp"
 #include "plugins/userspace/probe.hpp"
 #include "sluice/sdk/sdk.hpp"
@@ -335,7 +336,18 @@ abi::Code UserspaceBackend::do_cleanup(abi::Error*) {
 }
 
 void* UserspaceBackend::do_extension(std::string_view id) {
-  return id == abi::kAffinity ? static_cast<abi::Affinity*>(&affinity_) : nullptr;
+  if (id == abi::kAffinity) return static_cast<abi::Affinity*>(&affinity_);
+  return id == abi::kInspection ? static_cast<abi::Inspection*>(&inspected_) : nullptr;
+}
+
+abi::Code UserspaceBackend::Inspected::services(abi::StringView name, abi::StringSink* lines,
+                                                abi::Error* error) noexcept {
+  return sdk::guarded(error, [&] {
+    if (backend_.generation_ == 0 || backend_.table_ == nullptr) inspection::refuse_before_first_apply();
+    inspection::Answer answer(sdk::text(name));
+    inspect(backend_.writer_, *backend_.table_, backend_.facts_, answer);
+    answer.deliver(*lines);
+  });
 }
 
 }  // namespace sluice::userspace

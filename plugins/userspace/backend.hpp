@@ -26,6 +26,7 @@
 #include "plugins/userspace/retirement.hpp"
 #include "plugins/userspace/service_table.hpp"
 #include "plugins/userspace/settings.hpp"
+#include "sluice/abi/inspection.hpp"
 #include "sluice/abi/relay.hpp"
 #include "sluice/sdk/backend_base.hpp"
 
@@ -39,6 +40,14 @@ class UserspaceBackend final : public sdk::BackendBase {
   ~UserspaceBackend() override;
 
  private:
+  class Inspected final : public abi::Inspection {
+   public:
+    explicit Inspected(UserspaceBackend& backend) : backend_(backend) {}
+    abi::Code services(abi::StringView name, abi::StringSink* lines, abi::Error* error) noexcept override;
+
+   private:
+    UserspaceBackend& backend_;
+  };
   using Problems = netfilter::Problems;
 
   abi::Code do_probe(abi::Error* error) override;
@@ -82,6 +91,7 @@ class UserspaceBackend final : public sdk::BackendBase {
   std::unique_ptr<ServiceTable> table_;
   std::unique_ptr<Retirement> retirement_;
   AffinityExchange affinity_;
+  Inspected inspected_{*this};
   std::uint64_t report_ = 0;
   abi::HostRelay* host_relay_ = nullptr;
 

@@ -366,6 +366,30 @@ void ServiceTable::each_binding(const std::function<void(const PortalId&, const 
   }
 }
 
+std::vector<ServiceTable::FaceAt> ServiceTable::faces_at() const {
+  std::vector<FaceAt> all;
+  for (const auto& [id, entry] : entries_) {
+    for (const OpenFace* face : {&entry.cluster, &entry.local}) {
+      if (face->face != nullptr) all.push_back({face->face.get(), face->port, face->serving});
+    }
+  }
+  return all;
+}
+
+bool ServiceTable::listens(const FaceAt& at) const {
+  if (at.serving == 0) return false;
+  const std::vector<int> sockets = engine_.descriptors(at.serving);
+  const SocketNeeds needs{family_, at.face->protocol(), std::nullopt, at.port,
+                          at.face->protocol() == abi::Protocol::kTcp};
+  return !sockets.empty() &&
+         std::all_of(sockets.begin(), sockets.end(), [&](int fd) { return unfit(fd, needs).empty(); });
+}
+
+bool ServiceTable::is_cluster_ip(const PortalId& id, const abi::Address& address) const {
+  const auto found = entries_.find(id);
+  return found != entries_.end() && found->second.cluster_ip == address;
+}
+
 void ServiceTable::purge_affinity() {
   const Nanoseconds now = EventLoop::clock();
   for (auto& [id, entry] : entries_) {
@@ -391,8 +415,10 @@ void ServiceTable::note_addresses(Entry& entry, const abi::ServicePort& port) {
     if (--counted->second == 0) addresses_.erase(counted);
   }
   entry.addresses.clear();
+  entry.cluster_ip.reset();
   for (const abi::Frontend& frontend : sdk::frontends(port)) {
     if (frontend.kind == abi::FrontendKind::kNodePort) continue;
+    if (frontend.kind == abi::FrontendKind::kClusterIp) entry.cluster_ip = frontend.address;
     entry.addresses.push_back(frontend.address);
     ++addresses_[frontend.address];
   }

@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -110,6 +111,19 @@ class ServiceTable {
   // Whether an address in `local` is, or was in `before`, that of a frontend: claims may change.
   bool claims_depend_on(const std::set<abi::Address>& before, const std::set<abi::Address>& now) const;
 
+  // A face with the port that its sockets were opened at.
+  struct FaceAt {
+    Face* face;  // as long as no service port changes
+    std::uint16_t port;
+    ServingId serving;
+  };
+  std::vector<FaceAt> faces_at() const;
+  // Whether the kernel still has its sockets in the state in which they receive: asks it for each of them.
+  bool listens(const FaceAt& at) const;
+  bool contains(const PortalId& id) const { return entries_.contains(id); }
+  // Whether it is the cluster IP of the service port, rather than an external address.
+  bool is_cluster_ip(const PortalId& id, const abi::Address& address) const;
+
   std::size_t size() const noexcept { return entries_.size(); }
   const ClaimBook& claims() const noexcept { return claims_; }
 
@@ -126,6 +140,7 @@ class ServiceTable {
     OpenFace local;
     std::vector<ClaimedAddress> claims;     // wanted; sorted, each once
     std::vector<abi::Address> addresses;    // of frontends, without node ports
+    std::optional<abi::Address> cluster_ip{};
     std::unique_ptr<KeptServicePort> kept;  // while a claim is refused
     std::uint64_t seen = 0;
   };

@@ -102,7 +102,8 @@ def add_refusal(t):
 
 
 @case(None, "sluicectl services shows every kind of Service as the kernel has it", config="nodeports-one-subnet",
-      protocols=["tcp"], sources=["manifests"], backends=["iptables", "nftables"], legacy=["iptables"])
+      protocols=["tcp"], sources=["manifests"], backends=["iptables", "nftables", "userspace"],
+      legacy=["iptables"])
 def kinds_of_services(t):
     if not t.has_status:
         raise Skip("the program under test has no sluicectl")
@@ -195,3 +196,24 @@ def drift_of_nftables(t):
     expect_drift(t, None, "an element is added for an address of no Service",
                  lambda: nftables.nft(t, f"add element {table} rejected-services {unused}", check=False),
                  lambda found: f"{NOT_WANTED}{host_port(UNUSED[t.family], 80)}/tcp -> {REJECTED}" in found)
+
+
+@case(None, "sluicectl services shows portal rules that another process removes or adds", backends=["userspace"], **DRIFT)
+def drift_of_userspace(t):
+    service, before = drifting(t)
+    front = at(service, service.cluster())
+    address = f"-d {service.cluster().ip}/"
+    expect_drift(t, service, "the rule for processes of the node is removed",
+                 lambda: remove_rules(t, "nat", "KUBE-PORTALS-HOST", address),
+                 lambda found: line_at(found, front).endswith("(not for processes of this node)"))
+    expect_repaired(t, service, before)
+
+    def remove_both():
+        for chain in ("KUBE-PORTALS-HOST", "KUBE-PORTALS-CONTAINER"):
+            remove_rules(t, "nat", chain, address)
+
+    expect_drift(t, service, "both rules are removed", remove_both,
+                 lambda found: re.search(r" -> nowhere \(no portal rule, proxy port \d+ listens\)$", line_at(found, front)))
+    expect_repaired(t, service, before)
+    expect_drift(t, None, "a rule is added for an address of no Service", lambda: add_refusal(t),
+                 lambda found: f"{NOT_WANTED}{host_port(UNUSED[t.family], 80)}/tcp -> {DROPPED}" in found)

@@ -331,6 +331,18 @@ std::size_t Balancer::endpoints() const noexcept {
   return order_.size();
 }
 
+std::vector<SocketAddress> Balancer::targets() const {
+  std::vector<SocketAddress> all;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const Endpoint* endpoint : by_target_) all.push_back(endpoint->target());
+  return all;
+}
+
+std::uint32_t Balancer::affinity_seconds() const noexcept {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return static_cast<std::uint32_t>(affinity_ / kSecond);
+}
+
 std::size_t Balancer::affinity_clients() const noexcept {
   const std::lock_guard<std::mutex> lock(mutex_);
   return clients_ == nullptr ? 0 : clients_->size();

@@ -79,6 +79,10 @@ class Balancer {
   void purge(Nanoseconds now) noexcept;
 
   std::size_t endpoints() const noexcept;
+  // In no order.
+  std::vector<SocketAddress> targets() const;
+  // 0: no session affinity.
+  std::uint32_t affinity_seconds() const noexcept;
   std::size_t affinity_clients() const noexcept;
   std::size_t passed_over(Nanoseconds now) const noexcept;
 

@@ -120,6 +120,17 @@ std::map<PortalId, ProxyPorts> PortalWriter::adopt() {
   return found;
 }
 
+void PortalWriter::read(netfilter::SaveReader& reader) { state_->session.read(reader); }
+
+void PortalWriter::each_written(
+    const std::function<void(netfilter::Table, std::string_view chain, std::string_view rule)>& visit) const {
+  for (const auto& [id, portal] : state_->wanted.portals) {
+    for (std::size_t i = 0; i < kPortalChains.size(); ++i) {
+      for (const netfilter::Rule& rule : portal[i]) visit(kPortalChains[i].table, kPortalChains[i].name, rule.text);
+    }
+  }
+}
+
 PortalWriter::Written PortalWriter::write_full(const std::vector<FixedRule>& fixed,
                                                const std::vector<Portal>& portals) {
   State& s = *state_;

@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,6 +21,7 @@
 namespace sluice::netfilter {
 class Kernel;
 class KernelSession;
+class SaveReader;
 }  // namespace sluice::netfilter
 
 namespace sluice::userspace {
@@ -71,6 +73,13 @@ class PortalWriter {
   // Removes jumps and chains of that part, but those for which `keep` says so.
   // Chains that somebody else's rule leads to are emptied only. Throws sdk::Failure.
   void remove(Part part, const std::function<bool(netfilter::Table, const std::string& chain)>& keep);
+
+  // The rules of the kernel go through `reader`, now: what find_damage() compares with stays as it is. Throws
+  // sdk::Failure when the tool fails or its output is cut off.
+  void read(netfilter::SaveReader& reader);
+  // Each rule of a portal that was written last.
+  void each_written(
+      const std::function<void(netfilter::Table, std::string_view chain, std::string_view rule)>& visit) const;
 
   // What the last writing call cost: lines, waiting for the lock of the old iptables, and for the tools.
   const netfilter::KernelSession& session() const noexcept;

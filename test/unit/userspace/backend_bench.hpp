@@ -160,6 +160,19 @@ class BackendBench {
     return backend().verify(&error);
   }
 
+  // Empty with an `error` when the call fails.
+  std::vector<std::string> inspect(const std::string& name = {}) {
+    struct Sink final : abi::StringSink {
+      void add(abi::StringView text) noexcept override { found.emplace_back(sdk::text(text)); }
+      std::vector<std::string> found;
+    } sink;
+    error = {};
+    error.struct_size = sizeof(error);
+    auto* const inspection = static_cast<abi::Inspection*>(backend().extension(sdk::view(abi::kInspection)));
+    inspected = inspection->services(sdk::view(name), &sink, &error);
+    return sink.found;
+  }
+
   // The proxy ports that rules of `text` about `name` lead to.
   static std::set<std::uint16_t> ports_in(const std::string& text, const std::string& name) {
     std::set<std::uint16_t> found;
@@ -199,6 +212,7 @@ class BackendBench {
   abi::ApplyResult result{};
   abi::Error error{};
   std::uint64_t generation = 0;
+  abi::Code inspected = abi::Code::kOk;
 
  private:
   class Shared final : public netfilter::Kernel {

@@ -1,0 +1,316 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/userspace/inspection.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plugins/userspace/portal/seen_portals.hpp"
+#include "sluice/sdk/address.hpp"
+
+namespace sluice::userspace {
+namespace {
+
+using inspection::ServiceLine;
+using netfilter::Table;
+using Remarks = std::vector<std::string>;
+
+void add(Remarks& to, std::string remark) {
+  if (std::find(to.begin(), to.end(), remark) == to.end()) to.push_back(std::move(remark));
+}
+
+std::string_view without_endpoints(abi::Protocol protocol) {
+  return protocol == abi::Protocol::kUdp ? "discarded, no endpoints" : "accepted and closed, no endpoints";
+}
+
+class Decoder {
+ public:
+  Decoder(const SeenPortals& seen, const SeenPortals& written, const ServiceTable& table, const PortalFacts& facts,
+          inspection::Answer& answer)
+      : seen_(seen), written_(written), table_(table), facts_(facts), answer_(answer) {
+    for (const ServiceTable::FaceAt& at : table.faces_at())
+      faces_.emplace(SeenPortals::Port{at.face->protocol(), at.port}, at);
+    for (const auto& [place, there] : seen.places) {
+      if (!there.drops_others.empty()) balancers_[there.drops_others].push_back(place.address);
+    }
+  }
+
+  void write() {
+    std::set<Place> all;
+    for (const SeenPortals* const from : {&seen_, &written_}) {
+      for (const auto& [place, there] : from->places) all.insert(place);
+    }
+    for (const Place& place : all) write_place(place);
+    if (!answer_.is_complete()) return;
+    for (const auto& [port, name] : seen_.accepted) {
+      if (is_wanted(name, abi::Protocol::kTcp) || is_wanted(name, abi::Protocol::kUdp)) continue;
+      answer_.add_not_wanted("port " + std::to_string(port.second) + " of " + name + " in KUBE-NODEPORT-NON-LOCAL");
+    }
+    for (const std::string& rule : seen_.unknown) answer_.add_not_wanted("rule " + rule);
+    if (seen_.more_unknown != 0) answer_.add_not_wanted(std::to_string(seen_.more_unknown) + " more rules");
+  }
+
+ private:
+  // Clients of one service port at one place.
+  struct Clients {
+    std::vector<const SeenLead*> to_local;    // that arrive, to the face of local endpoints
+    std::vector<const SeenLead*> to_cluster;  // that arrive, to the face of all endpoints
+    std::vector<const SeenLead*> sent;        // by processes of this node
+    bool drops_without_local = false;
+    bool drops_others = false;
+    bool passes_node = false;
+    bool any() const {
+      return !to_local.empty() || !to_cluster.empty() || !sent.empty() || drops_without_local || drops_others;
+    }
+  };
+
+  bool is_wanted(const std::string& name, abi::Protocol protocol) const { return table_.contains({name, protocol}); }
+
+  void write_place(const Place& place) {
+    std::set<std::string> names;
+    for (const SeenPortals* const from : {&seen_, &written_}) {
+      const auto found = from->places.find(place);
+      if (found == from->places.end()) continue;
+      for (const auto* const leads : {&found->second.arriving, &found->second.sent}) {
+        for (const SeenLead& lead : *leads) names.insert(lead.face.name);
+      }
+      for (const std::string* const name : {&found->second.drops_without_local, &found->second.drops_others}) {
+        if (!name->empty()) names.insert(*name);
+      }
+    }
+    for (const std::string& name : names) {
+      const bool wanted = is_wanted(name, place.protocol);
+      if (answer_.wants(wanted ? name : std::string())) write_line(place, name, wanted);
+    }
+  }
+
+  static Clients clients_of(const SeenPortals& from, const Place& place, const std::string& name) {
+    Clients clients;
+    const auto found = from.places.find(place);
+    if (found == from.places.end()) return clients;
+    for (const SeenLead& lead : found->second.arriving) {
+      if (lead.face.name == name) (lead.face.local ? clients.to_local : clients.to_cluster).push_back(&lead);
+    }
+    for (const SeenLead& lead : found->second.sent) {
+      if (lead.face.name == name) clients.sent.push_back(&lead);
+    }
+    clients.drops_without_local = found->second.drops_without_local == name;
+    clients.drops_others = found->second.drops_others == name;
+    clients.passes_node = found->second.passes_node;
+    return clients;
+  }
+
+  void write_line(const Place& place, const std::string& name, bool wanted) {
+    ServiceLine line;
+    if (wanted) line.service_port = name;
+    line.frontend = inspection::to_string(place, facts_.family);
+    const Clients clients = clients_of(seen_, place, name);
+    if (place.node_port) line.addresses = addresses(seen_.arriving);
+    if (!clients.any()) {
+      line.targets = without_rules(clients_of(written_, place, name), place.protocol);
+      answer_.add(line);
+      return;
+    }
+    const std::vector<abi::Prefix> ranges = source_ranges(clients, name);
+    const bool restricted = clients.drops_others || !ranges.empty();
+    const bool no_local = clients.drops_without_local || (clients.drops_others && clients.passes_node);
+    Remarks remarks;
+    need_jumps(place, remarks);
+    fill(place, clients, no_local, restricted, line, remarks);
+    if (clients.drops_without_local || (restricted && no_local)) line.otherwise = dropped();
+    if (restricted) line.only_for = only_for(clients, ranges, line, place);
+    std::string& last = !line.targets.empty()     ? line.targets
+                        : !line.from_node.empty() ? line.from_node
+                                                  : line.otherwise;
+    last = inspection::with_remarks(std::move(last), remarks);
+    answer_.add(line);
+  }
+
+  // A frontend that has no rules any more.
+  std::string without_rules(const Clients& written, abi::Protocol protocol) const {
+    Remarks remarks{"no portal rule"};
+    for (const auto* const leads : {&written.to_local, &written.to_cluster, &written.sent}) {
+      for (const SeenLead* const lead : *leads) {
+        const ServiceTable::FaceAt* const at = face_at(*lead, protocol);
+        if (at != nullptr)
+          add(remarks,
+              "proxy port " + std::to_string(at->port) + (table_.listens(*at) ? " listens" : " does not listen"));
+      }
+    }
+    return inspection::with_remarks("nowhere", remarks);
+  }
+
+  void fill(const Place& place, const Clients& clients, bool no_local, bool restricted, ServiceLine& line,
+            Remarks& remarks) const {
+    const SeenLead* const local = first(clients.to_local);
+    const SeenLead* cluster = first(clients.to_cluster);
+    const bool node_to_cluster = !clients.sent.empty() && !clients.sent.front()->face.local;
+    const bool has_sent = !clients.sent.empty();
+    const bool has_arriving = local != nullptr || cluster != nullptr;
+    if (cluster == nullptr && node_to_cluster) cluster = clients.sent.front();
+    if (local != nullptr || no_local) {
+      if (local != nullptr) line.targets = targets(*local, place.protocol, line);
+      if (cluster != nullptr) {
+        Remarks inside;
+        if (!node_to_cluster) add(inside, "not for processes of this node");
+        const bool pods = !clients.to_cluster.empty() || facts_.from_pods.empty() || restricted;
+        if (!pods) add(inside, "not for pods of this node");
+        line.from_node = inspection::with_remarks(targets(*cluster, place.protocol, line), inside);
+        if (line.from_node == line.targets && line.targets == without_endpoints(place.protocol)) line.from_node.clear();
+      } else if (local != nullptr && !has_sent) {
+        add(remarks, "not for processes of this node");
+      }
+    } else {
+      const SeenLead* const lead = cluster != nullptr ? cluster : first(clients.sent);
+      if (lead == nullptr) {
+        line.targets = "nowhere";
+      } else {
+        line.targets = targets(*lead, place.protocol, line);
+        const bool external =
+            place.node_port || !table_.is_cluster_ip({line.service_port, place.protocol}, place.address);
+        const bool leads =
+            !line.targets.starts_with("nowhere") && !line.targets.starts_with(without_endpoints(place.protocol));
+        line.masqueraded = external && leads;
+      }
+      if (lead != nullptr && !has_sent) add(remarks, "not for processes of this node");
+      if (lead != nullptr && !has_arriving) add(remarks, "not for clients that arrive from elsewhere");
+    }
+    for (const SeenLead* const lead : clients.to_local) add_way(*lead, remarks);
+    for (const SeenLead* const lead : clients.to_cluster) add_way(*lead, remarks);
+    if (place.node_port) need_accepted(clients, place.protocol, remarks);
+  }
+
+  static const SeenLead* first(const std::vector<const SeenLead*>& leads) {
+    return leads.empty() ? nullptr : leads.front();
+  }
+
+  static void add_way(const SeenLead& lead, Remarks& remarks) {
+    if (!lead.to_others) add(remarks, "only while it is an address of this node");
+    if (!lead.to_node) add(remarks, "only while it is no address of this node");
+  }
+
+  const ServiceTable::FaceAt* face_at(const SeenLead& lead, abi::Protocol protocol) const {
+    const auto found = faces_.find({protocol, lead.proxy_port});
+    return found == faces_.end() ? nullptr : &found->second;
+  }
+
+  // Where the proxy port leads.
+  std::string targets(const SeenLead& lead, abi::Protocol protocol, ServiceLine& line) const {
+    const std::string port = "proxy port " + std::to_string(lead.proxy_port);
+    const ServiceTable::FaceAt* const at = face_at(lead, protocol);
+    if (at == nullptr) return inspection::with_remarks("nowhere", {port + " is not open"});
+    Remarks remarks;
+    const Face& face = *at->face;
+    if (face.name() != lead.face.name) add(remarks, port + " belongs to " + face.name());
+    if (!table_.listens(*at)) add(remarks, port + " does not listen");
+    std::vector<std::string> list;
+    for (const SocketAddress& target : at->face->balancer().targets()) {
+      list.push_back(sdk::host_port(target.address(), facts_.family, target.port()));
+    }
+    if (list.empty()) return inspection::with_remarks(std::string(without_endpoints(protocol)), remarks);
+    line.sticky_seconds = std::max(line.sticky_seconds, at->face->balancer().affinity_seconds());
+    return inspection::with_remarks(inspection::sorted_list(std::move(list)), remarks);
+  }
+
+  std::string addresses(const SeenPortals::NodePorts& ports) const {
+    if (ports.everywhere) return std::string(inspection::kEveryAddress);
+    std::vector<std::string> all;
+    for (const abi::Address& address : ports.addresses) all.push_back(sdk::to_string(address, facts_.family));
+    return inspection::addresses_text(std::move(all));
+  }
+
+  void need_jump(Table table, std::string_view from, std::string_view to, Remarks& remarks) const {
+    if (!seen_.has_jump(table, from, to)) add(remarks, std::string(from).append(" does not lead to ").append(to));
+  }
+
+  void need_jumps(const Place& place, Remarks& remarks) const {
+    if (!place.node_port) {
+      need_jump(Table::kNat, "PREROUTING", kPortalsContainer, remarks);
+      need_jump(Table::kNat, "OUTPUT", kPortalsHost, remarks);
+    } else if (addresses(seen_.sent) != addresses(seen_.arriving)) {
+      add(remarks, "for processes of this node at " + addresses(seen_.sent));
+    }
+  }
+
+  void need_firewall(Remarks& remarks) const {
+    for (const std::string_view from : {"INPUT", "FORWARD", "OUTPUT"}) {
+      need_jump(Table::kFilter, from, kPortalsFirewall, remarks);
+    }
+  }
+
+  void need_accepted(const Clients& clients, abi::Protocol protocol, Remarks& remarks) const {
+    for (const auto* const leads : {&clients.to_local, &clients.to_cluster, &clients.sent}) {
+      for (const SeenLead* const lead : *leads) {
+        if (seen_.accepted.contains({protocol, lead->proxy_port})) continue;
+        add(remarks, "KUBE-NODEPORT-NON-LOCAL does not accept proxy port " + std::to_string(lead->proxy_port));
+      }
+    }
+  }
+
+  std::string dropped() const {
+    Remarks remarks;
+    need_firewall(remarks);
+    return inspection::with_remarks(std::string(inspection::kDropped), remarks);
+  }
+
+  // Those of clients from outside, unless pods of this node are the only ones that are led anywhere.
+  std::vector<abi::Prefix> source_ranges(const Clients& clients, const std::string& name) const {
+    const bool pods_only = clients.to_local.empty() && (clients.drops_without_local || clients.passes_node);
+    const auto& leads = !clients.to_local.empty() ? clients.to_local : pods_only ? clients.sent : clients.to_cluster;
+    std::vector<abi::Prefix> sources;
+    for (const SeenLead* const lead : leads) {
+      if (!lead->source) return {};
+      sources.push_back(*lead->source);
+    }
+    const auto balancer = balancers_.find(name);
+    const std::vector<abi::Address> own = balancer == balancers_.end() ? std::vector<abi::Address>() : balancer->second;
+    return inspection::without_own_addresses(std::move(sources), own, facts_.node_ip, facts_.family);
+  }
+
+  std::string only_for(const Clients& clients, const std::vector<abi::Prefix>& ranges, const ServiceLine& line,
+                       const Place& place) const {
+    std::string list;
+    for (const abi::Prefix& range : ranges) list += (list.empty() ? "" : ", ") + sdk::to_string(range, facts_.family);
+    if (list.empty()) list = "all sources";
+    Remarks remarks;
+    if (!clients.drops_others) add(remarks, "KUBE-PORTALS-FIREWALL does not drop the others");
+    need_firewall(remarks);
+    for (const auto* const leads : {&clients.to_local, &clients.to_cluster, &clients.sent}) {
+      for (const SeenLead* const lead : *leads) {
+        if (seen_.guarded.contains({place.protocol, lead->proxy_port}) || line.targets.starts_with("nowhere")) continue;
+        add(remarks, "proxy port " + std::to_string(lead->proxy_port) + " is open to the others");
+      }
+    }
+    return inspection::with_remarks(std::move(list), remarks);
+  }
+
+  const SeenPortals& seen_;
+  const SeenPortals& written_;
+  const ServiceTable& table_;
+  const PortalFacts& facts_;
+  inspection::Answer& answer_;
+  std::map<SeenPortals::Port, ServiceTable::FaceAt> faces_;
+  // Addresses whose clients are limited to source ranges, by service port.
+  std::map<std::string, std::vector<abi::Address>> balancers_;
+};
+
+}  // namespace
+
+void inspect(PortalWriter& writer, const ServiceTable& table, const PortalFacts& facts, inspection::Answer& answer) {
+  SeenPortals seen(facts.family);
+  writer.read(seen);
+  SeenPortals written(facts.family);
+  writer.each_written([&](Table netfilter_table, std::string_view chain, std::string_view rule) {
+    written.add(netfilter_table, chain, rule);
+  });
+  Decoder(seen, written, table, facts, answer).write();
+}
+
+}  // namespace sluice::userspace
