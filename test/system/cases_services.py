@@ -13,7 +13,7 @@ from cases_affinity import remembering
 BOTH = [ready(E1), ready(E2)]
 SOURCES = {"protocols": ["tcp"], "sources": ["manifests"]}
 CLIENTS = {V4: "203.0.113.0/25", V6: "2001:db8:113::/49"}
-READ_THE_KERNEL = ("nftables",)  # backends
+READ_THE_KERNEL = ("iptables", "nftables", "userspace")  # backends
 SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "schemas", "sluicectl-services.schema.json")
 
 

@@ -32,12 +32,11 @@ def lines(t, name=None):
     """What the kernel has, of one Service or of all."""
     words = [name] if name else []
     done = t.bench.daemon.services(*words, "--family", "4" if t.family == V4 else "6", "--json")
-    if done.returncode == 1 and name and f"{name} is not among them" in done.stderr:
-        return []
     t.require(done.returncode == 0, f"services {words}: status {done.returncode}: {done.stderr}")
     part = json.loads(done.stdout)["families"][0]
     t.require(part.get("view") == "kernel" and part.get("backend") == t.bench.backend, f"this is not the kernel's: {part}")
-    return part.get("lines", [])
+    frontends = [frontend for port in part["service_ports"] for frontend in port["frontends"]]
+    return list(dict.fromkeys([frontend["kernel_line"] for frontend in frontends if frontend["kernel_line"]] + part["unwanted"]))
 
 
 def label(service):
