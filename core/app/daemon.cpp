@@ -15,6 +15,7 @@
 
 #include "core/app/build_info.hpp"
 #include "core/app/logging.hpp"
+#include "core/app/metrics/process_figures.hpp"
 #include "core/app/reload/reload_command.hpp"
 #include "core/app/status_json.hpp"
 #include "core/base/log.hpp"
@@ -97,7 +98,10 @@ Daemon::Daemon(Settings settings, ReadSettings read_again, base::Notifier notifi
                 clock_),
       file_watch_([this](const std::vector<std::string>& paths) {
         for (const auto& path : paths) reloader_.request(path + " has changed");
-      }) {}
+      }) {
+  // Before the servers, which may start while the backend does.
+  metrics_.set_figures([this] { return figures(); });
+}
 
 Daemon::~Daemon() { stop(); }
 
@@ -126,7 +130,6 @@ base::Status Daemon::start() {
   source_ = std::make_unique<SourcePart>(source_part(), *store_, clock_);
   if (auto status = source_->make(*settings, service_cidrs); !status.ok()) return status;
   events_.start(source_->transport());
-  metrics_.set_figures([this] { return figures(); });
   complete_ = true;
   service_health_.start();
   if (auto status = start_servers(); !status.ok()) return status;
@@ -297,7 +300,7 @@ KernelPart::Hooks Daemon::kernel_part() {
 SourcePart::Hooks Daemon::source_part() {
   SourcePart::Hooks out;
   out.make = [this](const Settings& settings, bool service_cidrs, model::EventSink& sink) {
-    return make_source(settings, service_cidrs, sink, metrics_);
+    return make_source(settings, service_cidrs, sink, {metrics_, metrics_});
   };
   out.check = check_source;
   out.exchange_transport = [this](kube::Transport* transport) { events_.exchange(transport); };
@@ -375,6 +378,9 @@ ObserveSources Daemon::observe_sources() {
     events_.record(bind_failed_event(node_name_, reason, sentence));
   };
   out.version = kVersion;
+  const BuildFigures build = build_figures();
+  out.emulation_version = build.kubernetes_major + "." + build.kubernetes_minor;
+  out.started = process_start();
   return out;
 }
 
@@ -479,8 +485,19 @@ Supervised Daemon::supervised() {
 // On the thread of a scrape: nothing here waits for the store or an apply thread.
 Figures Daemon::figures() const {
   Figures out;
-  out.store = store_->figures();
   out.events = events_.figures();
+  const auto settings = settings_.get();
+  out.features = feature_figures(*settings);
+  out.kubernetes_version = reported_kubernetes_version(*settings);
+  if (!complete_) {
+    // The servers start before the backend only when it hangs.
+    for (const auto& one : backends_.starting()) {
+      const std::chrono::duration<double> waits = clock_.now() - one.since;
+      out.families.push_back({.family = one.family, .oldest_pending_seconds = waits.count(), .overdue = true});
+    }
+    return out;
+  }
+  out.store = store_->figures();
   out.resources = source_->now().resources;
   const auto now = clock_.now();
   const auto serving = backends_.serving();
@@ -500,9 +517,6 @@ Figures Daemon::figures() const {
         {plugin.id(), plugin.version(), std::to_string(entry.major) + "." + std::to_string(entry.minor)});
   };
   told(serving->plugin());
-  const auto settings = settings_.get();
-  out.features = feature_figures(*settings);
-  out.kubernetes_version = reported_kubernetes_version(*settings);
   return out;
 }
 
@@ -511,7 +525,7 @@ nlohmann::json Daemon::status() {
   const auto serving = backends_.serving();
   in.node_name = node_name_;
   in.plugin = &serving->plugin();
-  in.store = store_->status();
+  in.store = store_->published();
   SourcePart::Now source = source_->now();
   in.source_kind = source.kind;
   in.source = std::move(source.detail);

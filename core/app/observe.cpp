@@ -3,11 +3,15 @@
 
 #include "core/app/observe.hpp"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <chrono>
-#include <ctime>
+#include <string_view>
 #include <system_error>
 #include <utility>
+
+#include "core/serve/accept_header.hpp"
 
 namespace sluice::app {
 namespace {
@@ -15,10 +19,11 @@ namespace {
 using serve::HttpRequest;
 using serve::HttpResponse;
 
-constexpr const char* kNotForMachines =
-    "Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is "
-    "for debugging purposes only.\n";
-constexpr const char* kExposition = "text/plain; version=0.0.4; charset=utf-8";
+// The escaping schemes of the text format, see "escaping" in Accept. All names here are the same in each.
+constexpr std::array<std::string_view, 4> kEscapings{"allow-utf-8", "underscores", "dots", "values"};
+constexpr const char* kFlagsPage =
+    "<html>\n<head>\n<title>/debug/flags/</title>\n</head>\n<body>\n/debug/flags/<br>\n<br>\nflags:<br>\n<table>\n"
+    "<tr>v<br>\n</table>\n<br>\nfull flags configurable<br>\n</body>\n</html>\n";
 
 HttpResponse text(int status, std::string body) {
   return {status, "text/plain; charset=utf-8", std::move(body), {{"X-Content-Type-Options", "nosniff"}}};
@@ -31,14 +36,23 @@ HttpResponse no_pprof() {
   return text(404, "Go profiles do not exist here: this proxy is no Go program. Use perf(1) on the process.\n");
 }
 
-// As date(1) prints it, in UTC.
-std::string date(serve::WallTime time) {
-  const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
-  std::tm parts{};
-  gmtime_r(&seconds, &parts);
-  char out[64];
-  std::strftime(out, sizeof out, "%a %b %e %H:%M:%S UTC %Y", &parts);
-  return out;
+HttpResponse exposition(const std::string& accept, serve::WallTime started, std::string body) {
+  std::string escaping = "underscores";
+  for (const auto& clause : serve::parse_accept(accept)) {
+    const std::string wanted = clause.parameter("escaping");
+    if (std::find(kEscapings.begin(), kEscapings.end(), wanted) != kEscapings.end()) escaping = wanted;
+    const std::string version = clause.parameter("version");
+    if (clause.type == "text" && clause.subtype == "plain" && (version.empty() || version == "0.0.4")) break;
+  }
+  return {200,
+          "text/plain; version=0.0.4; charset=utf-8; escaping=" + escaping,
+          std::move(body),
+          {{"Process-Start-Time-Unix", std::to_string(std::chrono::system_clock::to_time_t(started))}}};
+}
+
+// Of the path of a flag, which has a type without a character set and ends each answer with a line break.
+HttpResponse flag_answer(int status, const std::string& sentence) {
+  return {status, "text/plain", sentence + "\n", {{"X-Content-Type-Options", "nosniff"}}};
 }
 
 }  // namespace
@@ -160,12 +174,8 @@ HttpResponse Observe::answer_health(const HttpRequest& request) {
 
 HttpResponse Observe::answer_metrics(const HttpRequest& request) {
   const std::string& path = request.path;
-  if (path == "/metrics") return {200, kExposition, sources_.metrics_text()};
-  if (path == "/metrics/slis") return {200, kExposition, slis()};
-  if (path == "/healthz" || path == "/healthz/ping") {
-    if (path == "/healthz") ++pings_;
-    return text(200, "ok");
-  }
+  if (path == "/metrics") return exposition(request.accept, sources_.started, sources_.metrics_text());
+  if (path == "/metrics/slis" || path.starts_with("/healthz")) return health_checks(request);
   if (path == "/proxyMode") return text(200, settings_.get()->backend);
   if (path == "/sync") return serve::sync_ages(health());
   if (path == "/configz") {
@@ -183,48 +193,47 @@ HttpResponse Observe::debug_page(const HttpRequest& request) {
   const std::string& path = request.path;
   const auto settings = settings_.get();
   const ServeSettings& serve = settings->serve;
-  if (serve.flagz && path == "/flagz") {
-    std::string body = std::string("\nkube-proxy flagz\n") + kNotForMachines + "\n";
-    for (const auto& [name, value] : settings->flags) body.append(name).append("=").append(value).append("\n");
-    return text(200, std::move(body));
-  }
-  if (serve.statusz && path == "/statusz") return text(200, statusz());
+  if (serve.flagz && path == "/flagz") return flagz(settings->flags, request.accept);
+  if (serve.statusz && path == "/statusz") return statusz(status_page(), request.accept);
   if (serve.profiling && path == "/debug/flags/v") return set_verbosity(request);
+  if (serve.profiling && (path == "/debug/flags" || path.starts_with("/debug/flags/"))) {
+    return {200, "text/html; charset=utf-8", kFlagsPage};
+  }
   if (serve.profiling && path.starts_with("/debug/pprof")) return no_pprof();
   return not_found();
 }
 
+HttpResponse Observe::health_checks(const HttpRequest& request) {
+  if (request.path == "/healthz") return ping_.answer(request.query);
+  if (request.path == "/healthz/ping") return {.body = "ok"};
+  if (request.path != "/metrics/slis") return not_found();
+  if (request.method == "DELETE") {
+    ping_.reset();
+    return {.body = "metrics reset\n"};
+  }
+  return exposition(request.accept, sources_.started, ping_.slis(sources_.started));
+}
+
 HttpResponse Observe::set_verbosity(const HttpRequest& request) {
-  if (request.method != "PUT") return text(406, "unrecognized http method\n");
+  if (request.method != "PUT") return flag_answer(406, "unsupported http method");
   int value = 0;
   const char* const end = request.body.data() + request.body.size();
   const auto [rest, error] = std::from_chars(request.body.data(), end, value);
   if (error != std::errc() || rest != end || value < 0) {
-    return text(400, "error setting verbosity: \"" + request.body.substr(0, 100) + "\" is no number from 0 on\n");
+    return flag_answer(400, "error setting verbosity: \"" + request.body.substr(0, 100) + "\" is no number from 0 on");
   }
   sources_.set_verbosity(value);
-  return text(200, "successfully set klog.logging.verbosity to " + request.body);
+  return flag_answer(200, "successfully set klog.logging.verbosity to " + request.body);
 }
 
-// What the shared library of Kubernetes says about /healthz of this address, once asked.
-std::string Observe::slis() const {
-  if (pings_ == 0) return {};
-  return "# HELP kubernetes_healthcheck [STABLE] This metric records the result of all healthchecks.\n"
-         "# TYPE kubernetes_healthcheck gauge\n"
-         "kubernetes_healthcheck{name=\"ping\",type=\"healthz\"} 1\n"
-         "# HELP kubernetes_healthchecks_total [STABLE] This metric records the results of all healthcheck.\n"
-         "# TYPE kubernetes_healthchecks_total counter\n"
-         "kubernetes_healthchecks_total{name=\"ping\",status=\"success\",type=\"healthz\"} " +
-         std::to_string(pings_) + "\n";
-}
-
-std::string Observe::statusz() const {
-  const auto now = std::chrono::system_clock::now();
-  const auto up = std::chrono::duration_cast<std::chrono::seconds>(now - started_).count();
-  return std::string("\nkube-proxy statusz\n") + kNotForMachines + "\nStarted: " + date(started_) +
-         "\nUp: " + std::to_string(up / 3600) + " hr " + std::to_string(up / 60 % 60) + " min " +
-         std::to_string(up % 60) + " sec\nBinary version: sluiced " + sources_.version +
-         "\nPaths: /configz /healthz /metrics /metrics/slis /proxyMode /sync\n";
+StatusPage Observe::status_page() const {
+  std::vector<std::string> paths{"/configz", "/healthz", "/metrics", "/proxyMode", "/sync"};
+  if (settings_.get()->serve.flagz) paths.insert(paths.begin() + 1, "/flagz");
+  return {.started = sources_.started,
+          .now = std::chrono::system_clock::now(),
+          .version = sources_.version,
+          .emulation_version = sources_.emulation_version,
+          .paths = std::move(paths)};
 }
 
 }  // namespace sluice::app

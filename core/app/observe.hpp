@@ -8,6 +8,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -17,7 +18,9 @@
 
 #include "core/app/config/settings.hpp"
 #include "core/app/config/settings_cell.hpp"
+#include "core/app/ping_health.hpp"
 #include "core/app/reload/part.hpp"
+#include "core/app/zpages.hpp"
 #include "core/base/status.hpp"
 #include "core/model/node.hpp"
 #include "core/serve/http_server.hpp"
@@ -34,7 +37,9 @@ struct ObserveSources {
   std::function<void(int verbosity)> set_verbosity;
   // An address that cannot be bound ends the daemon: why as kube-proxy calls it, and the sentence.
   std::function<void(const std::string& reason, const std::string& sentence)> bind_failed_hard;
-  std::string version;
+  std::string version;                                         // of this build
+  std::string emulation_version;                               // of Kubernetes, "1.36"
+  serve::WallTime started = std::chrono::system_clock::now();  // of the process
 };
 
 class Observe final : public ReloadPart {
@@ -81,15 +86,14 @@ class Observe final : public ReloadPart {
   serve::HttpResponse answer_health(const serve::HttpRequest& request);
   serve::HttpResponse answer_metrics(const serve::HttpRequest& request);
   serve::HttpResponse debug_page(const serve::HttpRequest& request);
+  serve::HttpResponse health_checks(const serve::HttpRequest& request);
   serve::HttpResponse set_verbosity(const serve::HttpRequest& request);
-  std::string slis() const;
-  std::string statusz() const;
+  StatusPage status_page() const;
 
   const SettingsCell& settings_;
   const ObserveSources sources_;
-  const serve::WallTime started_ = std::chrono::system_clock::now();
   std::atomic<bool> node_eligible_{false};
-  std::atomic<std::uint64_t> pings_{0};  // of /healthz on the metrics address
+  PingHealth ping_;
   base::Status hard_failure_;
   Server health_server_{"health server", "FailedToStartProxierHealthcheck",
                         [this](const serve::HttpRequest& request) { return answer_health(request); }};

@@ -63,10 +63,10 @@ std::vector<std::string> files_of(const std::string& kubeconfig, const kube::Con
 class ApiServer final : public Source {
  public:
   ApiServer(kube::ConnectionConfig connection, const Settings& settings, bool service_cidrs, model::EventSink& sink,
-            kube::RequestObserver& observer)
+            const ClientObservers& observers)
       : detail_(connection.server.to_string() + " (" + connection.origin + ")"),
         files_(files_of(settings.source.kubeconfig, connection)),
-        source_(transport(std::move(connection), settings.source.client, observer, clock_),
+        source_(transport(std::move(connection), settings.source.client, observers, clock_),
                 {settings.node_name, kube::streaming_lists_wanted(environment), service_cidrs}, sink, clock_) {}
 
   base::Status start() override {
@@ -92,14 +92,16 @@ class ApiServer final : public Source {
 
  private:
   static std::unique_ptr<kube::Transport> transport(kube::ConnectionConfig connection, const ClientSettings& settings,
-                                                    kube::RequestObserver& observer, const base::Clock& clock) {
+                                                    const ClientObservers& observers, const base::Clock& clock) {
     const std::string host = kube::in_url(connection.server.host) + ":" + std::to_string(connection.server.port);
     kube::ApiClientOptions options;
     options.version = kVersion;
+    options.observer = &observers.requests;
+    options.credential_observer = &observers.credentials;
     auto client = std::make_unique<kube::ApiClient>(std::move(connection), options);
     const kube::RequestBudgetOptions budget{
-        .qps = settings.qps, .burst = settings.burst, .observer = &observer, .host = host};
-    auto measured = std::make_unique<kube::MeasuredTransport>(std::move(client), host, observer, clock);
+        .qps = settings.qps, .burst = settings.burst, .observer = &observers.requests, .host = host};
+    auto measured = std::make_unique<kube::MeasuredTransport>(std::move(client), host, observers.requests, clock);
     return std::make_unique<kube::RequestBudget>(std::move(measured), budget, clock);
   }
 
@@ -172,7 +174,7 @@ std::vector<std::string> check_plain_source(const Settings& settings) {
 }  // namespace
 
 SourceResult make_source(const Settings& settings, bool service_cidrs, model::EventSink& sink,
-                         kube::RequestObserver& observer) {
+                         const ClientObservers& observers) {
   switch (settings.source.kind) {
     case SourceKind::manifests: return SourceResult(std::make_unique<Manifests>(settings, sink));
     case SourceKind::replay: return SourceResult(std::make_unique<Replay>(settings, sink));
@@ -181,7 +183,7 @@ SourceResult make_source(const Settings& settings, bool service_cidrs, model::Ev
   }
   auto connection = connection_of(settings);
   if (!connection) return connection.status();
-  return SourceResult(std::make_unique<ApiServer>(std::move(*connection), settings, service_cidrs, sink, observer));
+  return SourceResult(std::make_unique<ApiServer>(std::move(*connection), settings, service_cidrs, sink, observers));
 }
 
 std::vector<std::string> check_source(const Settings& settings) {

@@ -12,6 +12,7 @@
 
 #include "core/app/config/settings.hpp"
 #include "core/base/status.hpp"
+#include "core/kube/access/credential_observer.hpp"
 #include "core/kube/http/request_observer.hpp"
 #include "core/kube/http/transport.hpp"
 #include "core/model/event.hpp"
@@ -50,10 +51,16 @@ class Source {
   virtual std::vector<std::string> files() const { return {}; }
 };
 
-// `sink` and `observer`, which is told of requests to the API server, outlive the source.
+// Receive what the client of the API server does. Both outlive the source.
+struct ClientObservers {
+  kube::RequestObserver& requests;
+  kube::CredentialObserver& credentials;
+};
+
+// `sink` outlives the source.
 // `service_cidrs`: whether the API server is asked for ServiceCIDRs.
 base::Result<std::unique_ptr<Source>> make_source(const Settings& settings, bool service_cidrs, model::EventSink& sink,
-                                                  kube::RequestObserver& observer);
+                                                  const ClientObservers& observers);
 
 // Everything that is wrong with the source in use and with the file to record to,
 // without starting anything; for --check and before a source is exchanged.

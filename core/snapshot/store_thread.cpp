@@ -100,6 +100,7 @@ void StoreThread::describe(FeedId feed, DescribeRequest request) { queue_.put(De
 
 void StoreThread::run() {
   update_facts();
+  publish();
   while (!queue_.closed()) {
     auto messages = queue_.take_all(describers_.empty() ? wait_until_ : base::Clock::Time{});
     in_hand_ = messages.size();
@@ -109,6 +110,7 @@ void StoreThread::run() {
     }
     drop_what_nobody_is_told();
     describe_more();
+    if (facts_are_old()) update_facts();
     publish();
     // Once a batch: an event storm wakes the apply threads once.
     await_service_cidrs();
@@ -226,10 +228,13 @@ void StoreThread::handle(Take& message) {
     const bool full = message.full || !builder.began();
     out = std::make_shared<const Transaction>(full ? builder.full(store_) : builder.delta(store_));
   }
+  publish();  // before the kernel can have it
   message.reply.set_value(std::move(out));
 }
 
-void StoreThread::handle(GetStatus& message) {
+void StoreThread::handle(GetStatus& message) { message.reply.set_value(status_now()); }
+
+StoreStatus StoreThread::status_now() const {
   StoreStatus out;
   out.synced = store_.synced();
   out.facts_known = facts_known_;
@@ -243,7 +248,12 @@ void StoreThread::handle(GetStatus& message) {
       out.service_ports[base::family_index(family)] = feed->builder.service_port_count();
     }
   }
-  message.reply.set_value(std::move(out));
+  return out;
+}
+
+StoreStatus StoreThread::published() const {
+  const std::lock_guard lock(figures_mutex_);
+  return published_;
 }
 
 void StoreThread::handle(Describe& message) {
@@ -294,8 +304,10 @@ void StoreThread::publish() {
     now.pending_slice_changes[i] = feed->builder.pending_slice_changes(store_);
     now.service_ports[i] = feed->builder.service_port_count();
   }
+  StoreStatus status = status_now();
   const std::lock_guard lock(figures_mutex_);
   figures_ = now;
+  published_ = std::move(status);
 }
 
 bool StoreThread::facts_are_old() const {
@@ -311,7 +323,6 @@ void StoreThread::await_service_cidrs() {
 }
 
 void StoreThread::announce() {
-  if (facts_are_old()) update_facts();
   if (!ready()) return;
   for (Feed& feed : feeds_) {
     // The first time also without anything to say: an empty cluster has its static rules.

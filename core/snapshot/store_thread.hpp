@@ -90,7 +90,10 @@ class StoreThread final : public model::EventSink {
   // [any thread] From now on; the Services it matters for are resolved again. As to ServiceCIDRs, nothing waits for
   // them once something has been taken.
   void set_options(store::StoreOptions options);
+  // [any thread] Waits for the store thread, so that all that was delivered before counts.
   StoreStatus status();
+  // [any thread] As of the last batch of events. Does not wait for the store thread.
+  StoreStatus published() const;
   // [any thread] Services as this feed knows them, with the reasons. Its callbacks are called on the store thread.
   void describe(FeedId feed, DescribeRequest request);
   // [any thread] Does not wait for the store thread, unlike status().
@@ -158,6 +161,7 @@ class StoreThread final : public model::EventSink {
   void announce(Feed& feed);
   void await_service_cidrs();
   bool facts_are_old() const;
+  StoreStatus status_now() const;
   void publish();
 
   Callbacks callbacks_;
@@ -181,6 +185,7 @@ class StoreThread final : public model::EventSink {
   std::unordered_map<FeedId, std::shared_ptr<Announcement>> announcements_;  // under announcements_mutex_
   mutable std::mutex figures_mutex_;
   StoreFigures figures_;                     // under figures_mutex_; without the queue
+  StoreStatus published_;                    // under figures_mutex_
   std::atomic<std::uint64_t> in_hand_{0};    // messages taken from the queue, not dealt with
   base::HandoverQueue<Message> queue_;
   std::thread thread_;

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Credentials and ways to the API server: renewed under a running daemon, and explained when they fail."""
 
+import math
 import os
 import secrets
 import shutil
@@ -11,6 +12,7 @@ from lib.addresses import E1, E2, NODE2
 from lib.apiserver import PORT
 from lib.cases import POD, kept, own_daemon
 from lib.connect_proxy import ConnectProxy
+from lib.figures import scrape
 from lib.kubeconfigs import CredentialProgram
 from lib.objects import ready
 
@@ -124,6 +126,14 @@ def program_token_refused(t):
     t.bench.source.cut()
     t.wait_until(lambda: watches(t, since) >= WATCHED, "every watch resumed", seconds=20)
     t.require(program.runs() == 2, f"{program.runs()} runs after one rotation")
+    figures = scrape(t)
+    calls = figures.get("rest_client_exec_plugin_call_total", code="0", call_status="no_error")
+    t.require(calls == 2, f"{calls} calls of the program are counted")
+    t.require(figures.get("rest_client_exec_plugin_ttl_seconds") == math.inf, "a token has a certificate's time to live")
+    t.require(figures.count("rest_client_requests_total", code="401") > 0, "a refused request that was sent again is not counted")
+    # The server may know of a watch before the daemon has counted it.
+    t.wait_until(lambda: scrape(t).count("rest_client_request_retries_total", code="200", verb="GET") >= 1,
+                 "a watch that was sent again is counted")
     expect_resumed(t, since)
     expect_unsaid(t, "answers 401")
     expect_serves(t)
@@ -142,6 +152,11 @@ def program_certificate(t):
         return watches(t, since, with_new) >= WATCHED
 
     t.wait_until(renewed, "every watch with the new certificate", seconds=30)
+    figures = scrape(t)
+    left = figures.get("rest_client_exec_plugin_ttl_seconds")
+    t.require(0 < left < math.inf, f"the certificate of the program lives for {left} s")
+    rotations = figures.get("rest_client_exec_plugin_certificate_rotation_age_count")
+    t.require(rotations == 1, f"{rotations} certificates of the program are counted as replaced")
     expect_resumed(t, since)
     expect_serves(t)
 
@@ -155,6 +170,9 @@ def program_fails(t):
     user = {"exec": {"apiVersion": kubeconfigs.V1, "command": program, "interactiveMode": "Never"}}
     start_with(t, ca_data(t), user, synced=False)
     expect_said(t, program, "exit status 7", "cannot reach the identity server")
+    figures = scrape(t)
+    t.require(figures.count("rest_client_exec_plugin_call_total", code="7", call_status="plugin_execution_error") > 0,
+              "the failed call is not counted")
     expect_unsaid(t, "S3CR3T")
     t.bench.daemon.check_alive()
 
@@ -238,6 +256,8 @@ def ca_rotated(t):
     expect_said(t, "not signed by the CA of " + authority)
     shutil.copy(os.path.join(keys(t), "other-ca.crt"), authority)
     t.wait_until(lambda: "works again" in t.bench.daemon.log(), "the new CA taken", seconds=40)
+    updated = scrape(t).get("rest_client_transport_ca_reload_total", result="success", reason="updated")
+    t.require(updated == 1, f"{updated} new CA files are counted")
     t.wait_until(lambda: watches(t, since) >= WATCHED, "every watch resumed", seconds=40)
     expect_serves(t)
 

@@ -14,6 +14,7 @@ from lib import netns_http
 from lib.addresses import NODE2
 from lib.cases import own_daemon
 from lib.episode import RESOURCES
+from lib.figures import scrape
 from lib.weather import MANY_STRIKES, Fault, Weather, instead, weathers, within
 
 ABOVE_BACKENDS = True
@@ -66,6 +67,7 @@ def too_many_requests(t):
         times = [one["seconds"] for one in refused]
         hurried = [later - earlier for earlier, later in zip(times, times[1:]) if later - earlier < seconds]
         t.require(len(times) > 1 and not hurried, f"{resource} were asked for at {times}, Retry-After being {seconds} s")
+    t.require(scrape(t).count("rest_client_request_retries_total", code="429", verb="GET") >= len(RESOURCES), "retries are not counted")
 
 
 @own_daemon(None, "events of an unknown type and about a foreign kind are skipped, the others count")

@@ -15,6 +15,7 @@ from lib import health, netns_http, objects, observed, shell
 from lib.addresses import E1, E2, E4, EXT, LOOPBACK, NODE, V4, V6
 from lib.cases import POD, case, kept, own_daemon
 from lib.episode import WATCHED
+from lib.figures import CONTENT_TYPE
 from lib.objects import ready
 
 ABOVE_BACKENDS = True
@@ -210,7 +211,7 @@ def pages(t, family):
         return answer
 
     text = page("/metrics")
-    t.require(text.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8", f"/metrics: {text.headers}")
+    t.require(text.headers["content-type"] == CONTENT_TYPE, f"/metrics: {text.headers}")
     t.require("kubeproxy_proxy_healthz_total" in text.body, "/metrics lacks kubeproxy_proxy_healthz_total")
     t.require(page("/healthz").body == "ok", "/healthz of the metrics address is not ok")
     slis = page("/metrics/slis").body
@@ -222,7 +223,13 @@ def pages(t, family):
     t.require(configuration.get("kind") == "KubeProxyConfiguration" and
               configuration.get("metricsBindAddress") == "[::]:10249", f"/configz says {configuration}")
     t.require("metrics-bind-address=[::]:10249" in page("/flagz").body, "/flagz lacks a flag")
-    t.require("Binary version" in page("/statusz").body, "/statusz lacks the version")
+    status = page("/statusz").body
+    t.require(status.startswith("\nsluiced statusz\nWarning: "), f"/statusz does not name the program: {status}")
+    for words in ("Started: ", "Up: 0 hr 0", "Binary version: sluiced ", "Emulation version: 1.36", "Paths: /configz /flagz /healthz "):
+        t.require(f"\n{words}" in status, f"/statusz lacks {words}: {status}")
+    answer = observed.metrics(t, "/statusz", "-H", "Accept: application/json;as=Statusz;v=v1beta1;g=config.k8s.io", family=family)
+    t.require(answer.headers["content-type"] == "application/json" and answer.json()["kind"] == "Statusz" and
+              answer.json()["metadata"]["name"] == "sluiced", f"/statusz as JSON: {answer}")
     t.require("no Go program" in page("/debug/pprof/heap", 404).body, "/debug/pprof says not why")
     page("/nowhere", 404)
 
@@ -233,7 +240,7 @@ def verbosity(t):
     t.settle()
     before = t.bench.daemon.log().count(" delta, ")
     answer = observed.metrics(t, "/debug/flags/v", *put, "4")
-    t.require(answer.status == 200 and answer.body.endswith(" to 4"), f"verbosity 4: {answer}")
+    t.require(answer.status == 200 and answer.body.endswith(" to 4\n"), f"verbosity 4: {answer}")
     service.set_endpoints([ready(E2)])
     t.wait_until(lambda: t.bench.daemon.log().count(" delta, ") > before, "lines of verbosity 4")
     t.require(observed.metrics(t, "/debug/flags/v", *put, "loud").status == 400, "a verbosity of \"loud\" is taken")

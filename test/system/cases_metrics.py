@@ -74,6 +74,11 @@ def figures_move(t):
     t.require(health == [1, 2], f"one /healthz and two /livez were counted as {health}")
     t.require(after.count("rest_client_requests_total", method="GET", code="200") >= 3, "requests are not counted")
     t.require(after.count("rest_client_request_duration_seconds_count", verb="GET") >= 3, "requests are not timed")
+    t.require(after.count("rest_client_transport_create_calls_total", result="uncacheable") >= 3, "pools of watches are not counted")
+    t.require(after.count("registered_metrics_total", stability_level="BETA") == 4, "metrics are not counted by their stability")
+    carried = [after.count(f"process_network_{way}_bytes_total") - before.count(f"process_network_{way}_bytes_total")
+               for way in ("receive", "transmit")]
+    t.require(min(carried) > len(after.text), f"two scrapes are {carried} bytes of the network")
     t.require(after.get("sluice_source_connected", kind="Service") == 1, "no watch of Services")
     t.require(rise("sluice_services") == 1 and rise("sluice_endpoints") == 2, "Services and endpoints are not counted")
 

@@ -7,7 +7,7 @@ import os
 import shutil
 import signal
 
-from lib import observed, shell, swapping, traffic
+from lib import figures, observed, shell, swapping, traffic
 from lib.addresses import E1, E2, FAMILIES, V4
 from lib.cases import POD, kept, own_daemon
 from lib.objects import ready
@@ -231,6 +231,13 @@ def newcomer_hangs_at_the_start(t):
         answer, _ = observed.wait_status(t, 503, "/readyz")
         t.require(all(one["reason"] == "probe of backend faulty has not returned" for one in answer.json()["families"].values()),
                   f"/readyz says {answer.body}")
+        now = figures.scrape(t)
+        for name, wanted in (("sluice_first_sync_completed", 0), ("sluice_backend_overdue", 1)):
+            found = [now.get(name, ip_family=family) for family in ("IPv4", "IPv6")]
+            t.require(found == [wanted] * 2, f"{name} is {found}")
+        waits = [now.count("sluice_oldest_pending_change_age_seconds", ip_family=family) for family in ("IPv4", "IPv6")]
+        t.require(min(waits) > 5, f"changes wait for {waits} s")
+        t.require(now.count("kubernetes_feature_enabled", stage="BETA") > 0, "no feature gates")
         families = daemon.status()["families"]
         t.require(len(families) == 2 and all(not one["synced"] and one["overdue"] == "probe" for one in families), f"status: {families}")
         asked = shell.run([t.bench.programs.sluicectl, "--state-dir", daemon.daemon.state_dir, "services"], check=False)

@@ -18,6 +18,10 @@ constexpr auto kBackend = MetricOrigin::backend;
 // BEH 10.4, and what Kubernetes' shared libraries add, with their help texts: dashboards
 // show them.
 constexpr auto kDefinitions = std::to_array<MetricDefinition>({
+    {"cardinality_enforcement_unexpected_categorizations_total", kCounter,
+     "[ALPHA] The count of unexpected categorizations during cardinality enforcement."},
+    {"disabled_metrics_total", kCounter, "[BETA] The count of disabled metrics."},
+    {"hidden_metrics_total", kCounter, "[BETA] The count of hidden metrics."},
     {"kubeproxy_conntrack_reconciler_deleted_entries_total", kCounter,
      "[ALPHA] Cumulative conntrack flows deleted by conntrack reconciler"},
     {"kubeproxy_conntrack_reconciler_sync_duration_seconds", kHistogram,
@@ -65,17 +69,47 @@ constexpr auto kDefinitions = std::to_array<MetricDefinition>({
      "[BETA] This metric records the data about the stage and enablement of a k8s feature."},
     {"process_cpu_seconds_total", kCounter, "Total user and system CPU time spent in seconds."},
     {"process_max_fds", kGauge, "Maximum number of open file descriptors."},
+    {"process_network_receive_bytes_total", kCounter, "Number of bytes received by the process over the network."},
+    {"process_network_transmit_bytes_total", kCounter, "Number of bytes sent by the process over the network."},
     {"process_open_fds", kGauge, "Number of open file descriptors."},
     {"process_resident_memory_bytes", kGauge, "Resident memory size in bytes."},
     {"process_start_time_seconds", kGauge, "Start time of the process since unix epoch in seconds."},
     {"process_virtual_memory_bytes", kGauge, "Virtual memory size in bytes."},
     {"process_virtual_memory_max_bytes", kGauge, "Maximum amount of virtual memory available in bytes."},
+    {"registered_metrics_total", kCounter,
+     "[BETA] The count of registered metrics broken by stability level and deprecation version."},
+    {"rest_client_exec_plugin_call_total", kCounter,
+     "[ALPHA] Number of calls to an exec plugin, partitioned by the type of event encountered (no_error, "
+     "plugin_execution_error, plugin_not_found_error, client_internal_error) and an optional exit code. The exit code "
+     "will be set to 0 if and only if the plugin call was successful."},
+    {"rest_client_exec_plugin_certificate_rotation_age", kHistogram,
+     "[ALPHA] Histogram of the number of seconds the last auth exec plugin client certificate lived before being "
+     "rotated. If auth exec plugin client certificates are unused, histogram will contain no data.",
+     kDaemon, Buckets::certificate_age},
+    {"rest_client_exec_plugin_ttl_seconds", kGauge,
+     "[ALPHA] Gauge of the shortest TTL (time-to-live) of the client certificate(s) managed by the auth exec plugin. "
+     "The value is in seconds until certificate expiry (negative if already expired). If auth exec plugins are unused "
+     "or manage no TLS certificates, the value will be +INF."},
     {"rest_client_rate_limiter_duration_seconds", kHistogram,
      "[ALPHA] Client side rate limiter latency in seconds. Broken down by verb, and host.", kDaemon, Buckets::request},
     {"rest_client_request_duration_seconds", kHistogram,
      "[ALPHA] Request latency in seconds. Broken down by verb, and host.", kDaemon, Buckets::request},
+    {"rest_client_request_retries_total", kCounter,
+     "[ALPHA] Number of request retries, partitioned by status code, verb, and host."},
+    {"rest_client_request_size_bytes", kHistogram, "[ALPHA] Request size in bytes. Broken down by verb and host.",
+     kDaemon, Buckets::size},
     {"rest_client_requests_total", kCounter,
      "[ALPHA] Number of HTTP requests, partitioned by status code, method, and host."},
+    {"rest_client_response_size_bytes", kHistogram, "[ALPHA] Response size in bytes. Broken down by verb and host.",
+     kDaemon, Buckets::size},
+    {"rest_client_transport_ca_reload_total", kCounter,
+     "[ALPHA] Number of times a CA reload is attempted, partitioned by the result and reason for the reload attempt"},
+    {"rest_client_transport_cache_entries", kGauge, "[ALPHA] Number of transport entries in the internal cache."},
+    {"rest_client_transport_create_calls_total", kCounter,
+     "[ALPHA] Number of calls to get a new transport, partitioned by the result of the operation hit: obtained from "
+     "the "
+     "cache, miss: created and added to the cache, miss-gc: recreated and added back to the cache after being garbage "
+     "collected, uncacheable: created and not cached"},
     {"sluice_backend_overdue", kGauge, "Whether a call of the backend has taken longer than its limit (1) or not (0)."},
     {"sluice_backend_unwell", kGauge, "Whether the backend says that it cannot do its work (1) or not (0)."},
     {"sluice_build_info", kGauge, "The version of the daemon and the compiler it was built with; always 1."},
@@ -196,6 +230,12 @@ std::vector<double> programming_bounds() {
 
 std::span<const MetricDefinition> metric_catalogue() { return kDefinitions; }
 
+std::string_view stability_level(const MetricDefinition& definition) {
+  const std::string_view help = definition.help;
+  const auto end = help.find("] ");
+  return help.starts_with('[') && end != std::string_view::npos ? help.substr(1, end - 1) : std::string_view();
+}
+
 const MetricDefinition* find_metric(std::string_view name) {
   const auto found = std::lower_bound(kDefinitions.begin(), kDefinitions.end(), name,
                                       [](const MetricDefinition& one, std::string_view n) { return one.name < n; });
@@ -207,9 +247,17 @@ const std::vector<double>& bucket_bounds(Buckets buckets) {
   static const std::vector<double> sync = sync_bounds();
   static const std::vector<double> programming = programming_bounds();
   static const std::vector<double> request{0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60};
+  static const std::vector<double> size{64, 256, 512, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216};
+  // From ten minutes to four years.
+  static const std::vector<double> certificate_age{600,     1800,    3600,     14400,    86400,    604800,
+                                                   2592000, 7776000, 15552000, 31104000, 124416000};
   switch (buckets) {
     case Buckets::none:
       break;
+    case Buckets::size:
+      return size;
+    case Buckets::certificate_age:
+      return certificate_age;
     case Buckets::sync:
       return sync;
     case Buckets::programming:

@@ -14,7 +14,7 @@
 
 namespace sluice::app {
 
-enum class Buckets : std::uint8_t { none, sync, programming, request };
+enum class Buckets : std::uint8_t { none, sync, programming, request, size, certificate_age };
 
 // Who fills it: the daemon, or a backend, for which the name is then reserved.
 enum class MetricOrigin : std::uint8_t { daemon, backend };
@@ -30,6 +30,9 @@ struct MetricDefinition {
 
 // All of them, sorted by name.
 std::span<const MetricDefinition> metric_catalogue();
+
+// "ALPHA", "BETA" or "STABLE", which the help of Kubernetes' metrics begins with; empty for others.
+std::string_view stability_level(const MetricDefinition& definition);
 
 // Null when there is none of that name.
 const MetricDefinition* find_metric(std::string_view name);

@@ -151,6 +151,8 @@ void add_process(Families& out) {
   };
   add("process_cpu_seconds_total", now.cpu_seconds);
   add("process_max_fds", now.max_fds);
+  add("process_network_receive_bytes_total", now.received_bytes);
+  add("process_network_transmit_bytes_total", now.sent_bytes);
   add("process_open_fds", now.open_fds);
   add("process_resident_memory_bytes", now.resident_bytes);
   add("process_start_time_seconds", now.start_time);

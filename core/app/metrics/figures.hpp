@@ -23,7 +23,7 @@ namespace sluice::app {
 struct Figures {
   struct PerFamily {
     base::Family family = base::Family::ipv4;
-    sync::LoopFigures loop;
+    sync::LoopFigures loop{};
     double oldest_pending_seconds = 0;
     bool overdue = false;
     bool synced_once = false;

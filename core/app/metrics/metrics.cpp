@@ -6,11 +6,14 @@
 #include <prometheus/text_serializer.h>
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <iterator>
+#include <limits>
 #include <vector>
 
 #include "core/app/metrics/catalogue.hpp"
+#include "core/app/metrics/registered.hpp"
 
 namespace sluice::app {
 namespace {
@@ -60,7 +63,17 @@ Metrics::Metrics()
       last_reload_success_(family(prometheus::BuildGauge(), "sluice_config_last_reload_success_timestamp_seconds")),
       requests_(family(prometheus::BuildCounter(), "rest_client_requests_total")),
       request_duration_(family(prometheus::BuildHistogram(), "rest_client_request_duration_seconds")),
-      limiter_duration_(family(prometheus::BuildHistogram(), "rest_client_rate_limiter_duration_seconds")) {
+      limiter_duration_(family(prometheus::BuildHistogram(), "rest_client_rate_limiter_duration_seconds")),
+      retries_(family(prometheus::BuildCounter(), "rest_client_request_retries_total")),
+      request_size_(family(prometheus::BuildHistogram(), "rest_client_request_size_bytes")),
+      answer_size_(family(prometheus::BuildHistogram(), "rest_client_response_size_bytes")),
+      pool_uses_(family(prometheus::BuildCounter(), "rest_client_transport_create_calls_total")),
+      pools_kept_(family(prometheus::BuildGauge(), "rest_client_transport_cache_entries").Add({})),
+      ca_reloads_(family(prometheus::BuildCounter(), "rest_client_transport_ca_reload_total")),
+      exec_calls_(family(prometheus::BuildCounter(), "rest_client_exec_plugin_call_total")),
+      exec_rotation_age_(
+          add(family(prometheus::BuildHistogram(), "rest_client_exec_plugin_certificate_rotation_age"), {})),
+      exec_ttl_(family(prometheus::BuildGauge(), "rest_client_exec_plugin_ttl_seconds").Add({})) {
   // The start was one, or there would be no daemon.
   for (const auto outcome : {ReloadOutcome::success, ReloadOutcome::unchanged, ReloadOutcome::failed}) {
     reloads_.Add({{"result", reload_outcome_name(outcome)}});
@@ -108,22 +121,67 @@ void Metrics::reloaded(const ReloadResult& result) {
   if (result.ok()) last_reload_success_.Add({}).Set(unix_seconds(result.at));
 }
 
-void Metrics::answered(std::string_view host, std::string_view method, int status, double seconds) {
-  const std::string code = status == 0 ? "<error>" : std::to_string(status);
-  requests_.Add({{"code", code}, {"host", std::string(host)}, {"method", std::string(method)}}).Increment();
-  add(request_duration_, {{"host", std::string(host)}, {"verb", std::string(method)}}).Observe(seconds);
+void Metrics::answered(const kube::AnsweredRequest& request) {
+  const std::string code = request.status == 0 ? "<error>" : std::to_string(request.status);
+  const std::string host(request.host);
+  const std::string verb(request.method);
+  const Labels labels{{"host", host}, {"verb", verb}};
+  requests_.Add({{"code", code}, {"host", host}, {"method", verb}}).Increment();
+  if (request.again) retries_.Add({{"code", code}, {"host", host}, {"verb", verb}}).Increment();
+  add(request_duration_, labels).Observe(request.seconds);
+  if (request.request_bytes) add(request_size_, labels).Observe(static_cast<double>(*request.request_bytes));
+  if (request.answer_bytes) add(answer_size_, labels).Observe(static_cast<double>(*request.answer_bytes));
 }
 
 void Metrics::waited(std::string_view host, std::string_view method, double seconds) {
   add(limiter_duration_, {{"host", std::string(host)}, {"verb", std::string(method)}}).Observe(seconds);
 }
 
+void Metrics::pool_used(kube::PoolUse use) {
+  static constexpr std::array kResults{"hit", "miss", "uncacheable"};  // by kube::PoolUse
+  pool_uses_.Add({{"result", kResults[static_cast<std::size_t>(use)]}}).Increment();
+}
+
+void Metrics::pools_kept(int change) { pools_kept_.Increment(change); }
+
+void Metrics::exec_plugin_called(int code, std::string_view status) {
+  exec_calls_.Add({{"call_status", std::string(status)}, {"code", std::to_string(code)}}).Increment();
+}
+
+void Metrics::exec_certificate_expires(const void* plugin, std::optional<std::chrono::system_clock::time_point> when) {
+  const std::lock_guard lock(mutex_);
+  if (when) {
+    certificates_[plugin] = *when;
+  } else {
+    certificates_.erase(plugin);
+  }
+}
+
+void Metrics::exec_certificate_rotated(double age_seconds) { exec_rotation_age_.Observe(age_seconds); }
+
+void Metrics::ca_reloaded(bool success, std::string_view reason) {
+  ca_reloads_.Add({{"reason", std::string(reason)}, {"result", success ? "success" : "failure"}}).Increment();
+}
+
+double Metrics::shortest_ttl() const {
+  const auto now = std::chrono::system_clock::now();
+  double out = std::numeric_limits<double>::infinity();
+  const std::lock_guard lock(mutex_);
+  for (const auto& [plugin, when] : certificates_) {
+    out = std::min(out, std::chrono::duration<double>(when - now).count());
+  }
+  return out;
+}
+
 std::string Metrics::text() const {
+  exec_ttl_.Set(shortest_ttl());
   std::vector<prometheus::MetricFamily> families = registry_.Collect();
   const auto append = [&families](std::vector<prometheus::MetricFamily> more) {
     std::move(more.begin(), more.end(), std::back_inserter(families));
   };
-  append(plugins_.Collect());
+  std::vector<prometheus::MetricFamily> of_plugins = plugins_.Collect();
+  append(registered_families(of_plugins));
+  append(std::move(of_plugins));
   append(to_families(figures_ ? figures_() : Figures()));
   put_in_order(families);
   return prometheus::TextSerializer().Serialize(families);

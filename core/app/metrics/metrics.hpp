@@ -16,6 +16,9 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -23,16 +26,14 @@
 #include "core/app/metrics/plugin_metrics.hpp"
 #include "core/app/reload/reload_result.hpp"
 #include "core/base/ip.hpp"
+#include "core/kube/access/credential_observer.hpp"
 #include "core/kube/http/request_observer.hpp"
 #include "core/sync/sync_report.hpp"
 
 namespace sluice::app {
 
-class Metrics final : public kube::RequestObserver {
+class Metrics final : public kube::RequestObserver, public kube::CredentialObserver {
  public:
-  // What text() says in its Content-Type.
-  static constexpr std::string_view kContentType = "text/plain; version=0.0.4; charset=utf-8";
-
   Metrics();
 
   void conntrack_reconciled(base::Family family, double seconds, std::uint64_t deleted);
@@ -43,14 +44,22 @@ class Metrics final : public kube::RequestObserver {
   void swapped(const std::string& from, const std::string& to, bool ok, double seconds, double longest_wait_seconds);
 
   // kube::RequestObserver
-  void answered(std::string_view host, std::string_view method, int status, double seconds) override;
+  void answered(const kube::AnsweredRequest& request) override;
   void waited(std::string_view host, std::string_view method, double seconds) override;
+  void pool_used(kube::PoolUse use) override;
+  void pools_kept(int change) override;
+
+  // kube::CredentialObserver
+  void exec_plugin_called(int code, std::string_view status) override;
+  void exec_certificate_expires(const void* plugin, std::optional<std::chrono::system_clock::time_point> when) override;
+  void exec_certificate_rotated(double age_seconds) override;
+  void ca_reloaded(bool success, std::string_view reason) override;
 
   // Where backends report to; lives as long as this.
   plugin::MetricSink& of_plugins() { return plugins_; }
 
   // Where text() gets what nobody records. It must be quick and wait for nobody. REQUIRES:
-  // what it reads lives until it is replaced, and no text() runs meanwhile.
+  // what it reads lives until it is replaced, and no other thread calls text() meanwhile.
   void set_figures(std::function<Figures()> figures) { figures_ = std::move(figures); }
 
   // Everything in the text format 0.0.4, families and series in order.
@@ -61,6 +70,7 @@ class Metrics final : public kube::RequestObserver {
 
   template <class Builder>
   auto& family(Builder builder, std::string_view name);
+  double shortest_ttl() const;
   static prometheus::Histogram& add(prometheus::Family<prometheus::Histogram>& family, const Labels& labels);
 
   prometheus::Registry registry_;
@@ -88,6 +98,19 @@ class Metrics final : public kube::RequestObserver {
   prometheus::Family<prometheus::Counter>& requests_;
   prometheus::Family<prometheus::Histogram>& request_duration_;
   prometheus::Family<prometheus::Histogram>& limiter_duration_;
+  prometheus::Family<prometheus::Counter>& retries_;
+  prometheus::Family<prometheus::Histogram>& request_size_;
+  prometheus::Family<prometheus::Histogram>& answer_size_;
+  prometheus::Family<prometheus::Counter>& pool_uses_;
+  prometheus::Gauge& pools_kept_;
+  prometheus::Family<prometheus::Counter>& ca_reloads_;
+  prometheus::Family<prometheus::Counter>& exec_calls_;
+  prometheus::Histogram& exec_rotation_age_;
+  prometheus::Gauge& exec_ttl_;
+
+  mutable std::mutex mutex_;
+  // When the client certificate of each credential program expires; under mutex_.
+  std::map<const void*, std::chrono::system_clock::time_point> certificates_;
 };
 
 }  // namespace sluice::app

@@ -17,8 +17,10 @@ namespace {
 
 // Names that belong to the daemon and to the libraries it stands in for. Backends use
 // those of the catalogue that are theirs, and names of their own.
-constexpr std::array<std::string_view, 6> kReservedPrefixes{"kubeproxy_",   "kubernetes_", "process_",
-                                                            "rest_client_", "go_",         "workqueue_"};
+constexpr auto kReservedPrefixes = std::to_array<std::string_view>(
+    {"aggregator_", "apiserver_", "cardinality_enforcement_", "disabled_metrics_", "go_", "hidden_metrics_",
+     "informer_", "kubeproxy_", "kubernetes_", "leader_election_", "process_", "registered_metrics_", "rest_client_",
+     "workqueue_"});
 
 // Those of the daemon begin like this; a plugin's may as well, but not any of them.
 bool is_reserved(std::string_view name) {

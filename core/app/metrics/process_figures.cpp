@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -74,6 +75,11 @@ std::optional<double> limit(decltype(RLIMIT_NOFILE) which) {
   return static_cast<double>(found.rlim_cur);
 }
 
+std::string text_of(const char* path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
 constexpr const char* platform() {
 #if defined(__x86_64__)
   return "linux/amd64";
@@ -86,8 +92,26 @@ constexpr const char* platform() {
 
 }  // namespace
 
+// Two lines: the names, then the values, each behind the name of the section.
+std::optional<double> netstat_counter(std::string_view text, std::string_view section, std::string_view name) {
+  std::istringstream lines{std::string(text)};
+  std::string first, second;
+  while (std::getline(lines, first) && std::getline(lines, second)) {
+    std::istringstream names(first), values(second);
+    std::string one, value;
+    if (!(names >> one) || one != std::string(section) + ":" || !(values >> value) || value != one) continue;
+    while (names >> one && values >> value) {
+      if (one == name) return std::strtod(value.c_str(), nullptr);
+    }
+  }
+  return std::nullopt;
+}
+
 ProcessFigures process_figures() {
   ProcessFigures out;
+  const std::string netstat = text_of("/proc/self/net/netstat");
+  out.received_bytes = netstat_counter(netstat, "IpExt", "InOctets");
+  out.sent_bytes = netstat_counter(netstat, "IpExt", "OutOctets");
   out.open_fds = count_fds();
   out.max_fds = limit(RLIMIT_NOFILE);
   out.max_virtual_bytes = limit(RLIMIT_AS);
@@ -100,6 +124,13 @@ ProcessFigures process_figures() {
   out.resident_bytes = field(kResidentPages) * static_cast<double>(::sysconf(_SC_PAGESIZE));
   if (const auto boot = boot_time()) out.start_time = *boot + field(kStartTime) / ticks;
   return out;
+}
+
+std::chrono::system_clock::time_point process_start() {
+  using Clock = std::chrono::system_clock;
+  const auto found = process_figures().start_time;
+  if (!found) return Clock::now();
+  return Clock::time_point(std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(*found)));
 }
 
 BuildFigures build_figures() {

@@ -5,8 +5,10 @@
 // Any thread.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace sluice::app {
 
@@ -19,9 +21,17 @@ struct ProcessFigures {
   std::optional<double> open_fds;
   std::optional<double> max_fds;
   std::optional<double> start_time;  // since the epoch
+  // Of IPv4, by all processes of the network namespace: what Go's library reports under these names.
+  std::optional<double> received_bytes;
+  std::optional<double> sent_bytes;
 };
 
+// The counter `name` of the section of a text in the format of /proc/net/netstat.
+std::optional<double> netstat_counter(std::string_view text, std::string_view section, std::string_view name);
+
 ProcessFigures process_figures();
+// The same start time; this instant when /proc does not have it.
+std::chrono::system_clock::time_point process_start();
 
 struct BuildFigures {
   std::string version;

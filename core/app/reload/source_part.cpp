@@ -50,10 +50,15 @@ kube::Transport* SourcePart::transport() {
 }
 
 void SourcePart::set_service_cidrs(bool wanted) {
-  // Held meanwhile, so that no exchange comes between.
-  const std::lock_guard lock(mutex_);
-  service_cidrs_ = wanted;
-  if (running_.source) running_.source->set_service_cidrs(wanted);
+  const std::lock_guard no_exchange(wanted_mutex_);
+  std::shared_ptr<Source> source;
+  {
+    const std::lock_guard lock(mutex_);
+    service_cidrs_ = wanted;
+    source = running_.source;
+  }
+  // It ends a delivery that is under way, which takes as long as the sink needs.
+  if (source) source->set_service_cidrs(wanted);
 }
 
 SourcePart::Now SourcePart::now() const {
@@ -156,9 +161,10 @@ Committed SourcePart::commit() {
   const std::string detail = next.source->detail();
   base::Status status;
   {
-    const std::lock_guard lock(mutex_);
-    // It may have changed since it was made.
+    const std::lock_guard no_other_wish(wanted_mutex_);
+    // It may have changed since it was made. Only set_service_cidrs() changes it, which waits.
     next.source->set_service_cidrs(service_cidrs_);
+    const std::lock_guard lock(mutex_);
     running_ = std::move(next);
   }
   status = running_.source->start();

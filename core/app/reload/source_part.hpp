@@ -58,8 +58,9 @@ class SourcePart final : public ReloadPart {
   void stop();
   kube::Transport* transport();
 
-  // [any thread] Of the source in use, and of those that follow.
+  // [any thread] Of the source in use, and of those that follow. May wait for the sink, and for an exchange.
   void set_service_cidrs(bool wanted);
+  // [any thread] Never waits for a source, or for an exchange.
   Now now() const;
   // [any thread] The files whose change is a reason to look at the configuration again, with what is in force of them.
   std::vector<WatchedFile> files() const;
@@ -91,9 +92,12 @@ class SourcePart final : public ReloadPart {
   bool stopped_ = false;
   std::optional<Running> prepared_;  // reload thread; without a source: the one in use stays, with other files
 
+  // Held while a source learns what is wanted of it, so that no exchange comes between. Taken before mutex_.
+  std::mutex wanted_mutex_;
+  // Held for copies only: a scrape takes it.
   mutable std::mutex mutex_;
   Running running_;             // under mutex_
-  bool service_cidrs_ = false;  // under mutex_
+  bool service_cidrs_ = false;  // under both
 };
 
 }  // namespace sluice::app

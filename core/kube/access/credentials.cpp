@@ -19,12 +19,13 @@ const base::Clock& Credentials::steady_clock() {
   return clock;
 }
 
-Credentials::Credentials(ConnectionConfig config, const base::Clock& clock)
+Credentials::Credentials(ConnectionConfig config, const base::Clock& clock, CredentialObserver* observer)
     : config_(std::move(config)),
-      tls_files_(config_.ca, config_.client_certificate, config_.client_key),
+      tls_files_(config_.ca, config_.client_certificate, config_.client_key, observer),
       token_(config_.token, clock) {
   if (config_.exec)
-    exec_ = std::make_unique<ExecPlugin>(config_, clock, [] { return std::chrono::system_clock::now(); });
+    exec_ = std::make_unique<ExecPlugin>(
+        config_, clock, [] { return std::chrono::system_clock::now(); }, observer);
 }
 
 base::Status Credentials::check() {

@@ -16,6 +16,7 @@
 #include "core/base/clock.hpp"
 #include "core/base/status.hpp"
 #include "core/kube/access/connection_config.hpp"
+#include "core/kube/access/credential_observer.hpp"
 #include "core/kube/access/exec_plugin.hpp"
 #include "core/kube/access/tls_files.hpp"
 #include "core/kube/access/token_file.hpp"
@@ -31,8 +32,10 @@ struct ConnectionSecrets {
 
 class Credentials {
  public:
-  // The clock outlives it.
-  explicit Credentials(ConnectionConfig config, const base::Clock& clock = steady_clock());
+  // The clock and the observer, which may be null, outlive it.
+  explicit Credentials(ConnectionConfig config, const base::Clock& clock = steady_clock(),
+                       CredentialObserver* observer = nullptr);
+  static const base::Clock& steady_clock();
 
   const ConnectionConfig& config() const { return config_; }
 
@@ -51,8 +54,6 @@ class Credentials {
   void refused(const ConnectionSecrets& secrets);
 
  private:
-  static const base::Clock& steady_clock();
-
   const ConnectionConfig config_;
   TlsFiles tls_files_;
   TokenFile token_;

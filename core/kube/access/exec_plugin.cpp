@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/kube/access/certificates.hpp"
 #include "core/kube/decode/text.hpp"
 
 namespace sluice::kube {
@@ -24,6 +25,12 @@ constexpr auto kLimit = 60s;
 constexpr auto kEarly = 10s;
 // Several requests that fail at the same time are one failure, and one run.
 constexpr auto kFailureShared = 500ms;
+// Exit status in reports: of a program that a signal ended, and of one that did not start.
+constexpr int kNoExitStatus = -1;
+constexpr int kNotStarted = 1;
+constexpr std::string_view kNoError = "no_error";
+constexpr std::string_view kExecutionError = "plugin_execution_error";
+constexpr std::string_view kNotFoundError = "plugin_not_found_error";
 
 std::string in_one_line(std::string text) {
   std::replace_if(
@@ -34,8 +41,17 @@ std::string in_one_line(std::string text) {
 
 }  // namespace
 
-ExecPlugin::ExecPlugin(const ConnectionConfig& config, const base::Clock& clock, WallClock wall_clock)
-    : config_(config), clock_(clock), wall_clock_(std::move(wall_clock)) {}
+ExecPlugin::ExecPlugin(const ConnectionConfig& config, const base::Clock& clock, WallClock wall_clock,
+                       CredentialObserver* observer)
+    : config_(config), clock_(clock), wall_clock_(std::move(wall_clock)), observer_(observer) {}
+
+ExecPlugin::~ExecPlugin() {
+  if (observer_ != nullptr) observer_->exec_certificate_expires(this, std::nullopt);
+}
+
+void ExecPlugin::called(int code, std::string_view status) const {
+  if (observer_ != nullptr) observer_->exec_plugin_called(code, status);
+}
 
 base::Result<std::string> ExecPlugin::find() const {
   const ExecConfig& exec = *config_.exec;
@@ -74,13 +90,21 @@ base::Program ExecPlugin::program(const std::string& path, const std::string& ca
 
 base::Result<ExecCredential> ExecPlugin::run(const std::string& ca_pem, const std::function<bool()>& stopped) const {
   const auto path = find();
-  if (!path) return path.status();
+  if (!path) {
+    called(kNotStarted, kNotFoundError);
+    return path.status();
+  }
   const std::string what = config_.exec->origin + ": the credential program " + config_.exec->command;
   const auto result = base::run_program(program(*path, ca_pem), stopped);
   if (!result) {
     if (result.status().os_errno() == ECANCELED) return result.status();
+    // Without a number of the system it ran, and was ended because it took too long or wrote too much.
+    const bool ran = result.status().os_errno() == 0;
+    called(ran ? kNoExitStatus : kNotStarted, ran ? kExecutionError : kNotFoundError);
     return base::Status(base::StatusCode::denied, what + " gave nothing: " + result.status().message());
   }
+  const bool failed = result->signal != 0 || result->exit_code != 0;
+  called(result->signal != 0 ? kNoExitStatus : result->exit_code, failed ? kExecutionError : kNoError);
   // What it says on standard output is a secret, also when it failed.
   const std::string complaint = in_one_line(result->complaint);
   const std::string said = complaint.empty() ? "" : "; it said " + in_quotes(complaint, 400);
@@ -115,8 +139,19 @@ base::Result<ExecCredential> ExecPlugin::credential(const std::string& ca_pem, c
   return result;
 }
 
+void ExecPlugin::note_certificate(const std::string& pem) {
+  const std::string before = std::exchange(certificate_, pem);
+  if (observer_ == nullptr) return;
+  if (const auto old = certificate_facts(before); old && before != pem) {
+    observer_->exec_certificate_rotated(std::chrono::duration<double>(wall_clock_() - old->not_before).count());
+  }
+  const auto facts = certificate_facts(pem);
+  observer_->exec_certificate_expires(this, facts ? std::optional(facts->not_after) : std::nullopt);
+}
+
 void ExecPlugin::keep(const ExecCredential& credential) {
   last_ = credential;
+  note_certificate(credential.certificate_pem);
   if (!credential.expires) return;
   const auto now = wall_clock_();
   const auto lifetime = std::max(*credential.expires - now, std::chrono::system_clock::duration::zero());

@@ -26,12 +26,27 @@ base::Result<std::string> content_of(const Material& material, const char* what)
 base::Status TlsFiles::read_ca() {
   if (!ca_.given()) return {};
   auto pem = content_of(ca_, "CA certificate");
-  if (!pem) return pem.status();
-  if (*pem == last_.ca_pem) return {};
-  if (auto status = check_authorities(*pem, ca_.origin); !status.ok()) return status;
+  if (!pem) {
+    ca_reloaded(false, "read_error");
+    return pem.status();
+  }
+  if (*pem == last_.ca_pem) {
+    ca_reloaded(true, "unchanged");
+    return {};
+  }
+  if (auto status = check_authorities(*pem, ca_.origin); !status.ok()) {
+    ca_reloaded(false, pem->empty() ? "empty" : "ca_parse_error");
+    return status;
+  }
   if (!last_.ca_pem.empty()) base::log_info("kube", "the CA certificate " + ca_.origin + " has changed");
+  ca_reloaded(true, "updated");
   last_.ca_pem = std::move(*pem);
   return {};
+}
+
+// Only a file that was read before is read again.
+void TlsFiles::ca_reloaded(bool success, std::string_view reason) const {
+  if (observer_ != nullptr && !ca_.file.empty() && !last_.ca_pem.empty()) observer_->ca_reloaded(success, reason);
 }
 
 base::Status TlsFiles::read_pair() {

@@ -7,9 +7,11 @@
 
 #include <mutex>
 #include <string>
+#include <string_view>
 
 #include "core/base/status.hpp"
 #include "core/kube/access/connection_config.hpp"
+#include "core/kube/access/credential_observer.hpp"
 #include "core/kube/access/kept_value_log.hpp"
 
 namespace sluice::kube {
@@ -30,8 +32,9 @@ struct TlsMaterial {
 
 class TlsFiles {
  public:
-  TlsFiles(Material ca, Material certificate, Material key)
-      : ca_(std::move(ca)), certificate_(std::move(certificate)), key_(std::move(key)) {}
+  // The observer may be null, and outlives it.
+  TlsFiles(Material ca, Material certificate, Material key, CredentialObserver* observer = nullptr)
+      : ca_(std::move(ca)), certificate_(std::move(certificate)), key_(std::move(key)), observer_(observer) {}
 
   // Fails only while there is nothing usable yet. Later, what cannot be read or does not
   // fit together (a new certificate beside the old key) leaves the last in force.
@@ -41,12 +44,14 @@ class TlsFiles {
 
  private:
   base::Status read_ca();
+  void ca_reloaded(bool success, std::string_view reason) const;
   base::Status read_pair();
   void tell_expiry();
 
   const Material ca_;
   const Material certificate_;
   const Material key_;
+  CredentialObserver* const observer_;
   mutable std::mutex mutex_;
   TlsMaterial last_;
   bool unsettled_ = false;

@@ -122,7 +122,7 @@ void EventRecorder::carry_out(const EventWrite& write) {
     std::unique_lock lock(mutex_);
     pause(lock, bucket_.take(clock_.now()));
   }
-  bool anew = false;
+  EventTry how;
   auto wait = options_.pause;
   for (int tried = 1;; ++tried) {
     std::unique_lock lock(mutex_);
@@ -130,7 +130,7 @@ void EventRecorder::carry_out(const EventWrite& write) {
     if (transport == nullptr) return;  // exchanged meanwhile: nobody is there to be told
     sending_ = true;
     lock.unlock();
-    const EventAnswer answer = write_event(*transport, write, anew, options_.node_name);
+    const EventAnswer answer = write_event(*transport, write, how, options_.node_name);
     lock.lock();
     sending_ = false;
     changed_.notify_all();
@@ -140,8 +140,9 @@ void EventRecorder::carry_out(const EventWrite& write) {
       std::erase_if(said_, [](const auto& said) { return !said.second; });
       return;
     }
-    if (answer.fate == EventFate::gone && !anew) {
-      anew = true;
+    how.again = answer.asks_for_another_try();
+    if (answer.fate == EventFate::gone && !how.anew) {
+      how.anew = true;
       continue;
     }
     const bool last = answer.fate != EventFate::try_later || tried >= options_.tries;

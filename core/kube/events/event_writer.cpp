@@ -52,11 +52,16 @@ std::string remedy(int status) {
 
 }  // namespace
 
-EventAnswer write_event(Transport& transport, const EventWrite& write, bool anew, const std::string& node_name) {
-  const bool creates = anew || write.count == 1;
+bool EventAnswer::asks_for_another_try() const {
+  return (status == 429 || status >= 500) && retry_after.value_or(std::chrono::seconds(0)) > std::chrono::seconds(0);
+}
+
+EventAnswer write_event(Transport& transport, const EventWrite& write, EventTry how, const std::string& node_name) {
+  const bool creates = how.anew || write.count == 1;
   AnswerSink sink;
-  const base::Status status =
-      transport.send(creates ? create_request(write, node_name) : series_request(write), sink);
+  Request request = creates ? create_request(write, node_name) : series_request(write);
+  request.again = how.again;
+  const base::Status status = transport.send(request, sink);
   EventAnswer out;
   out.status = sink.head().status;
   out.retry_after = sink.head().retry_after;

@@ -25,9 +25,16 @@ struct EventAnswer {
   int status = 0;        // HTTP; 0 = none came
   std::string sentence;  // why it was not written
   std::optional<std::chrono::seconds> retry_after;
+
+  // The server has too much to do, and says when to send this again.
+  bool asks_for_another_try() const;
 };
 
-// `anew`: create it even though it is a series.
-EventAnswer write_event(Transport& transport, const EventWrite& write, bool anew, const std::string& node_name);
+struct EventTry {
+  bool anew = false;   // create it even though it is a series
+  bool again = false;  // the answer to the try before asked for another one
+};
+
+EventAnswer write_event(Transport& transport, const EventWrite& write, EventTry how, const std::string& node_name);
 
 }  // namespace sluice::kube

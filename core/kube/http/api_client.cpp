@@ -18,6 +18,8 @@
 namespace sluice::kube {
 namespace {
 
+constexpr int kUnauthorized = 401;
+
 base::Status stopped_status() { return {base::StatusCode::unavailable, "stopped", ECANCELED}; }
 
 // ERESTART: nothing failed, it is to be done again.
@@ -54,7 +56,11 @@ struct Running {
 class ApiClient::Impl {
  public:
   Impl(ConnectionConfig config, ApiClientOptions options)
-      : credentials_(std::move(config)), options_(std::move(options)) {}
+      : credentials_(std::move(config), Credentials::steady_clock(), options.credential_observer),
+        options_(std::move(options)) {}
+  ~Impl() { keep(nullptr); }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
 
   const ConnectionConfig& config() const { return credentials_.config(); }
 
@@ -71,6 +77,7 @@ class ApiClient::Impl {
     const auto renewed = credentials_.load([this] { return stopped(); });
     if (!renewed) return stopped() ? stopped_status() : renewed.status();
     if (refused && *renewed == *secrets) return first.deliver();
+    sink.on_repeat(refused ? kUnauthorized : 0);
     RefusalSink second(sink, false);
     return attempt(request, *renewed, second);
   }
@@ -139,7 +146,7 @@ class ApiClient::Impl {
     std::list<Running> outdated;
     {
       const std::lock_guard lock(mutex_);
-      if (kept_ != nullptr && kept_->material != material) kept_ = nullptr;
+      if (kept_ != nullptr && kept_->material != material) keep(nullptr);
       for (const auto& one : running_) {
         if (one.watch && !one.material.same_identity(material)) outdated.push_back(one);
       }
@@ -174,9 +181,10 @@ class ApiClient::Impl {
   // another idle limit, and a tunnel through a proxy are for one request each.
   std::shared_ptr<Endpoint> endpoint_for(const Request& request, const base::IpAddress& address,
                                          const TlsMaterial& material) {
-    const bool keep = !request.watch && !(config().proxy && config().server.tls);
+    const bool shared = !request.watch && !(config().proxy && config().server.tls);
     const std::lock_guard lock(mutex_);
-    if (keep && kept_ != nullptr && kept_->session->route().address == address && kept_->material == material) {
+    if (shared && kept_ != nullptr && kept_->session->route().address == address && kept_->material == material) {
+      if (options_.observer != nullptr) options_.observer->pool_used(PoolUse::hit);
       return kept_;
     }
     HttpRoute route;
@@ -188,12 +196,19 @@ class ApiClient::Impl {
     route.compress = !request.watch && !config().disable_compression;
     route.idle = request.watch ? options_.watch_idle : options_.list_idle;
     auto made = open_endpoint(config(), std::move(route), material);
-    if (keep) kept_ = made;
+    if (options_.observer != nullptr) options_.observer->pool_used(shared ? PoolUse::miss : PoolUse::uncacheable);
+    if (shared) keep(made);
     return made;
   }
   void forget(const std::shared_ptr<Endpoint>& endpoint) {
     const std::lock_guard lock(mutex_);
-    if (kept_ == endpoint) kept_ = nullptr;
+    if (kept_ == endpoint) keep(nullptr);
+  }
+  // REQUIRES: mutex_ is held, or no other thread is left.
+  void keep(std::shared_ptr<Endpoint> endpoint) {
+    const int change = static_cast<int>(endpoint != nullptr) - static_cast<int>(kept_ != nullptr);
+    kept_ = std::move(endpoint);
+    if (change != 0 && options_.observer != nullptr) options_.observer->pools_kept(change);
   }
 
   Credentials credentials_;

@@ -10,7 +10,9 @@
 #include <string>
 
 #include "core/kube/access/connection_config.hpp"
+#include "core/kube/access/credential_observer.hpp"
 #include "core/kube/http/host_resolver.hpp"
+#include "core/kube/http/request_observer.hpp"
 #include "core/kube/http/transport.hpp"
 
 namespace sluice::kube {
@@ -28,6 +30,9 @@ struct ApiClientOptions {
   // Never null. Clients may share one, which then bounds the lookups of all of them.
   std::shared_ptr<HostResolver> resolver = std::make_shared<HostResolver>();
   std::chrono::milliseconds resolve_limit{15'000};
+  // Both may be null, and outlive the client. Of requests the first one receives the connection pools only.
+  RequestObserver* observer = nullptr;
+  CredentialObserver* credential_observer = nullptr;
 };
 
 class ApiClient final : public Transport {

@@ -3,39 +3,73 @@
 
 #include "core/kube/http/measured_transport.hpp"
 
-#include <functional>
+#include <cstdint>
 #include <optional>
 #include <utility>
 
 namespace sluice::kube {
 namespace {
 
-// Passes everything on, and tells of the request: once the head is there when it is a
-// watch, which has no end that would say anything about the server, else at the end.
+// Passes everything on, and reports the request: once the head is there when it is a watch, which has no end that says
+// anything about the server, else at the end.
 class NotingSink final : public ResponseSink {
  public:
-  NotingSink(ResponseSink& sink, bool tell_at_head, std::function<void(int status)> tell)
-      : sink_(sink), tell_at_head_(tell_at_head), tell_(std::move(tell)) {}
+  NotingSink(ResponseSink& sink, const Request& request, std::string_view host, RequestObserver& observer,
+             const base::Clock& clock)
+      : sink_(sink),
+        request_(request),
+        host_(host),
+        observer_(observer),
+        clock_(clock),
+        begun_(clock.now()),
+        again_(request.again) {}
 
   base::Status on_head(const ResponseHead& head) override {
     status_ = head.status;
-    if (tell_at_head_) tell();
+    if (request_.watch) report();
     return sink_.on_head(head);
   }
-  base::Status on_body(std::string_view bytes) override { return sink_.on_body(bytes); }
+  base::Status on_body(std::string_view bytes) override {
+    received_ += bytes.size();
+    return sink_.on_body(bytes);
+  }
   std::optional<std::chrono::milliseconds> patience() const override { return sink_.patience(); }
+  void on_repeat(int status) override {
+    status_ = status;
+    report();
+    reported_ = false;
+    again_ = true;
+    status_ = 0;
+    received_ = 0;
+    begun_ = clock_.now();
+    sink_.on_repeat(status);
+  }
 
-  void tell() {
-    if (!told_) tell_(status_);
-    told_ = true;
+  void report() {
+    if (std::exchange(reported_, true)) return;
+    AnsweredRequest out{.host = host_,
+                        .method = request_.method,
+                        .status = status_,
+                        .seconds = std::chrono::duration<double>(clock_.now() - begun_).count(),
+                        .again = again_};
+    if (!request_.watch) {
+      out.request_bytes = request_.body.size();
+      if (status_ != 0) out.answer_bytes = received_;
+    }
+    observer_.answered(out);
   }
 
  private:
   ResponseSink& sink_;
-  const bool tell_at_head_;
-  const std::function<void(int status)> tell_;
-  int status_ = 0;  // there was no answer
-  bool told_ = false;
+  const Request& request_;
+  const std::string_view host_;
+  RequestObserver& observer_;
+  const base::Clock& clock_;
+  base::Clock::Time begun_;
+  bool again_;
+  int status_ = 0;
+  std::uint64_t received_ = 0;
+  bool reported_ = false;
 };
 
 }  // namespace
@@ -45,13 +79,9 @@ MeasuredTransport::MeasuredTransport(std::unique_ptr<Transport> transport, std::
     : transport_(std::move(transport)), host_(std::move(host)), observer_(observer), clock_(clock) {}
 
 base::Status MeasuredTransport::send(const Request& request, ResponseSink& sink) {
-  const auto begin = clock_.now();
-  NotingSink noting(sink, request.watch, [&](int status) {
-    const std::chrono::duration<double> took = clock_.now() - begin;
-    observer_.answered(host_, request.method, status, took.count());
-  });
+  NotingSink noting(sink, request, host_, observer_, clock_);
   const auto outcome = transport_->send(request, noting);
-  noting.tell();
+  noting.report();
   return outcome;
 }
 

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A transport that tells an observer of every request it passes on to another: what was
-// answered and how long that took. Any thread.
+// A transport that reports every request that it passes on to another: what was answered,
+// how long that took, and how large both bodies were. Any thread.
 #pragma once
 
 #include <memory>

@@ -23,6 +23,7 @@ struct Request {
   std::string method = "GET";                              // or POST, PATCH
   std::string content_type = {};                           // of the body
   std::string body = {};
+  bool again = false;  // it was sent before, and its answer asked for another try
 
   std::string target() const;  // path and encoded query
 };
@@ -42,6 +43,9 @@ class ResponseSink {
   // How long the next piece of the body may take, where that is less than the transport
   // would wait; asked anew after each piece.
   virtual std::optional<std::chrono::milliseconds> patience() const { return std::nullopt; }
+  // The transport sends the request again by itself. The answer before had this HTTP status (0: none came) and is not
+  // delivered.
+  virtual void on_repeat(int /*status*/) {}
 };
 
 class Transport {

@@ -72,9 +72,15 @@ void Reflector::report_refusal(const std::string& action, const ApiStatus& refus
   context_.failures.failed(refusal.code == 401 ? kConnection : action + resource_.plural, reason);
 }
 
+base::Status Reflector::send(Request request, ResponseSink& sink) {
+  request.again = std::exchange(again_, false);
+  return context_.transport.send(request, sink);
+}
+
 milliseconds Reflector::wait_for(const ApiStatus& refusal) {
   const milliseconds own_pace = backoff_.next();
   const bool is_told = (refusal.code == 429 || refusal.code >= 500) && refusal.retry_after.value_or(kNone) > kNone;
+  again_ = is_told;
   if (!is_told) return own_pace;
   // All nodes were told the same number.
   const auto jitter = milliseconds(static_cast<long>(1000 * context_.random()));

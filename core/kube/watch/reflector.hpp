@@ -101,6 +101,7 @@ class Reflector {
   bool ask_discovery(const ApiStatus& refusal);
   std::string unusable_answer(const std::string& reason) const;
   void report_refusal(const std::string& action, const ApiStatus& refusal);
+  base::Status send(Request request, ResponseSink& sink);
   Delay wait_for(const ApiStatus& refusal);
   Delay connection_failed(const base::Status& status);
   void count_error(const std::string& reason);
@@ -123,6 +124,7 @@ class Reflector {
   int damaged_lists_ = 0;                      // in a row
   int cut_streams_ = 0;                        // in a row
   int told_to_wait_ = 0;                       // by Retry-After, in a row
+  bool again_ = false;                         // the next request is another try that the server asked for
   std::optional<ApiStatus> before_discovery_;  // the refusal that led to it
   std::string watch_version_;                  // last seen
   bool expired_before_ = false;                // no watch has worked since the last "expired"

@@ -34,8 +34,7 @@ milliseconds Reflector::list() {
     return base::Status();
   });
   reader.set_tolerant(damaged_lists_ >= kMaxDamagedLists);
-  const auto status =
-      context_.transport.send(list_request(resource_, {list_version_, continue_token_, !unlimited_}), reader);
+  const auto status = send(list_request(resource_, {list_version_, continue_token_, !unlimited_}), reader);
   if (!reader.failure().ok()) {
     ++damaged_lists_;
     return list_failed(unusable_answer(reader.failure().message()));
@@ -104,6 +103,7 @@ milliseconds Reflector::list_failed(const std::string& reason) {
 }
 
 void Reflector::begin_anew(std::string version) {
+  again_ = false;
   continue_token_.clear();
   list_version_ = paged_ ? std::string() : std::move(version);
   // A server that had no EndpointSlices may have been upgraded.
@@ -114,7 +114,7 @@ void Reflector::begin_anew(std::string version) {
 // else happens, what is used stays in use.
 milliseconds Reflector::discover() {
   ProbeReader reader(decoder_);
-  const auto status = context_.transport.send(discovery_request(resource_), reader);
+  const auto status = send(discovery_request(resource_), reader);
   if (reader.http_status() == 0) return connection_failed(status);
   answered();
   const auto refusal = std::exchange(before_discovery_, std::nullopt);

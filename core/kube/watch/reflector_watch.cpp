@@ -65,7 +65,7 @@ milliseconds Reflector::watch() {
   const auto seconds = static_cast<int>(kMinWatchSeconds + kMoreWatchSeconds * context_.random());
   const std::string from = list_version_ == "0" ? std::string() : list_version_;
   const auto began = context_.clock.now();
-  const auto status = context_.transport.send(
+  const auto status = send(
       initial_ ? streaming_list_request(resource_, from, seconds) : watch_request(resource_, watch_version_, seconds),
       reader);
   const auto lasted = context_.clock.now() - began;
@@ -106,8 +106,9 @@ milliseconds Reflector::watch_refused(const ApiStatus& refusal, bool as_event) {
   report_refusal("watch ", refusal);
   // An answer that has nothing to do with our version leaves it usable.
   const bool resume = refusal.code == 429 || (!as_event && (worth_repeating(refusal) || refusal.code == 403));
+  const milliseconds delay = wait_for(refusal);
   if (!resume) begin_anew(watch_version_);
-  return wait_for(refusal);
+  return delay;
 }
 
 // The watch was accepted and is over: in good order, or its connection broke.

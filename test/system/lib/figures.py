@@ -7,6 +7,7 @@ import re
 from . import observed
 from .addresses import V4, V6
 
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
 FAMILY = {V4: "IPv4", V6: "IPv6"}
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 
@@ -42,6 +43,6 @@ class Figures:
 def scrape(trial):
     answer = observed.metrics(trial)
     trial.require(answer.status == 200, f"/metrics answers {answer.status}: {answer.body[:200]}")
-    trial.require(answer.headers.get("content-type") == "text/plain; version=0.0.4; charset=utf-8",
+    trial.require(answer.headers.get("content-type") == CONTENT_TYPE,
                   f"/metrics is {answer.headers.get('content-type')}")
     return Figures(answer.body)

@@ -19,24 +19,15 @@
 #include "core/app/metrics/process_figures.hpp"
 #include "core/base/files.hpp"
 #include "core/base/log.hpp"
+#include "test/unit/app/metrics_text.hpp"
 
 namespace sluice::app {
 namespace metrics_test {
 
 using namespace std::chrono_literals;
 
-// By "name{labels}", as the text has it.
-std::map<std::string, std::string> samples(const std::string& text) {
-  std::map<std::string, std::string> out;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    if (line.empty() || line.starts_with("#")) continue;
-    const auto space = line.rfind(' ');
-    const bool fresh = out.emplace(line.substr(0, space), line.substr(space + 1)).second;
-    CPPUNIT_ASSERT_MESSAGE("twice: " + line, fresh);
-  }
-  return out;
-}
+using test::file_of_project;
+using test::samples;
 
 std::map<std::string, std::string> types(const std::string& text) {
   std::map<std::string, std::string> out;
@@ -60,13 +51,6 @@ std::string type_name(prometheus::MetricType type) {
     default:
       return "unexpected";
   }
-}
-
-std::string file_of_project(const std::string& path) {
-  const char* folder = std::getenv("SLUICE_SRCDIR");
-  std::ifstream file(std::string(folder == nullptr ? "." : folder) + "/" + path);
-  CPPUNIT_ASSERT_MESSAGE("cannot read " + path, file.good());
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
 Figures two_families() {
@@ -225,8 +209,8 @@ class MetricsTest : public CppUnit::TestFixture {
   }
 
   void requests_by_code_host_and_method() {
-    metrics_.answered("10.0.0.1:6443", "GET", 200, 0.5);
-    metrics_.answered("10.0.0.1:6443", "GET", 0, 1);
+    metrics_.answered({.host = "10.0.0.1:6443", .method = "GET", .status = 200, .seconds = 0.5});
+    metrics_.answered({.host = "10.0.0.1:6443", .method = "GET", .status = 0, .seconds = 1});
     metrics_.waited("10.0.0.1:6443", "POST", 0);
     expect("1", "rest_client_requests_total{code=\"200\",host=\"10.0.0.1:6443\",method=\"GET\"}");
     expect("1", "rest_client_requests_total{code=\"<error>\",host=\"10.0.0.1:6443\",method=\"GET\"}");
@@ -349,7 +333,11 @@ class MetricsTest : public CppUnit::TestFixture {
     metrics_.conntrack_reconciled(base::Family::ipv4, 0, 0);
     metrics_.answered_healthz(200);
     metrics_.answered_livez(200);
-    metrics_.answered("h", "GET", 200, 0);
+    metrics_.answered(
+        {.host = "h", .method = "GET", .status = 200, .again = true, .request_bytes = 0, .answer_bytes = 1});
+    metrics_.pool_used(kube::PoolUse::miss);
+    metrics_.exec_plugin_called(0, "no_error");
+    metrics_.ca_reloaded(true, "updated");
     metrics_.waited("h", "GET", 0);
     for (const MetricDefinition& one : metric_catalogue()) {
       if (one.origin != MetricOrigin::backend) continue;

@@ -7,16 +7,51 @@
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
 
+#include <condition_variable>
+#include <functional>
+#include <future>
 #include <memory>
+#include <mutex>
+#include <thread>
 
 #include "core/base/sha256.hpp"
 #include "test/unit/app/temporary_folder.hpp"
 #include "test/unit/kube/event_recorder.hpp"
+#include "test/unit/patience.hpp"
 
 namespace sluice::app {
 namespace source_part_test {
 
 using Texts = std::vector<std::string>;
+
+// Where a step of an exchange stops until it is released.
+class Barrier {
+ public:
+  explicit Barrier(std::string at) : at_(std::move(at)) {}
+  void pass(const std::string& step) {
+    std::unique_lock lock(mutex_);
+    if (step != at_) return;
+    reached_ = true;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return released_; });
+  }
+  bool wait_reached() {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, test::stretched(std::chrono::seconds(20)), [this] { return reached_; });
+  }
+  void release() {
+    const std::lock_guard lock(mutex_);
+    released_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  const std::string at_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool reached_ = false;
+  bool released_ = false;
+};
 
 class NoTransport final : public kube::Transport {
  public:
@@ -32,21 +67,29 @@ class NotedSource final : public Source {
 
   base::Status start() override {
     told_.push_back("start " + name_);
+    if (step) step("start " + name_);
     if (!started.ok()) return started;
     model::Node node;
     node.name = name_;
     sink_.deliver(model::Upsert{node});
     return {};
   }
-  void stop() override { told_.push_back("stop " + name_); }
+  void stop() override {
+    told_.push_back("stop " + name_);
+    if (step) step("stop " + name_);
+  }
   std::string detail() const override { return "server " + name_; }
   std::vector<ResourceStatus> status() const override { return {ResourceStatus()}; }
   kube::Transport* transport() override { return &transport_; }
-  void set_service_cidrs(bool wanted) override { told_.push_back(name_ + (wanted ? " with" : " without")); }
+  void set_service_cidrs(bool wanted) override {
+    told_.push_back(name_ + (wanted ? " with" : " without"));
+    if (step) step("service CIDRs of " + name_);
+  }
   std::vector<std::string> files() const override { return named_files; }
 
   base::Status started;
   std::vector<std::string> named_files;
+  std::function<void(const std::string&)> step;
 
  private:
   const std::string name_;
@@ -68,6 +111,7 @@ class SourcePartTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(service_cidrs_are_wanted_of_the_next_one_too);
   CPPUNIT_TEST(a_recording_goes_on);
   CPPUNIT_TEST(files_are_those_in_force);
+  CPPUNIT_TEST(status_does_not_wait_for_an_exchange);
   CPPUNIT_TEST_SUITE_END();
 
   const base::SteadyClock clock_{};
@@ -78,6 +122,7 @@ class SourcePartTest : public CppUnit::TestFixture {
   std::vector<std::string> certificates_;
   base::Status makeable_;
   base::Status startable_;
+  std::function<void(const std::string&)> step_;
   std::unique_ptr<SourcePart> part_;
 
  public:
@@ -88,20 +133,24 @@ class SourcePartTest : public CppUnit::TestFixture {
     wrong_.clear();
     certificates_.clear();
     makeable_ = startable_ = {};
+    step_ = nullptr;
     part_ = std::make_unique<SourcePart>(
         SourcePart::Hooks{
             [this](const Settings& settings, bool cidrs, model::EventSink& sink) {
               using Made = base::Result<std::unique_ptr<Source>>;
               if (!makeable_.ok()) return Made(makeable_);
               told_.push_back("make " + settings.source.master + (cidrs ? " with" : ""));
+              if (step_) step_("make " + settings.source.master);
               auto out = std::make_unique<NotedSource>(settings.source.master, told_, sink);
               out->started = startable_;
               out->named_files = certificates_;
+              out->step = step_;
               return Made(std::move(out));
             },
             [this](const Settings&) { return wrong_; },
             [this](kube::Transport* transport) {
               told_.push_back(transport == part_->transport() ? "the old way" : "another way");
+              if (step_) step_("exchange the transport");
             },
             "1"},
         *sink_, clock_);
@@ -263,6 +312,34 @@ class SourcePartTest : public CppUnit::TestFixture {
     makeable_ = base::invalid("broken");
     CPPUNIT_ASSERT(!part_->prepare(a, a).ok());
     CPPUNIT_ASSERT(part_->files()[1] == (WatchedFile{kubeconfig, base::sha256("1")}));
+  }
+
+  // A step may take as long as the network, a file system, or a sink that is full.
+  void status_does_not_wait_for_an_exchange() {
+    for (const char* step :
+         {"make b", "stop a", "exchange the transport", "service CIDRs of b", "start b", "service CIDRs of a"}) {
+      setUp();
+      // A source calls it until it ends, which is after this round.
+      const auto barrier = std::make_shared<Barrier>(step);
+      step_ = [barrier](const std::string& name) { barrier->pass(name); };
+      const Settings a = start(with("a"));
+      std::thread reload([&] {
+        if (std::string(step) == "service CIDRs of a") part_->set_service_cidrs(true);
+        if (part_->prepare(a, with("b")).ok()) part_->commit();
+      });
+      const bool reached = barrier->wait_reached();
+      auto asked = std::async(std::launch::async, [&] {
+        part_->files();
+        return part_->transport() != nullptr && part_->now().detail.starts_with("server ");
+      });
+      const auto answered = asked.wait_for(test::stretched(std::chrono::seconds(20)));
+      barrier->release();
+      reload.join();
+      CPPUNIT_ASSERT_MESSAGE(std::string(step) + " is not reached", reached);
+      CPPUNIT_ASSERT_MESSAGE(std::string("status waits for: ") + step, answered == std::future_status::ready);
+      CPPUNIT_ASSERT(asked.get());
+      CPPUNIT_ASSERT_EQUAL(std::string("server b"), part_->now().detail);
+    }
   }
 };
 

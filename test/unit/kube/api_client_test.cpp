@@ -14,6 +14,7 @@
 
 #include "test/unit/app/temporary_folder.hpp"
 #include "test/unit/kube/hanging_lookup.hpp"
+#include "test/unit/kube/noted_observers.hpp"
 #include "test/unit/kube/tls_server.hpp"
 #include "test/unit/patience.hpp"
 
@@ -35,11 +36,13 @@ class KeepingSink final : public ResponseSink {
     body += bytes;
     return {};
   }
+  void on_repeat(int status) override { repeats.push_back(status); }
   bool wait_for_head() {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, test::stretched(20s), [this] { return !heads.empty(); });
   }
   std::vector<int> heads;
+  std::vector<int> repeats;
   std::string body;
 
  private:
@@ -57,6 +60,7 @@ class ApiClientTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(groups_are_headers_of_their_own);
   CPPUNIT_TEST(a_stop_ends_a_watch);
   CPPUNIT_TEST(retries_while_the_name_server_hangs_are_bounded);
+  CPPUNIT_TEST(connection_pools_are_reported);
   CPPUNIT_TEST_SUITE_END();
 
   // With the server's certificate as its own CA, made out to "test".
@@ -108,11 +112,11 @@ class ApiClientTest : public CppUnit::TestFixture {
     ApiClient client(config, {});
     KeepingSink refused;
     CPPUNIT_ASSERT(client.send({"/list", {}, false}, refused).ok());
-    CPPUNIT_ASSERT(refused.heads == std::vector{401});
+    CPPUNIT_ASSERT(refused.heads == std::vector{401} && refused.repeats.empty());
     folder_.write("token", "two");
     KeepingSink sink;
     CPPUNIT_ASSERT(client.send({"/list", {}, false}, sink).ok());
-    CPPUNIT_ASSERT(sink.heads == std::vector{200});
+    CPPUNIT_ASSERT(sink.heads == std::vector{200} && sink.repeats == std::vector{401});
     CPPUNIT_ASSERT_EQUAL(std::string("good"), sink.body);
   }
 
@@ -211,6 +215,34 @@ class ApiClientTest : public CppUnit::TestFixture {
                     "name servers in /etc/resolv.conf, or use an IP address"),
         status.message());
     CPPUNIT_ASSERT_EQUAL(HostResolver::kMostLookups, options.resolver->in_progress());
+  }
+
+  void connection_pools_are_reported() {
+    test::TlsServer server(server_pem_, echo);
+    test::NotedObservers noted;
+    auto config = this->config(server);
+    use_certificate(config);
+    write_certificate("one");
+    {
+      ApiClientOptions options;
+      options.observer = &noted;
+      options.credential_observer = &noted;
+      ApiClient client(config, options);
+      KeepingSink sink;
+      CPPUNIT_ASSERT(client.send({"/list", {}, false}, sink).ok());
+      CPPUNIT_ASSERT_EQUAL(std::string("miss\npools kept 1\n"), noted.take());
+      CPPUNIT_ASSERT(client.send({"/list", {}, false}, sink).ok());
+      CPPUNIT_ASSERT_EQUAL(std::string("hit\n"), noted.take());
+      KeepingSink watched;
+      std::thread watch([&] { static_cast<void>(client.send({"/watch", {}, true}, watched)); });
+      CPPUNIT_ASSERT(watched.wait_for_head());
+      CPPUNIT_ASSERT_EQUAL(std::string("uncacheable\n"), noted.take());
+      write_certificate("two");
+      CPPUNIT_ASSERT(client.send({"/list", {}, false}, sink).ok());
+      CPPUNIT_ASSERT_EQUAL(std::string("pools kept -1\nmiss\npools kept 1\n"), noted.take());
+      watch.join();
+    }
+    CPPUNIT_ASSERT_EQUAL(std::string("pools kept -1\n"), noted.take());
   }
 
   test::TemporaryFolder folder_;

@@ -27,7 +27,7 @@ class Server final : public Transport {
 
   base::Status send(const Request& request, ResponseSink& sink) override {
     std::unique_lock lock(mutex_);
-    asked_.push_back(request.method + " " + request.path);
+    asked_.push_back(request.method + " " + request.path + (request.again ? " again" : ""));
     changed_.notify_all();
     const int status = statuses_.front();
     if (statuses_.size() > 1) statuses_.pop_front();
@@ -35,7 +35,7 @@ class Server final : public Transport {
     if (held_) changed_.wait(lock, [this] { return stopped_ || !held_; });
     if (stopped_) return {base::StatusCode::unavailable, "stopped", ECANCELED};
     if (status == 0) return base::unavailable("connection refused");
-    if (auto told = sink.on_head({status, "application/json", std::nullopt}); !told.ok()) return told;
+    if (auto told = sink.on_head({status, "application/json", retry_after}); !told.ok()) return told;
     return status < 400 ? base::Status() : sink.on_body(R"({"kind":"Status","message":"because"})");
   }
   void stop() override {
@@ -66,6 +66,7 @@ class Server final : public Transport {
   }
 
   static constexpr int kSilent = -1;
+  std::optional<std::chrono::seconds> retry_after;
 
  private:
   mutable std::mutex mutex_;
@@ -112,6 +113,7 @@ class ClusterEventRecorderTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(what_was_recorded_before_the_start_is_written);
   CPPUNIT_TEST(a_repeat_becomes_a_series);
   CPPUNIT_TEST(a_busy_server_is_asked_again);
+  CPPUNIT_TEST(what_a_busy_server_asked_for_again_is_marked);
   CPPUNIT_TEST(a_server_that_stays_busy_is_given_up);
   CPPUNIT_TEST(a_lost_answer_is_no_failure);
   CPPUNIT_TEST(a_series_that_expired_is_created_anew);
@@ -153,6 +155,16 @@ class ClusterEventRecorderTest : public CppUnit::TestFixture {
     world.await([](const EventFigures& f) { return f.written == 1; });
     CPPUNIT_ASSERT_EQUAL(std::size_t{3}, world.server.asked().size());
     CPPUNIT_ASSERT_EQUAL(std::uint64_t{0}, world.recorder.figures().failed);
+  }
+
+  void what_a_busy_server_asked_for_again_is_marked() {
+    World world({429, 201});
+    world.server.retry_after = 1s;
+    world.recorder.start(&world.server);
+    world.recorder.record(event("a"));
+    world.await([](const EventFigures& f) { return f.written == 1; });
+    const std::string post = std::string("POST ") + kEvents;
+    CPPUNIT_ASSERT(world.server.asked() == (std::vector<std::string>{post, post + " again"}));
   }
 
   void a_server_that_stays_busy_is_given_up() {

@@ -12,8 +12,11 @@
 #include <thread>
 #include <vector>
 
+#include "core/kube/access/certificates.hpp"
 #include "core/kube/decode/rfc3339.hpp"
 #include "test/unit/app/temporary_folder.hpp"
+#include "test/unit/kube/noted_observers.hpp"
+#include "test/unit/kube/pem.hpp"
 #include "test/unit/sync/fake_clock.hpp"
 
 namespace sluice::kube {
@@ -32,6 +35,8 @@ class ExecPluginTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(the_program_gets_arguments_and_environment);
   CPPUNIT_TEST(failures_tell_its_complaint_and_never_its_output);
   CPPUNIT_TEST(a_missing_program_comes_with_the_hint);
+  CPPUNIT_TEST(calls_are_reported_with_their_exit_status);
+  CPPUNIT_TEST(certificates_are_reported_until_the_end);
   CPPUNIT_TEST_SUITE_END();
 
  public:
@@ -53,7 +58,7 @@ class ExecPluginTest : public CppUnit::TestFixture {
            "\",\"status\":{\"token\":\"t'$n'\"" + more + "}}'\n";
   }
   ExecPlugin plugin() {
-    return {config_, clock_, [this] { return now_; }};
+    return {config_, clock_, [this] { return now_; }, &noted_};
   }
   long runs() const {
     const std::string text = folder_.read("runs");
@@ -134,6 +139,64 @@ class ExecPluginTest : public CppUnit::TestFixture {
                          plugin().credential("", {}).status().message());
   }
 
+  void calls_are_reported_with_their_exit_status() {
+    const auto calls = [&](const std::string& script) {
+      program(script);
+      noted_.take();
+      static_cast<void>(plugin().credential("", {}));
+      return noted_.take();
+    };
+    const std::string end = "no certificate\n";
+    CPPUNIT_ASSERT_EQUAL("no_error 0\n" + end + end, calls(answer()));
+    CPPUNIT_ASSERT_EQUAL("plugin_execution_error 3\n" + end, calls("exit 3\n"));
+    CPPUNIT_ASSERT_EQUAL("plugin_execution_error -1\n" + end, calls("kill -9 $$\n"));
+    // The program did its work; what it said is another matter.
+    CPPUNIT_ASSERT_EQUAL("no_error 0\n" + end, calls("echo nonsense\n"));
+    // As it writes too much it is ended.
+    CPPUNIT_ASSERT_EQUAL("plugin_execution_error -1\n" + end, calls("head -c 2000000 /dev/zero\n"));
+    folder_.write("program", "no program\n");
+    std::filesystem::permissions(folder_.path("program"), std::filesystem::perms::owner_all);
+    static_cast<void>(plugin().credential("", {}));
+    CPPUNIT_ASSERT_EQUAL("plugin_not_found_error 1\n" + end, noted_.take());
+    config_.exec->command = "no-such-program";
+    static_cast<void>(plugin().credential("", {}));
+    CPPUNIT_ASSERT_EQUAL("plugin_not_found_error 1\n" + end, noted_.take());
+  }
+
+  void certificates_are_reported_until_the_end() {
+    const auto hand_out = [&](const test::Pem& pem) {
+      const auto in_json = [](std::string text) {
+        for (std::size_t at = 0; (at = text.find('\n', at)) != std::string::npos; at += 3) text.replace(at, 1, "\\\\n");
+        return text;
+      };
+      program(answer(",\"clientCertificateData\":\"" + in_json(pem.certificate) + "\",\"clientKeyData\":\"" +
+                     in_json(pem.key) + "\""));
+    };
+    const auto expires = [](const test::Pem& pem) {
+      const auto at = certificate_facts(pem.certificate)->not_after.time_since_epoch();
+      return "expires " + std::to_string(std::chrono::duration_cast<std::chrono::seconds>(at).count()) + "\n";
+    };
+    const auto one = test::make_pem("one");
+    const auto two = test::make_pem("two");
+    now_ = certificate_facts(one.certificate)->not_before + 30min;
+    {
+      auto plugin = this->plugin();
+      hand_out(one);
+      const auto first = plugin.credential("", {});
+      CPPUNIT_ASSERT_MESSAGE(first.status().message(), first.ok());
+      CPPUNIT_ASSERT_EQUAL("no_error 0\n" + expires(one), noted_.take());
+      plugin.refused("", one.certificate);
+      CPPUNIT_ASSERT(plugin.credential("", {}).ok());  // the same again is no rotation
+      CPPUNIT_ASSERT_EQUAL("no_error 0\n" + expires(one), noted_.take());
+      plugin.refused("", one.certificate);
+      hand_out(two);
+      CPPUNIT_ASSERT(plugin.credential("", {}).ok());
+      CPPUNIT_ASSERT_EQUAL("no_error 0\nrotated after 1800\n" + expires(two), noted_.take());
+    }
+    CPPUNIT_ASSERT_EQUAL(std::string("no certificate\n"), noted_.take());
+  }
+
+  test::NotedObservers noted_;
   test::TemporaryFolder folder_;
   test::FakeClock clock_;
   std::chrono::system_clock::time_point now_ = *parse_rfc3339("2026-11-21T00:00:00Z");

@@ -18,11 +18,17 @@ namespace measured_transport_test {
 
 using namespace std::chrono_literals;
 
-// Answers after a second, if at all, with a body that takes two more.
+// Answers after a second, if at all, with a body that takes two more. With `repeats` it sends each request again by
+// itself, since the first answer was 401.
 class SlowTransport final : public Transport {
  public:
-  SlowTransport(test::FakeClock& clock, int status) : clock_(clock), status_(status) {}
+  SlowTransport(test::FakeClock& clock, int status, bool repeats = false)
+      : clock_(clock), status_(status), repeats_(repeats) {}
   base::Status send(const Request&, ResponseSink& sink) override {
+    if (repeats_) {
+      clock_.advance(4s);
+      sink.on_repeat(401);
+    }
     clock_.advance(1s);
     if (status_ == 0) return {base::StatusCode::unavailable, "no connection"};
     if (auto status = sink.on_head({status_, "application/json", std::nullopt}); !status.ok()) return status;
@@ -35,13 +41,22 @@ class SlowTransport final : public Transport {
  private:
   test::FakeClock& clock_;
   const int status_;
+  const bool repeats_;
 };
 
 class Noted final : public RequestObserver {
  public:
-  void answered(std::string_view host, std::string_view method, int status, double seconds) override {
-    text << host << " " << method << " " << status << " " << seconds << "\n";
+  void answered(const AnsweredRequest& request) override {
+    const auto bytes = [this](const char* name, const std::optional<std::uint64_t>& count) {
+      if (count) text << name << *count;
+    };
+    text << request.host << " " << request.method << " " << request.status << " " << request.seconds;
+    bytes(" sent ", request.request_bytes);
+    bytes(" received ", request.answer_bytes);
+    text << (request.again ? " again" : "") << "\n";
   }
+  void pool_used(PoolUse) override {}
+  void pools_kept(int) override {}
   void waited(std::string_view host, std::string_view method, double seconds) override {
     text << host << " " << method << " waited " << seconds << "\n";
   }
@@ -71,26 +86,28 @@ class MeasuredTransportTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(MeasuredTransportTest);
   CPPUNIT_TEST(an_answer_is_timed_to_its_end_and_a_watch_to_its_beginning);
   CPPUNIT_TEST(no_answer_has_no_status);
+  CPPUNIT_TEST(a_request_that_is_sent_again_is_reported_twice);
   CPPUNIT_TEST(waiting_for_the_budget_is_told);
   CPPUNIT_TEST_SUITE_END();
 
   test::FakeClock clock_;
   Noted noted_;
 
-  std::string get(int status, const Request& request) {
-    MeasuredTransport transport(std::make_unique<SlowTransport>(clock_, status), "api:443", noted_, clock_);
+  std::string get(int status, const Request& request, bool repeats = false) {
+    MeasuredTransport transport(std::make_unique<SlowTransport>(clock_, status, repeats), "api:443", noted_, clock_);
     PickySink sink(noted_);
     const auto outcome = transport.send(request, sink);
     CPPUNIT_ASSERT_EQUAL(status == 200, outcome.ok());
     CPPUNIT_ASSERT_EQUAL(std::string(status == 200 ? "{}" : ""), sink.body);
     // A watch may last for ever: it is told of before its first byte.
-    if (status == 200) CPPUNIT_ASSERT_EQUAL(request.watch ? std::size_t(1) : std::size_t(0), sink.told_before_body);
+    if (status == 200 && !repeats)
+      CPPUNIT_ASSERT_EQUAL(request.watch ? std::size_t(1) : std::size_t(0), sink.told_before_body);
     return noted_.text.str();
   }
 
   void an_answer_is_timed_to_its_end_and_a_watch_to_its_beginning() {
     Request request;
-    CPPUNIT_ASSERT_EQUAL(std::string("api:443 GET 200 3\n"), get(200, request));
+    CPPUNIT_ASSERT_EQUAL(std::string("api:443 GET 200 3 sent 0 received 2\n"), get(200, request));
     noted_.text.str("");
     request.watch = true;
     CPPUNIT_ASSERT_EQUAL(std::string("api:443 GET 200 1\n"), get(200, request));
@@ -101,7 +118,22 @@ class MeasuredTransportTest : public CppUnit::TestFixture {
   void no_answer_has_no_status() {
     Request request;
     request.method = "POST";
-    CPPUNIT_ASSERT_EQUAL(std::string("api:443 POST 0 1\n"), get(0, request));
+    request.body = "12345";
+    CPPUNIT_ASSERT_EQUAL(std::string("api:443 POST 0 1 sent 5\n"), get(0, request));
+  }
+
+  void a_request_that_is_sent_again_is_reported_twice() {
+    Request request;
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("api:443 GET 401 4 sent 0 received 0\napi:443 GET 200 3 sent 0 received 2 again\n"),
+        get(200, request, true));
+    noted_.text.str("");
+    request.again = true;
+    CPPUNIT_ASSERT_EQUAL(std::string("api:443 GET 200 3 sent 0 received 2 again\n"), get(200, request));
+    noted_.text.str("");
+    request.watch = true;
+    request.again = false;
+    CPPUNIT_ASSERT_EQUAL(std::string("api:443 GET 401 4\napi:443 GET 410 1 again\n"), get(410, request, true));
   }
 
   void waiting_for_the_budget_is_told() {

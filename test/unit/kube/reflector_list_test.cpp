@@ -30,6 +30,7 @@ class ReflectorListTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(retry_after_is_honoured_with_jitter);
   CPPUNIT_TEST(retry_after_alone_counts_ten_times);
   CPPUNIT_TEST(retry_after_counts_where_it_means_something);
+  CPPUNIT_TEST(what_the_server_asked_for_again_is_marked);
   CPPUNIT_TEST(refusals_back_off_and_name_a_remedy);
   CPPUNIT_TEST(an_unknown_field_selector_is_dropped_once);
   CPPUNIT_TEST(connection_failures_back_off_with_doubling);
@@ -189,6 +190,24 @@ class ReflectorListTest : public CppUnit::TestFixture {
     world.step();
     world.transport.expect(busy);
     CPPUNIT_ASSERT_EQUAL(1000L, world.step());
+  }
+
+  void what_the_server_asked_for_again_is_marked() {
+    ReflectorWorld world;
+    const auto again = [&](int status, int retry_after) {
+      world.transport.expect({.status = status, .body = "", .retry_after = std::chrono::seconds(retry_after)});
+      world.step();
+      return world.transport.last_again();
+    };
+    CPPUNIT_ASSERT(!again(403, 9));
+    CPPUNIT_ASSERT(!again(429, 9));
+    CPPUNIT_ASSERT(again(503, 1));
+    CPPUNIT_ASSERT(again(503, 0));
+    CPPUNIT_ASSERT(!again(429, 1));
+    world.list_once();
+    CPPUNIT_ASSERT(world.transport.last_again());
+    CPPUNIT_ASSERT(!again(503, 1));  // the watch: another request
+    CPPUNIT_ASSERT(again(429, 1));
   }
 
   void retry_after_counts_where_it_means_something() {

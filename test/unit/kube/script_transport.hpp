@@ -36,6 +36,7 @@ class ScriptTransport final : public kube::Transport {
   base::Status send(const kube::Request& request, kube::ResponseSink& sink) override {
     if (answers_.empty()) throw std::logic_error("the script has no answer for " + request.target());
     asked_.push_back(request.target());
+    last_again_ = request.again;
     const ScriptedAnswer answer = answers_.front();
     answers_.pop_front();
     clock_.advance(answer.lasts);
@@ -60,6 +61,7 @@ class ScriptTransport final : public kube::Transport {
   std::string server() const override { return "https://api"; }
 
   std::string last_asked() const { return asked_.empty() ? "" : asked_.back(); }
+  bool last_again() const { return last_again_; }
   std::size_t requests() const { return asked_.size(); }
   bool done() const { return answers_.empty(); }
 
@@ -67,6 +69,7 @@ class ScriptTransport final : public kube::Transport {
   FakeClock& clock_;
   std::deque<ScriptedAnswer> answers_;
   std::vector<std::string> asked_;
+  bool last_again_ = false;
 };
 
 }  // namespace sluice::test

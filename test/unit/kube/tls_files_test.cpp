@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "test/unit/app/temporary_folder.hpp"
+#include "test/unit/kube/noted_observers.hpp"
 #include "test/unit/kube/pem.hpp"
 #include "test/unit/plugin/captured_log.hpp"
 
@@ -21,6 +22,7 @@ class TlsFilesTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(replaced_files_are_noticed);
   CPPUNIT_TEST(a_half_replaced_pair_keeps_the_old_one_and_says_so_once);
   CPPUNIT_TEST(a_broken_ca_keeps_the_old_one);
+  CPPUNIT_TEST(a_ca_that_is_read_again_is_reported);
   CPPUNIT_TEST(unusable_files_fail_at_first);
   CPPUNIT_TEST(an_expired_certificate_is_told_once_with_subject_and_date);
   CPPUNIT_TEST_SUITE_END();
@@ -76,6 +78,31 @@ class TlsFilesTest : public CppUnit::TestFixture {
     folder_.write("ca.crt", "");
     CPPUNIT_ASSERT_EQUAL(pem.certificate, files.read()->ca_pem);
     CPPUNIT_ASSERT_MESSAGE(log.text(), log.text().find("ca.crt: holds no CA certificate") != std::string::npos);
+  }
+
+  void a_ca_that_is_read_again_is_reported() {
+    test::NotedObservers noted;
+    const auto after_writing = [&](TlsFiles& files, const std::string& text) {
+      folder_.write("ca.crt", text);
+      CPPUNIT_ASSERT(files.read().ok());
+      return noted.take();
+    };
+    const std::string one = test::make_pem().certificate;
+    TlsFiles files(file("ca.crt", one), {}, {}, &noted);
+    CPPUNIT_ASSERT_EQUAL(std::string(), after_writing(files, one));  // the first time
+    CPPUNIT_ASSERT_EQUAL(std::string("success unchanged\n"), after_writing(files, one));
+    CPPUNIT_ASSERT_EQUAL(std::string("success updated\n"), after_writing(files, test::make_pem().certificate));
+    CPPUNIT_ASSERT_EQUAL(std::string("failure empty\n"), after_writing(files, ""));
+    CPPUNIT_ASSERT_EQUAL(std::string("failure ca_parse_error\n"), after_writing(files, "x"));
+    std::filesystem::remove(folder_.path("ca.crt"));
+    CPPUNIT_ASSERT(files.read().ok());
+    CPPUNIT_ASSERT_EQUAL(std::string("failure read_error\n"), noted.take());
+    // Without a file there is nothing to read again.
+    Material in_place;
+    in_place.inline_content = in_place.origin = one;
+    TlsFiles other(in_place, {}, {}, &noted);
+    for (int i = 0; i < 2; ++i) CPPUNIT_ASSERT(other.read().ok());
+    CPPUNIT_ASSERT_EQUAL(std::string(), noted.take());
   }
 
   void unusable_files_fail_at_first() {

@@ -177,6 +177,8 @@ class StoreThreadTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(trigger_times_reach_every_feed);
   CPPUNIT_TEST(before_its_start_a_store_has_an_empty_status);
   CPPUNIT_TEST(figures_are_those_of_the_oldest_feed);
+  CPPUNIT_TEST(what_is_published_waits_for_no_batch);
+  CPPUNIT_TEST(what_is_taken_is_published_before);
   CPPUNIT_TEST(options_take_effect_while_it_runs);
   CPPUNIT_TEST(a_feed_is_told_the_facts_that_are_to_come);
   CPPUNIT_TEST(facts_that_never_come_leave_nothing);
@@ -186,9 +188,61 @@ class StoreThreadTest : public CppUnit::TestFixture {
   void before_its_start_a_store_has_an_empty_status() {
     StoreThread store("N", {Family::ipv4},
                       {[](Family, const std::optional<model::Node>&, FactsOf) { return std::optional(NodeFacts()); }});
-    CPPUNIT_ASSERT(!store.status().synced);
+    CPPUNIT_ASSERT(!store.status().synced && !store.published().synced);
     store.start();
     CPPUNIT_ASSERT(!store.status().synced);
+  }
+
+  // A source that lists a large cluster fills the queue: status and scrapes are asked meanwhile.
+  void what_is_published_waits_for_no_batch() {
+    std::mutex mutex;
+    std::condition_variable changed;
+    int asked = 0;
+    bool released = false;
+    StoreThread store("N", {Family::ipv4}, {[&](Family, const std::optional<model::Node>&, FactsOf) {
+                        std::unique_lock lock(mutex);
+                        ++asked;
+                        changed.notify_all();
+                        changed.wait(lock, [&] { return released || asked == 1; });
+                        return std::optional(NodeFacts());
+                      }});
+    store.start();
+    store.deliver(model::ListBegin{ResourceKind::service});
+    store.deliver(model::Upsert{test::service("a")});
+    store.deliver(model::ListEnd{ResourceKind::service});
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), store.status().services);
+    store.refresh_node_facts();
+    std::unique_lock lock(mutex);
+    const bool held = changed.wait_for(lock, test::stretched(kGenerous), [&] { return asked == 2; });
+    lock.unlock();
+    store.deliver(model::Upsert{test::service("b")});
+    auto answer = std::async(std::launch::async, [&] { return store.published(); });
+    const auto answered = answer.wait_for(test::stretched(kGenerous));
+    lock.lock();
+    released = true;
+    changed.notify_all();
+    lock.unlock();
+    CPPUNIT_ASSERT(held);
+    CPPUNIT_ASSERT(answered == std::future_status::ready);
+    const StoreStatus before = answer.get();
+    CPPUNIT_ASSERT(before.facts_known && before.services == 1);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(2), store.status().services);
+    CPPUNIT_ASSERT(test::wait_until([&] { return store.published().services == 2; }));
+  }
+
+  void what_is_taken_is_published_before() {
+    World world(false);
+    world.list_the_rest();
+    world.await(1);
+    for (const int services : {1, 2, 3}) {
+      world.put("s" + std::to_string(services), 1);
+      world.await(services + 1);
+      world.take(world.feed());
+      const StoreStatus now = world.thread().published();
+      CPPUNIT_ASSERT_EQUAL(static_cast<std::size_t>(services), now.service_ports[0]);
+      CPPUNIT_ASSERT_EQUAL(static_cast<std::size_t>(services), now.services);
+      CPPUNIT_ASSERT(now.synced && now.facts_known);
+    }
   }
 
   void ranges_are_part_of_the_node_and_change_its_version() {

@@ -1,0 +1,51 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Observers that keep what they receive as lines of text. Any thread.
+#pragma once
+
+#include <mutex>
+#include <sstream>
+#include <string>
+
+#include "core/kube/access/credential_observer.hpp"
+#include "core/kube/http/request_observer.hpp"
+
+namespace sluice::test {
+
+class NotedObservers final : public kube::RequestObserver, public kube::CredentialObserver {
+ public:
+  // Everything since the last call.
+  std::string take() {
+    const std::lock_guard lock(mutex_);
+    std::string out = text_.str();
+    text_.str("");
+    return out;
+  }
+
+  void answered(const kube::AnsweredRequest& request) override { note(request.method, " ", request.status); }
+  void waited(std::string_view, std::string_view method, double seconds) override { note(method, " waited ", seconds); }
+  void pool_used(kube::PoolUse use) override {
+    note(use == kube::PoolUse::hit ? "hit" : use == kube::PoolUse::miss ? "miss" : "uncacheable");
+  }
+  void pools_kept(int change) override { note("pools kept ", change); }
+  void exec_plugin_called(int code, std::string_view status) override { note(status, " ", code); }
+  void exec_certificate_expires(const void*, std::optional<std::chrono::system_clock::time_point> when) override {
+    if (!when) return note("no certificate");
+    note("expires ", std::chrono::duration_cast<std::chrono::seconds>(when->time_since_epoch()).count());
+  }
+  void exec_certificate_rotated(double age_seconds) override { note("rotated after ", age_seconds); }
+  void ca_reloaded(bool success, std::string_view reason) override { note(success ? "success " : "failure ", reason); }
+
+ private:
+  template <class... Parts>
+  void note(const Parts&... parts) {
+    const std::lock_guard lock(mutex_);
+    (text_ << ... << parts) << "\n";
+  }
+
+  std::mutex mutex_;
+  std::ostringstream text_;
+};
+
+}  // namespace sluice::test
