@@ -60,9 +60,9 @@ def cases(run, part, name, limit, *words, results=None, builddir=None, log=None,
 
 def system(run):
     """Every case runs in peace with modes iptables and nftables; those that share a daemon again while everything around
-    them changes; some, in the long form all, with the old iptables; and what is about the backend with mode userspace.
-    The short form takes manifests for mode iptables and the API server for mode nftables. The long form tests mode
-    userspace under change, too, and the tests themselves."""
+    them changes; every case of mode iptables with the old iptables; and what is about the backend with mode userspace.
+    The short form takes manifests for mode iptables and the API server for mode nftables, and runs most cases once with
+    the old iptables. The long form tests mode userspace under change, too, and the tests themselves."""
     short = () if run.long else ("--short",)
 
     def step(name, *words, results=None, expected=120):
@@ -75,7 +75,7 @@ def system(run):
         step("iptables", "--lanes", "4", results="system-nft", expected=180),
         step("nftables", "--lanes", "4", "--backend", "nftables", results="system-nftables", expected=120),
         *(step(f"{mode}-churn", "--backend", mode, "--churn", expected=25) for mode in ("iptables", "nftables")),
-        step("legacy", "--lanes", "3", "--iptables", "legacy", results="system-legacy", expected=60),
+        step("legacy", "--lanes", "4", "--iptables", "legacy", results="system-legacy", expected=150),
         step("userspace", "--lanes", "4", "--backend", "userspace", results="system-userspace", expected=130),
         step("userspace-legacy", "--lanes", "3", "--backend", "userspace", "--iptables", "legacy", expected=60),
     ]

@@ -64,12 +64,13 @@ def _short(run):
 
 
 def _legacy(run):
-    """Each way of the rules once: cluster IP, no endpoints, policies, ranges, node ports, memory, repair. Part system has more
-    of them where this machine's kernel still has the old iptables."""
+    """Each way of the rules once: cluster IP, no endpoints, policies, ranges, node ports, memory, repair. Part system has all
+    cases where this machine's kernel still has the old iptables."""
     if subprocess.run(["unshare", "--net", "iptables-legacy", "-t", "nat", "-S"], capture_output=True, check=False).returncode == 0:
         return []
     return [_cases(run, "legacy", 900, "6.1", "--iptables", "legacy", "--short", "--family", "v4", "--protocol", "tcp",
-                   *_filters("2", "13", "22", "56", "63", "74", "100"))]
+                   *_filters("node_and_outside_to_cluster_ip", "no_endpoints.no_slice", "external_local_node", "56", "63",
+                             "one_memory_for_all_addresses", "everything_flushed", "filter_flushed"))]
 
 
 def _long(run):

@@ -39,8 +39,9 @@ def options():
                         help="every case from one source: iptables from its first, nftables from its last; those that "
                              "have their own daemons, with iptables, from another source too, with half of the families "
                              "and protocols; with --churn or userspace half of the families and protocols; with --iptables "
-                             "legacy only the cases that are marked for it; with ipvs, which an emulated machine runs, each "
-                             "marked case with one family and protocol")
+                             "legacy from the first source, each case that is not marked for it with one family and "
+                             "protocol, and in other modes than iptables only marked cases; with ipvs, which an emulated "
+                             "machine runs, each marked case with one family and protocol")
     parser.add_argument("--once", action="store_true", help="each case with one family and protocol")
     parser.add_argument("--only-trial", metavar="NAME", help="one test alone: NAME is what was printed for it, parameters and all")
     parser.add_argument("--family", choices=a.FAMILIES)
@@ -72,7 +73,7 @@ def load_cases():
 def chosen(one, wanted):
     if wanted.backend not in one.backends or wanted.iptables not in one.variants:
         return False
-    if wanted.short and wanted.iptables == "legacy" and wanted.backend not in one.legacy:
+    if unmarked(one, wanted) and wanted.backend != cases.BACKENDS[0]:
         return False
     if sparing(wanted) and not one.legacy:
         return False
@@ -83,6 +84,11 @@ def chosen(one, wanted):
     if any(_matches(one, text) for text in wanted.left_out):
         return False
     return not wanted.filter or any(_matches(one, text) for text in wanted.filter)
+
+
+def unmarked(one, wanted):
+    """Whether a short run with the old iptables takes less of this case, or nothing: the case does not depend on the variant."""
+    return wanted.short and wanted.iptables == "legacy" and wanted.backend not in one.legacy
 
 
 def sparing(wanted):
@@ -100,7 +106,7 @@ def parameters(one, wanted, source_name):
     """Every (family, protocol) the case is to run with from that source."""
     every = [(family, protocol) for family in one.families for protocol in one.protocols
              if family in wanted.profile.families and wanted.family in (None, family) and wanted.protocol in (None, protocol)]
-    if every and (sparing(wanted) or wanted.once):
+    if every and (sparing(wanted) or wanted.once or unmarked(one, wanted)):
         every = [every[zlib.crc32(one.test.encode()) % len(every)]]  # another one for each case, and always the same
     if wanted.short and halved(one, wanted, source_name):
         every = [pair for pair in every if (one.families.index(pair[0]) + one.protocols.index(pair[1])) % 2 == 0]
