@@ -19,7 +19,8 @@ FINDINGS = ("test/fuzz/fuzz_targets",)  # what fails here is never run again
 def lint(run):
     starter = {".py": ["python3"], ".sh": []}
     made = [Step("lint", name, [*starter[name[-3:]], run.test("lint", name)], 60, weight=0.7, expected=5) for name in LINT]
-    made.append(Step("lint", "run", ["python3", run.test("system/run_test.py")], 60, weight=0.7, expected=5))
+    made += [Step("lint", name, ["python3", run.test(f"system/{name}_test.py")], 60, weight=0.7, expected=5)
+             for name in ("run", "conformance")]
     return [*made, Step("lint", "selftest", ["python3", run.test("harness/selftest.py")], 60, weight=0.7, expected=15)]
 
 

@@ -219,7 +219,8 @@ def from_ipvs_to(mode):
                 "ours", backends=["ipvs"], legacy=("ipvs",) if mode in ("ipvs", "nftables") else (), **ONLY)
     def from_ipvs(t):
         takes_over(t, "ipvs", mode)
-    return from_ipvs
+
+    from_ipvs.__name__ += f"_to_{mode}"
 
 
 for _mode in ("ipvs", "nftables", "iptables", "userspace"):
@@ -285,7 +286,8 @@ def handed_back_after(mode):
         serves(t, mode)
         left = [line for line in kube_proxy_node.found(t, "iptables") if "PORTAL" in line or "NODEPORT-" in line]
         t.require(not left, f"of mode userspace is left: {left[:3]}")
-    return handed_back_by_a_swap
+
+    handed_back_by_a_swap.__name__ += f"_to_{mode}"
 
 
 for _mode in HERE:

@@ -1,136 +1,96 @@
 #!/usr/bin/python3
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""Turns result files of run.py into docs/conformance.md: conformance.py RESULTS.json… > docs/conformance.md"""
+"""Makes docs/conformance.md from the cases, the unit tests that name them, and result files of run.py; what these results do
+not show stays as the page has it."""
 
+import argparse
+import difflib
 import glob
 import json
 import os
 import re
 import sys
+import tempfile
+import time
 
-from lib import programs
-from lib.catalogue import DIFFERENT, NOT_APPLICABLE, REPLACED, SECTIONS
-from lib.tap import FAIL, PASS, SKIP
+# Titles of some cases say how long they are; the page has those of the short form.
+for _name in [name for name in os.environ if name.startswith("SLUICE_")]:
+    del os.environ[_name]
 
-HEADER = """# Conformance
+import run  # noqa: E402  # pylint: disable=wrong-import-position
+from lib import page, programs, verdicts  # noqa: E402  # pylint: disable=wrong-import-position
+from lib.catalogue import SECTIONS  # noqa: E402  # pylint: disable=wrong-import-position
 
-Behaviour is compared with kube-proxy 1.36, case by case. **Packets** are the system tests in `test/system`: real
-daemon, real kernel, who answered and from which address. **Unit** are tests of the code, without a kernel.
-Per backend: how many runs of the case passed (family, protocol and source each count), or what was wrong. What a
-backend has no part in, and what is to be seen otherwise with it, is told below the tables, with reasons; where runs
-assert such a difference of mode ipvs or nftables, their number is marked with ≠.
-`not covered` is said where no test of either sort names the case.
-
-This file is made by `test/system/conformance.py` from results of `test/system/run.py`; do not edit it.
-"""
+MOST_LINES = 30  # of a difference
+WIDEST = 160     # characters of each
+BEFORE = 40      # characters shown before the first that differs
 
 
-def main():
-    if len(sys.argv) < 2:
-        print("usage: conformance.py RESULTS.json… > docs/conformance.md", file=sys.stderr)
-        return 2
-    documents = [_load(path) for path in sys.argv[1:]]
-    backends = sorted({document["backend"] for document in documents})
-    runs = {}
-    for document in documents:
-        for record in document["results"]:
-            for number in record["numbers"]:
-                runs.setdefault(number, {}).setdefault(document["backend"], []).append(record)
-    units = unit_tests()
-    print(HEADER)
-    print("\n".join(totals(documents)))
-    for title, cases in SECTIONS.items():
-        print(f"\n## {title}\n")
-        print("| case | what | packets | unit | " + " | ".join(backends) + " |")
-        print("|" + "---|" * (4 + len(backends)))
-        for number, what in cases.items():
-            print(row(number, what, runs.get(number, {}), units.get(number, []), backends))
-    table("Decided otherwise than upstream", "what Sluice does instead", REPLACED)
-    for mode in sorted({_mode(backend) for backend in backends}):
-        different = DIFFERENT.get(mode) or asserted_differences(documents, mode)
-        if different:
-            table(f"What is to be seen otherwise in mode {mode}", "what, and why", different)
-        if mode in NOT_APPLICABLE:
-            table(f"What does not apply to mode {mode}", "why", NOT_APPLICABLE[mode])
-    print("\n## Beyond the cases\n\n| test | " + " | ".join(backends) + " |\n|" + "---|" * (1 + len(backends)))
-    for name in sorted({record["name"] for document in documents for record in document["results"]
-                        if not record["numbers"]}):
-        print(f"| {name} | " + " | ".join(verdict(named(documents, backend, name)) for backend in backends) + " |")
-    return 0
+class Unreadable(Exception):
+    """A file holds no results."""
 
 
-def _load(path):
-    with open(path, encoding="utf-8") as file:
-        return json.load(file)
+def options():
+    parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
+    parser.add_argument("page", metavar="PAGE", help="the page, docs/conformance.md")
+    parser.add_argument("results", nargs="*", metavar="RESULTS",
+                        help="result file of test/system/run.py, or a folder with such files and folders of steps")
+    parser.add_argument("--check", action="store_true",
+                        help="print TAP instead of updating the page; exit with 1 if the page is not current")
+    parser.add_argument("--step", nargs=2, action="append", default=[], metavar=("PART/STEP", "FILE"),
+                        help="with --check: a step of this run and its result file, which must be there; repeatable")
+    parser.add_argument("--absent", action="append", default=[], metavar="PART/STEP",
+                        help="with --check: a step that this run did not take; its rows keep their cells; repeatable")
+    parser.add_argument("--update-command", metavar="COMMAND",
+                        help="with --check: the command to recommend when the page is not current")
+    return parser.parse_args()
 
 
-def table(title, column, rows):
-    print(f"\n## {title}\n\n| case | {column} |\n|---|---|")
-    for number, reason in rows.items() if isinstance(rows, dict) else rows:
-        print(f"| {number} | {reason} |")
+def documents_in(paths):
+    """The contents of result files, and of those in folders, by path."""
+    found = {}
+    for path in paths:
+        if os.path.isdir(path):
+            inside = [one for pattern in ("*.json", "*/results.json") for one in sorted(glob.glob(os.path.join(path, pattern)))]
+            found.update((one, document) for one in inside if is_of_run(document := read(one)))
+        else:
+            found[path] = of_run(path, read(path))
+    return found
 
 
-def asserted_differences(documents, mode):
-    """Numbers of cases → what is otherwise, as the runs of this mode asserted it."""
-    numbers = {}
-    for document in documents:
-        if _mode(document["backend"]) == mode:
-            for record in document["results"]:
-                for why in record.get("differs", []):
-                    numbers.setdefault(why, set()).update(record["numbers"] or {record["name"]})
-    rows = [(sorted(found, key=_in_order), why) for why, found in numbers.items()]
-    rows.sort(key=lambda row: [_in_order(one) for one in row[0]])
-    return [(", ".join(map(str, found)), why) for found, why in rows]
+def of_run(path, document):
+    if not is_of_run(document):
+        raise Unreadable(f"{path} is not a result file of test/system/run.py; write one with run.py --results")
+    return document
 
 
-def _in_order(number_or_name):
-    return isinstance(number_or_name, str), str(number_or_name).zfill(4)
+def read(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
+    except (OSError, ValueError) as error:
+        raise Unreadable(f"cannot read results from {path}: {error}; run the step again that writes it") from error
 
 
-def _mode(backend):
-    """Of "iptables-nft", for one."""
-    return backend.partition("-")[0]
+def is_of_run(document):
+    """The kit's reports and those of benchmarks have more in them."""
+    return isinstance(document, dict) and document.keys() == {"backend", "results"}
 
 
-def totals(documents):
-    covered = set()
-    for document in documents:
-        results = [record["result"] for record in document["results"]]
-        covered |= {number for record in document["results"] for number in record["numbers"]}
-        yield (f"- {document['backend']}: {results.count(PASS)} runs passed, {results.count(FAIL)} failed, "
-               f"{results.count(SKIP)} skipped")
-    covered |= set(unit_tests())
-    every = [number for cases in SECTIONS.values() for number in cases]
-    yield f"- {len([number for number in every if number in covered])} of {len(every)} cases have a test"
+def rows_of(registry, units):
+    """One for each number of the catalogue, and one for each case without a number."""
+    rows = [verdicts.Row(str(number), tuple(case for case in registry if number in case.numbers), tuple(units.get(number, ())))
+            for cases in SECTIONS.values() for number in cases]
+    for case in registry:
+        if not case.numbers:
+            rows.append(verdicts.Row(case.test, (case,)))
+    return rows
 
 
-def row(number, what, by_backend, units, backends):
-    packets = sorted({record["test"] for records in by_backend.values() for record in records})
-    what += " (decided otherwise, see below)" if number in REPLACED else ""
-    cells = [verdict(by_backend.get(backend, []), number in NOT_APPLICABLE.get(_mode(backend), {}))
-             for backend in backends]
-    if not packets and not units:
-        cells = ["not covered"] * len(backends)
-    return f"| {number} | {what} | " + "<br>".join(f"`{name}`" for name in packets) + " | " + \
-        "<br>".join(f"`{path}`" for path in units) + " | " + " | ".join(cells) + " |"
-
-
-def verdict(records, not_applicable=False):
-    if not records:
-        return "does not apply" if not_applicable else "–"
-    results = [record["result"] for record in records]
-    if FAIL in results:
-        return f"**{results.count(FAIL)} of {len(results)} failed**"
-    if PASS in results:
-        mark = " ≠" if any("differs" in record for record in records) else ""
-        return f"{results.count(PASS)} passed{mark}" + (f", {results.count(SKIP)} skipped" if SKIP in results else "")
-    return "skipped: " + records[0]["reason"]
-
-
-def named(documents, backend, name):
-    return [record for document in documents if document["backend"] == backend
-            for record in document["results"] if record["name"] == name]
+def made(text, documents, registry, units):
+    """The page that follows from the page as it is, `text`, and from the results."""
+    return page.Writer(rows_of(registry, units), verdicts.Results(documents), page.Old(text)).text()
 
 
 def unit_tests():
@@ -155,6 +115,105 @@ def _expand(text):
     for part in re.split(r", | and ", text):
         first, *last = re.split("[–-]", part)
         yield from range(int(first), int(last[0] if last else first) + 1)
+
+
+def difference(before, after):
+    """Lines that say what a page has and what it is to have: of each row its first cell, and the place that differs."""
+    before, after = before.splitlines(), after.splitlines()
+    found = []
+    for kind, first, last, other_first, other_last in difflib.SequenceMatcher(None, before, after, False).get_opcodes():
+        if kind == "equal":
+            continue
+        old, new = before[first:last], after[other_first:other_last]
+        paired = len(old) == len(new)
+        for number in range(max(len(old), len(new))):
+            start = _agreement(old[number], new[number]) if paired else 0
+            found += [f"{mark} {_part(lines[number], start)}" for mark, lines in (("-", old), ("+", new)) if number < len(lines)]
+    more = len(found) - MOST_LINES
+    return found if more <= 0 else [*found[:MOST_LINES - 1], f"… and {more + 1} more lines"]
+
+
+def _agreement(one, other):
+    return len(os.path.commonprefix([one, other]))
+
+
+def _part(line, start):
+    label = line[:line.find("|", 1) + 1] if line.startswith("|") else ""
+    from_here = max(len(label), start - BEFORE)
+    cut = line[from_here:from_here + WIDEST]
+    return label + ("…" if from_here > len(label) else "") + cut + ("…" if from_here + WIDEST < len(line) else "")
+
+
+class Tap:
+    def __init__(self):
+        self.number = self.failed = 0
+
+    def add(self, title, problems=(), skip=""):
+        self.number += 1
+        self.failed += bool(problems)
+        print(f"{'not ok' if problems else 'ok'} {self.number} - {title}" + (f" # SKIP {skip}" if skip else ""))
+        for line in problems:
+            print(f"#   {line}")
+
+    def finish(self):
+        print(f"1..{self.number}")
+        return 1 if self.failed else 0
+
+
+def check(wanted, registry, units):
+    tap, documents = Tap(), [*documents_in(wanted.results).values()]
+    for step, path in wanted.step:
+        title = f"results of {step}"
+        if not os.path.exists(path):
+            tap.add(title, [f"{path} is missing, so this run has not written it: run test/run.sh --part {step}"])
+            continue
+        document = read(path)
+        if document.keys() == {"skipped"}:  # by the harness, as this machine cannot run the step
+            tap.add(title, skip=f"{document['skipped']}; its rows keep their cells")
+        else:
+            documents.append(of_run(path, document))
+            tap.add(title)
+    if wanted.absent:
+        tap.add("results of other steps", skip=f"not read by this run, so their rows keep their cells: {', '.join(wanted.absent)}")
+    text = _text(wanted.page)
+    after = made(text, documents, registry, units)
+    advice = f"update it with: {wanted.update_command}" if wanted.update_command else "update it without --check"
+    name = os.path.relpath(wanted.page, programs.source_root())
+    tap.add(f"{name} is current", [] if after == text else [advice, *difference(text, after)])
+    return tap.finish()
+
+
+def update(wanted, registry, units):
+    documents = documents_in(wanted.results)
+    text = _text(wanted.page)
+    after = made(text, documents.values(), registry, units)
+    if after != text:
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=os.path.dirname(wanted.page) or ".", delete=False) as file:
+            file.write(after)
+        os.chmod(file.name, 0o644)
+        os.replace(file.name, wanted.page)
+    for path in documents:  # an old file may have results of another commit
+        print(f"read {path}, written {time.strftime('%Y-%m-%d %H:%M', time.localtime(os.path.getmtime(path)))}")
+    print(f"{wanted.page} was current" if after == text else f"{wanted.page} is updated")
+    return 0
+
+
+def _text(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except FileNotFoundError:
+        return ""
+
+
+def main():
+    wanted = options()
+    registry, units = run.load_cases(), unit_tests()
+    try:
+        return (check if wanted.check else update)(wanted, registry, units)
+    except Unreadable as error:
+        print(f"conformance.py: {error}", file=sys.stderr)
+        return 2
 
 
 if __name__ == "__main__":

@@ -97,6 +97,7 @@ class Trial:
         self.protocol = protocol
         self.problems = []
         self.differences = set()  # of lib/differences.py, met by this run
+        self.served_by = set()  # backends that the case has seen serving, where it swaps them
         self.remarks = []  # figures to be printed with the result
         self._label = label
         self._cleanup = []
@@ -291,6 +292,9 @@ def run_trial(results, one, bench, family, protocol, source_name):
         record.update(result=tap.FAIL, reason="; ".join(trial.problems))
     if trial.differences:
         record["differs"] = sorted(trial.differences)
+    others = sorted(trial.served_by & {*BACKENDS} - {bench.backend})
+    if others:
+        record["modes"] = others  # besides the one that the run is for
     record["seconds"] = round(time.monotonic() - started, 2)
     results.add(record, trial.problems + trial.remarks)
 

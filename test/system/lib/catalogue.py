@@ -181,6 +181,15 @@ SECTIONS = {
     },
 }
 
+# Files of cases without numbers that have a section of their own on the page.
+AREAS = {
+    "Swap of the backend under traffic": ("swap", "swapaffinity"),
+    "Swaps that fail": ("swapfaults",),
+    "Reload of the configuration": ("reload",),
+    "Takeover from kube-proxy, and back": ("takeover",),
+    "Restart under traffic": ("restart",),
+}
+
 REPLACED = {
     88: "an event that changes nothing wakes nobody, whatever its resourceVersion",
     95: "only what changed is written; dispatch chains are not rewritten",

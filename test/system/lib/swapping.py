@@ -169,7 +169,10 @@ class Swappable:
         return self.daemon.status() or {}
 
     def serving(self):
-        return self.status().get("plugin", {}).get("id")
+        """The id of the backend that serves; the trial keeps it."""
+        found = self.status().get("plugin", {}).get("id")
+        self.t.served_by.add(found)
+        return found
 
     def wait_reloads_over(self):
         """That the file has changed leads to a reload, too, beside the one that was asked for: returns when neither is to come."""
