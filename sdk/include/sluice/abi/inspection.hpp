@@ -20,7 +20,7 @@ class Inspection {
  public:
   // What the kernel has for each service port, read from there during the call, not what the
   // backend remembers. One line for each frontend; a frontend that does not exist has no line.
-  // In this form it compares with what the backend was given (`sluicectl services --told`):
+  // In this form it compares with what the backend was given (`sluicectl services --no-kernel`):
   //
   //   NAME FRONTEND[ at ADDRESSES][ sticky for N s][ masqueraded] -> TARGETS
   //     [; from this node -> TARGETS][; else REASON][; only for PREFIX, PREFIX]
