@@ -147,7 +147,29 @@ abi::Code IpvsBackend::Prepared::prepare(const abi::NodeFacts*, abi::Error* erro
 
 void* IpvsBackend::do_extension(std::string_view id) {
   if (id == abi::kAffinity) return static_cast<abi::Affinity*>(&bound_clients_);
+  if (id == abi::kInspection) return static_cast<abi::Inspection*>(&inspected_);
   return id == abi::kPreparation ? static_cast<abi::Preparation*>(&prepared_) : nullptr;
+}
+
+SeenNode IpvsBackend::read_node() {
+  SeenNode seen;
+  seen.servers = kernels_.servers->servers();
+  seen.real_servers = [this](const ServerKey& key) { return kernels_.servers->real_servers(key); };
+  for (const SetId set : all_sets()) seen.sets[static_cast<std::size_t>(set)] = read_set(*kernels_.sets, set, family());
+  if (const auto link = kernels_.links->find(kLinkName)) {
+    for (const abi::Address& address : kernels_.links->addresses(link->index, family())) seen.addresses.insert(address);
+  }
+  seen.rules = rules_.read();
+  return seen;
+}
+
+abi::Code IpvsBackend::Inspected::services(abi::StringView name, abi::StringSink* lines, abi::Error* error) noexcept {
+  return sdk::guarded(error, [&] {
+    if (backend_.generation_ == 0) inspection::refuse_before_first_apply();
+    inspection::Answer answer(sdk::text(name));
+    inspect(backend_.read_node(), backend_.wanted_, backend_.facts_, backend_.rule_facts_, answer);
+    answer.deliver(*lines);
+  });
 }
 
 abi::Code IpvsBackend::BoundClients::export_clients(abi::AffinitySink* sink, abi::Error* error) noexcept {

@@ -14,6 +14,7 @@
 
 #include "plugins/common/netfilter/left_out.hpp"
 #include "plugins/ipvs/damage_watch.hpp"
+#include "plugins/ipvs/inspection.hpp"
 #include "plugins/ipvs/links/address_writer.hpp"
 #include "plugins/ipvs/metrics.hpp"
 #include "plugins/ipvs/node_kernels.hpp"
@@ -27,6 +28,7 @@
 #include "plugins/ipvs/settings.hpp"
 #include "plugins/ipvs/wanted.hpp"
 #include "sluice/abi/affinity.hpp"
+#include "sluice/abi/inspection.hpp"
 #include "sluice/abi/preparation.hpp"
 #include "sluice/sdk/backend_base.hpp"
 
@@ -54,6 +56,14 @@ class IpvsBackend final : public sdk::BackendBase {
     explicit BoundClients(IpvsBackend& backend) : backend_(backend) {}
     abi::Code export_clients(abi::AffinitySink* sink, abi::Error* error) noexcept override;
     abi::Code import_clients(abi::ArrayView clients, abi::Error* error) noexcept override;
+
+   private:
+    IpvsBackend& backend_;
+  };
+  class Inspected final : public abi::Inspection {
+   public:
+    explicit Inspected(IpvsBackend& backend) : backend_(backend) {}
+    abi::Code services(abi::StringView name, abi::StringSink* lines, abi::Error* error) noexcept override;
 
    private:
     IpvsBackend& backend_;
@@ -91,6 +101,7 @@ class IpvsBackend final : public sdk::BackendBase {
   void write_rules(const Write& write);
   Ownership::Shown shown() const { return {sets_, links_.held(), facts_.local_addresses}; }
   void drain_meanwhile();
+  SeenNode read_node();
   void note_cost(std::uint64_t sent_before, std::uint64_t begin, abi::ApplyResult& result);
   void note_gained();
   void report(abi::ApplyResult& result);
@@ -113,6 +124,7 @@ class IpvsBackend final : public sdk::BackendBase {
 
   Prepared prepared_{*this};
   BoundClients bound_clients_{*this};
+  Inspected inspected_{*this};
 
   Messages probing_;
   bool valid_ = false;  // the kernel has what the last transaction asked for

@@ -284,6 +284,16 @@ Changes Wanted::everything() const {
 bool Wanted::wants(const SetItem& item) const { return state_->items.wants(item); }
 bool Wanted::wants(const abi::Address& address) const { return state_->addresses.wants(address); }
 bool Wanted::wants(const ServerKey& key) const { return state_->servers.contains(key); }
+const PortId* Wanted::owner(const ServerKey& key) const {
+  const auto found = state_->servers.find(key);
+  return found == state_->servers.end() ? nullptr : found->second.holder;
+}
+bool Wanted::is_node_port(const ServerKey& key) const {
+  const auto found = state_->servers.find(key);
+  return found != state_->servers.end() && found->second.holder != nullptr &&
+         std::any_of(found->second.claimants.begin(), found->second.claimants.end(),
+                     [&](const Claimant& one) { return one.id == found->second.holder && one.node_port; });
+}
 std::set<ServerKey> Wanted::closed() const {
   const std::vector<ServerKey> all = state_->closed.all();
   return {all.begin(), all.end()};

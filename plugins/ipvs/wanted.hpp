@@ -63,6 +63,10 @@ class Wanted {
   bool wants(const SetItem& item) const;
   bool wants(const abi::Address& address) const;
   bool wants(const ServerKey& key) const;
+  // The service port that has it; null for none.
+  const PortId* owner(const ServerKey& key) const;
+  // It is that of a node port of its owner.
+  bool is_node_port(const ServerKey& key) const;
   // Some virtual server that it wants is not known to be missing.
   bool is_served(const PortId& id) const;
   // What it wants; null for none.

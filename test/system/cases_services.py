@@ -13,7 +13,6 @@ from cases_affinity import remembering
 BOTH = [ready(E1), ready(E2)]
 SOURCES = {"protocols": ["tcp"], "sources": ["manifests"]}
 CLIENTS = {V4: "203.0.113.0/25", V6: "2001:db8:113::/49"}
-READ_THE_KERNEL = ("iptables", "nftables", "userspace")  # backends
 SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "schemas", "sluicectl-services.schema.json")
 
 
@@ -105,14 +104,13 @@ def lines_of_services(t):
 
 
 def expect_agreement(t, service):
-    """The kernel was read where the backend can, and leads every frontend to the endpoints that the backend was given."""
+    """The kernel was read, and leads every frontend to the endpoints that the backend was given."""
     name = f"{service.namespace}/{service.name}"
     found = document(t, name)
-    view, agreement = ("kernel", "AsGiven") if t.bench.backend in READ_THE_KERNEL else ("given", "NotRead")
-    t.require(found["view"] == view and found["backend"] == t.bench.backend, f"{name}: {found['view']} of {found['backend']}")
+    t.require(found["view"] == "kernel" and found["backend"] == t.bench.backend, f"{name}: {found['view']} of {found['backend']}")
     frontends = [frontend for port in found["service_ports"] for frontend in port["frontends"]]
     t.require(frontends, f"{name} has no frontend")
-    odd = [frontend for frontend in frontends if frontend["kernel"] != agreement]
+    odd = [frontend for frontend in frontends if frontend["kernel"] != "AsGiven"]
     t.require(not odd, f"{name}: {odd}")
 
 

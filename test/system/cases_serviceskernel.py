@@ -1,6 +1,6 @@
 # Copyright 2026 The Sluice Authors
 # SPDX-License-Identifier: Apache-2.0
-"""`sluicectl services` has what the kernel has: each kind of Service, drift, objects that no Service wants."""
+"""`sluicectl services` has what the kernel has, in every mode: each kind of Service, drift, objects that no Service wants."""
 
 import json
 import re
@@ -101,8 +101,7 @@ def add_refusal(t):
 
 
 @case(None, "sluicectl services shows every kind of Service as the kernel has it", config="nodeports-one-subnet",
-      protocols=["tcp"], sources=["manifests"], backends=["iptables", "nftables", "userspace"],
-      legacy=["iptables"])
+      protocols=["tcp"], sources=["manifests"], legacy=["iptables", "ipvs"])
 def kinds_of_services(t):
     if not t.has_status:
         raise Skip("the program under test has no sluicectl")
@@ -216,3 +215,31 @@ def drift_of_userspace(t):
     expect_repaired(t, service, before)
     expect_drift(t, None, "a rule is added for an address of no Service", lambda: add_refusal(t),
                  lambda found: f"{NOT_WANTED}{host_port(UNUSED[t.family], 80)}/tcp -> {DROPPED}" in found)
+
+
+@case(None, "sluicectl services shows real servers, virtual servers and entries that another process removes or adds",
+      backends=["ipvs"], legacy=["ipvs"], **DRIFT)
+def drift_of_ipvs(t):
+    service, before = drifting(t)
+    front = at(service, service.cluster())
+    where = host_port(service.cluster().ip, service.cluster().port)
+    expect_drift(t, service, "a real server is removed",
+                 lambda: run(t, "ipvsadm", "-d", "-t", where, "-r", ipvs.real(t, E2)),
+                 lambda found: line_at(found, front) == f"{front} -> {pods(t, E1)}")
+    expect_repaired(t, service, before)
+    expect_drift(t, service, "a real server has the weight 0",
+                 lambda: run(t, "ipvsadm", "-e", "-t", where, "-r", ipvs.real(t, E2), "-m", "-w", "0"),
+                 lambda found: line_at(found, front).endswith(f"{ipvs.real(t, E2)} (drains)"))
+    expect_repaired(t, service, before)
+    expect_drift(t, service, "the entry of the cluster IP is removed",
+                 lambda: run(t, "ipset", "-exist", "del", ipvs.set_name("CLUSTER-IP", t.family), ipvs.entry(service.cluster())),
+                 lambda found: f"no entry in {ipvs.set_name('CLUSTER-IP', t.family)}" in line_at(found, front))
+    expect_repaired(t, service, before)
+    expect_drift(t, service, "the virtual server is removed", lambda: run(t, "ipvsadm", "-D", "-t", where),
+                 lambda found: line_at(found, front).endswith("-> nowhere (no virtual server)"))
+    expect_repaired(t, service, before)
+    unused = host_port(UNUSED[t.family], 80)
+    t.defer(lambda: run(t, "ipvsadm", "-D", "-t", unused))
+    expect_drift(t, None, "a virtual server is added for an address of no Service",
+                 lambda: run(t, "ipvsadm", "-A", "-t", unused, "-s", "rr"),
+                 lambda found: any(line.startswith(f"{NOT_WANTED}{unused}/tcp ") for line in found))

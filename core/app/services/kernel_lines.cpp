@@ -14,6 +14,8 @@ namespace sluice::app {
 namespace {
 
 constexpr std::string_view kArrow = " -> ";
+// Behind an endpoint that takes no new connections, and so was not given for them.
+constexpr std::string_view kDrains = " (drains)";
 
 // "10.180.0.1:80", "[fd00::1]:80".
 bool is_endpoint(std::string_view text) {
@@ -69,13 +71,16 @@ std::vector<std::string> KernelLines::untaken() const {
 
 Agreement compare(std::string_view kernel_line, const std::set<std::string>& endpoints) {
   if (kernel_line.empty()) return Agreement::missing;
-  if (kernel_line.find(" (") != std::string_view::npos) return Agreement::differs;
   std::set<std::string> found;
+  std::size_t draining = 0;
   each_piece(kernel_line, [&](std::size_t begin, std::size_t end, bool) {
     const std::string_view piece = kernel_line.substr(begin, end - begin);
     if (is_endpoint(piece)) found.emplace(piece);
+    if (piece.ends_with(kDrains)) ++draining;
   });
-  return found == endpoints ? Agreement::as_given : Agreement::differs;
+  std::size_t remarks = 0;
+  for (auto at = kernel_line.find(" ("); at != std::string_view::npos; at = kernel_line.find(" (", at + 1)) ++remarks;
+  return remarks == draining && found == endpoints ? Agreement::as_given : Agreement::differs;
 }
 
 std::string shortened(std::string_view line, std::size_t most) {

@@ -3,6 +3,7 @@
 
 #include "plugins/ipvs/rules/rule_look.hpp"
 
+#include <functional>
 #include <optional>
 #include <unordered_set>
 
@@ -37,7 +38,9 @@ std::vector<RuleJump> jumps_of_iptables() {
   return jumps;
 }
 
-RuleLook look_at_rules(netfilter::KernelSession& session, Texts texts) {
+namespace {
+
+RuleLook look_through(Texts texts, const std::function<void(netfilter::SaveParser&)>& read) {
   RuleLook look;
   netfilter::Canonicaliser canonicaliser;
   std::unordered_set<std::uint64_t> jumps;
@@ -61,8 +64,18 @@ RuleLook look_at_rules(netfilter::KernelSession& session, Texts texts) {
           look.held.emplace(*table, target);
         }
       });
-  session.look(parser);
+  read(parser);
   return look;
+}
+
+}  // namespace
+
+RuleLook look_at_rules(netfilter::KernelSession& session, Texts texts) {
+  return look_through(texts, [&](netfilter::SaveParser& parser) { session.look(parser); });
+}
+
+RuleLook read_rules(netfilter::KernelSession& session) {
+  return look_through(Texts::kAll, [&](netfilter::SaveParser& parser) { session.read(parser); });
 }
 
 }  // namespace sluice::ipvs

@@ -30,6 +30,9 @@ enum class Texts { kFew, kAll };  // kAll: also those of all our chains
 // Throws sdk::Failure when the tool fails or its output is cut off.
 RuleLook look_at_rules(netfilter::KernelSession& session, Texts texts = Texts::kFew);
 
+// With all texts. For a reader that decides nothing by it: what accept() of the session means stays as it is.
+RuleLook read_rules(netfilter::KernelSession& session);
+
 // Jumps mode iptables makes to a chain of ours and its, with the text nobody else uses (BEH 5.2, rows 7 to 9).
 std::vector<RuleJump> jumps_of_iptables();
 

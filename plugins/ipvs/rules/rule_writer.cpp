@@ -277,6 +277,8 @@ void RuleWriter::remove_all(const std::function<bool(Table, const std::string& c
   remove_rules(s.session, s.family, keep);
 }
 
+RuleLook RuleWriter::read() { return read_rules(state_->session); }
+
 std::size_t RuleWriter::rules() const noexcept {
   std::size_t count = state_->written.jumps.size();
   for (const RuleChain& chain : state_->written.chains) count += chain.rules.size();

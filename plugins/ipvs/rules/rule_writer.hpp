@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "plugins/common/netfilter/kernel_session.hpp"
+#include "plugins/ipvs/rules/rule_look.hpp"
 #include "plugins/ipvs/rules/rule_plan.hpp"
 
 namespace sluice::ipvs {
@@ -55,6 +56,9 @@ class RuleWriter {
   // Removes jumps and chains, but those for which `keep` says so; chains somebody else's rule leads to are emptied only.
   // Jumps of other backends to chains that are kept stay. Nothing of ours uses a set afterwards. Throws sdk::Failure.
   void remove_all(const std::function<bool(netfilter::Table, const std::string& chain)>& keep);
+
+  // What the kernel has, now; find_damage() is not affected. Throws sdk::Failure.
+  RuleLook read();
 
   std::size_t rules() const noexcept;  // owned
   // What the last writing call cost: lines, waiting for the lock of the old iptables, and for the tools.

@@ -51,6 +51,10 @@ class ServicesKernelLinesTest : public CppUnit::TestFixture {
     const std::set<std::string> one{"10.1.0.1:80"};
     CPPUNIT_ASSERT(compare("a b -> 10.1.0.1:80 (nothing in slot 0:1)", one) == Agreement::differs);
     CPPUNIT_ASSERT(compare("a b -> (nothing in slot 0:1)", {}) == Agreement::differs);
+    // An endpoint that drains takes no new connections.
+    CPPUNIT_ASSERT(compare("a b -> 10.1.0.1:80, 10.1.0.9:80 (drains)", one) == Agreement::as_given);
+    CPPUNIT_ASSERT(compare("a b -> 10.1.0.1:80 (drains)", one) == Agreement::differs);
+    CPPUNIT_ASSERT(compare("a b -> 10.1.0.1:80 (odd), 10.1.0.9:80 (drains)", one) == Agreement::differs);
   }
 
   void long_lists_are_counted() {

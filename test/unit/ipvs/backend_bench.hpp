@@ -101,6 +101,17 @@ class IpvsBench {
     clear_error();
     return backend_->retire(&handover, &error);
   }
+  // Empty with an `error` when the call fails.
+  std::vector<std::string> inspect(const std::string& name = {}) {
+    struct Sink final : abi::StringSink {
+      void add(abi::StringView text) noexcept override { found.emplace_back(sdk::text(text)); }
+      std::vector<std::string> found;
+    } sink;
+    clear_error();
+    auto* const inspection = static_cast<abi::Inspection*>(backend_->extension(sdk::view(abi::kInspection)));
+    inspected = inspection->services(sdk::view(name), &sink, &error);
+    return sink.found;
+  }
   // "ns/name:port client endpoint:port seconds", a line each; what export_clients() answered in `error`.
   std::string exported() {
     class Sink final : public abi::AffinitySink {
@@ -203,6 +214,7 @@ class IpvsBench {
   abi::ApplyResult result{};
   abi::Error error{};
   std::uint64_t generation = 0;
+  abi::Code inspected = abi::Code::kOk;
   std::string state_dir;
   std::vector<std::string> node_warnings;  // what preparing the node ends with
   unsigned prepared = 0;

@@ -1,0 +1,392 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "plugins/ipvs/inspection.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "plugins/ipvs/rules/seen_rules.hpp"
+#include "sluice/sdk/address.hpp"
+
+namespace sluice::ipvs {
+namespace {
+
+using inspection::Place;
+using inspection::ServiceLine;
+using netfilter::Table;
+using Remarks = std::vector<std::string>;
+
+constexpr std::string_view kNowhere = "nowhere (no virtual server)";
+
+// Sets that name a frontend by its address and port, and let packets to it pass KUBE-IPVS-FILTER.
+constexpr std::array kAddressSets{SetId::kClusterIp, SetId::kExternalIp, SetId::kExternalIpLocal, SetId::kLoadBalancer};
+// The same entries, for traffic of the outside.
+constexpr std::array kBalancerSets{SetId::kLoadBalancerLocal, SetId::kLoadBalancerFirewall};
+
+struct PortSets {
+  abi::Protocol protocol;
+  SetId all;
+  SetId local;
+  bool has_address;  // the others are bitmaps of ports
+};
+constexpr std::array kPortSets{PortSets{abi::Protocol::kTcp, SetId::kNodePortTcp, SetId::kNodePortLocalTcp, false},
+                               PortSets{abi::Protocol::kUdp, SetId::kNodePortUdp, SetId::kNodePortLocalUdp, false},
+                               PortSets{abi::Protocol::kSctp, SetId::kNodePortSctp, SetId::kNodePortLocalSctp, true}};
+
+void add(Remarks& to, std::string remark) {
+  if (std::find(to.begin(), to.end(), remark) == to.end()) to.push_back(std::move(remark));
+}
+
+SetEntry entry_of(const ServerKey& key) {
+  SetEntry entry;
+  entry.address = key.address;
+  entry.port = key.port;
+  entry.protocol = key.protocol;
+  return entry;
+}
+
+SetEntry node_port_entry(const PortSets& sets, const ServerKey& key) {
+  if (sets.has_address) return entry_of(key);
+  SetEntry entry;
+  entry.port = key.port;
+  return entry;
+}
+
+class Decoder {
+ public:
+  Decoder(const SeenNode& seen, const Wanted& wanted, const PlanFacts& facts, const RuleFacts& rule_facts,
+          inspection::Answer& answer)
+      : seen_(seen),
+        wanted_(wanted),
+        facts_(facts),
+        family_(facts.family),
+        rules_(seen.rules, rule_facts, wanted.closed()),
+        answer_(answer) {}
+
+  void write() {
+    std::vector<const VirtualServer*> servers;
+    for (const VirtualServer& server : seen_.servers) servers.push_back(&server);
+    std::sort(servers.begin(), servers.end(), [](const auto* a, const auto* b) { return a->key < b->key; });
+    for (const VirtualServer* const server : servers) {
+      const PortId* const owner = wanted_.owner(server->key);
+      there_.insert(server->key);
+      if (is_node_port(server->key)) node_ports_there_.insert({server->key.protocol, server->key.port});
+      if (answer_.wants(owner != nullptr ? std::string_view(owner->first) : std::string_view()))
+        write_server(*server, owner);
+    }
+    write_without_servers();
+    for (auto& [order, one] : node_ports_) {
+      one.line.addresses = inspection::addresses_text(std::move(one.addresses));
+      answer_.add(one.line);
+    }
+    if (answer_.is_complete()) write_not_wanted();
+  }
+
+ private:
+  const SetContents& set(SetId id) const { return seen_.sets[static_cast<std::size_t>(id)]; }
+  bool has(SetId id, const SetEntry& entry) const { return set(id).contains(entry); }
+
+  // Of a virtual server that no Service port wants the sets tell.
+  bool is_node_port(const ServerKey& key) const {
+    if (wanted_.owner(key) != nullptr) return wanted_.is_node_port(key);
+    SetEntry address;
+    address.address = key.address;
+    if (!has(SetId::kNodePortAddresses, address)) return false;
+    const SetEntry entry = entry_of(key);
+    if (std::any_of(kAddressSets.begin(), kAddressSets.end(), [&](SetId id) { return has(id, entry); })) return false;
+    return has(sets_of(key.protocol).all, node_port_entry(sets_of(key.protocol), key));
+  }
+
+  static const PortSets& sets_of(abi::Protocol protocol) {
+    return *std::find_if(kPortSets.begin(), kPortSets.end(),
+                         [&](const PortSets& sets) { return sets.protocol == protocol; });
+  }
+
+  void write_server(const VirtualServer& server, const PortId* owner) {
+    const ServerKey& key = server.key;
+    const bool node_port = is_node_port(key);
+    ServiceLine line;
+    if (owner != nullptr) line.service_port = owner->first;
+    line.frontend = inspection::to_string(
+        Place{node_port, node_port ? abi::Address{} : key.address, key.port, key.protocol}, family_);
+    if ((server.flags & kPersistent) != 0) line.sticky_seconds = server.persistence_seconds;
+    Remarks remarks;
+    add_missing_entries(key, node_port, remarks);
+    const bool passes = node_port || passes_filter(key);
+    fill_targets(key, line);
+    line.masqueraded = masquerades(key, node_port, remarks) && !line.targets.empty();
+    if (line.targets.empty()) line.sticky_seconds = 0;
+    if (!node_port) {
+      add_restriction(key, line);
+      if (!seen_.addresses.contains(key.address) && !facts_.local_addresses.contains(key.address)) {
+        add(remarks, std::string("not an address of ") + kLinkName);
+      }
+    }
+    if (!passes) {
+      line.targets.clear();
+      line.sticky_seconds = 0;
+      line.masqueraded = false;
+      line.otherwise = "rejected";
+    }
+    std::string& last = line.targets.empty() ? line.otherwise : line.targets;
+    last = inspection::with_remarks(std::move(last), remarks);
+    put(std::move(line), key, node_port);
+  }
+
+  // Node ports have a virtual server for each address: those with the same text are one line.
+  void put(ServiceLine line, const ServerKey& key, bool node_port) {
+    if (!node_port) {
+      answer_.add(line);
+      return;
+    }
+    const std::tuple order(key.port, key.protocol, line.service_port, inspection::to_string(line));
+    NodePort& one = node_ports_[order];
+    one.line = std::move(line);
+    one.addresses.push_back(sdk::to_string(key.address, family_));
+  }
+
+  void add_missing_entries(const ServerKey& key, bool node_port, Remarks& remarks) const {
+    const auto need = [&](SetId id, const SetEntry& entry) {
+      if (wanted_.wants(SetItem{id, entry}) && !has(id, entry)) add(remarks, "no entry in " + set_name(id, family_));
+    };
+    if (node_port) {
+      const PortSets& sets = sets_of(key.protocol);
+      for (const SetId id : {sets.all, sets.local}) need(id, node_port_entry(sets, key));
+      return;
+    }
+    for (const SetId id : kAddressSets) need(id, entry_of(key));
+    for (const SetId id : kBalancerSets) need(id, entry_of(key));
+    SetEntry address;
+    address.address = key.address;
+    need(SetId::kIpvsAddresses, address);
+  }
+
+  // KUBE-IPVS-FILTER rejects new connections to addresses of kube-ipvs0 that no set names.
+  bool passes_filter(const ServerKey& key) const {
+    SetEntry address;
+    address.address = key.address;
+    if (!rules_.rejects_unknown() || !has(SetId::kIpvsAddresses, address)) return true;
+    return std::any_of(kAddressSets.begin(), kAddressSets.end(), [&](SetId id) {
+      return has(id, entry_of(key)) && rules_.chains_without(Table::kFilter, id).empty();
+    });
+  }
+
+  void fill_targets(const ServerKey& key, ServiceLine& line) const {
+    std::vector<std::string> list;
+    Remarks draining;
+    bool serves = false;
+    for (const RealServerState& real : seen_.real_servers(key)) {
+      const std::string where = sdk::host_port(real.server.address, family_, real.server.port);
+      Remarks remarks;
+      if (real.weight == 0) {
+        add(remarks, "drains");
+        draining.push_back(where + " drains");
+      }
+      serves = serves || real.weight != 0;
+      if (!real.masquerades) add(remarks, "its forwarding method is not NAT");
+      if (!answers_itself(real.server, key.protocol)) add(remarks, "its own connections are not masqueraded");
+      list.push_back(inspection::with_remarks(where, remarks));
+    }
+    if (serves) {
+      line.targets = inspection::sorted_list(std::move(list));
+    } else {
+      std::sort(draining.begin(), draining.end());
+      line.otherwise = inspection::with_remarks(std::string(inspection::kRejected), draining);
+    }
+  }
+
+  // Whether what an endpoint of this node sends to itself is masqueraded.
+  bool answers_itself(const RealServer& real, abi::Protocol protocol) const {
+    SetEntry entry = entry_of({real.address, real.port, protocol});
+    entry.other = real.address;
+    entry.other_length = static_cast<std::uint8_t>(sdk::address_bytes(family_) * 8);
+    if (!wanted_.wants(SetItem{SetId::kLoopBack, entry})) return true;
+    return has(SetId::kLoopBack, entry) && rules_.chains_without(Table::kNat, SetId::kLoopBack).empty();
+  }
+
+  bool masquerades(const ServerKey& key, bool node_port, Remarks& remarks) const {
+    Remarks missing;
+    const auto need_rules = [&](SetId id) {
+      for (const std::string& chain : rules_.chains_without(Table::kNat, id)) {
+        add(missing, chain + " has no rule for " + set_name(id, family_));
+      }
+    };
+    const auto need_chain = [&](std::string_view chain) {
+      if (rules_.lacks_rule(Table::kNat, chain)) add(missing, std::string(chain) + " lacks a rule");
+    };
+    const auto need_jump = [&](std::string_view from, std::string_view to) {
+      if (rules_.lacks_jump(Table::kNat, from, to))
+        add(missing, std::string(from).append(" does not lead to ").append(to));
+    };
+    bool wanted = false;
+    if (node_port) {
+      const PortSets& sets = sets_of(key.protocol);
+      const SetEntry entry = node_port_entry(sets, key);
+      wanted = has(sets.all, entry) && !has(sets.local, entry);
+      need_rules(sets.all);
+      need_chain("KUBE-SERVICES");
+    } else if (has(SetId::kLoadBalancer, entry_of(key))) {
+      wanted = !has(SetId::kLoadBalancerLocal, entry_of(key));
+      need_rules(SetId::kLoadBalancer);
+      need_chain("KUBE-LOAD-BALANCER");
+    } else if (has(SetId::kExternalIp, entry_of(key))) {
+      wanted = true;
+      need_rules(SetId::kExternalIp);
+    }
+    if (!wanted) return false;
+    for (const std::string_view chain : {"KUBE-MARK-MASQ", "KUBE-POSTROUTING"}) need_chain(chain);
+    for (const std::string_view from : {"PREROUTING", "OUTPUT"}) need_jump(from, "KUBE-SERVICES");
+    need_jump("POSTROUTING", "KUBE-POSTROUTING");
+    remarks.insert(remarks.end(), missing.begin(), missing.end());
+    return missing.empty();
+  }
+
+  void add_restriction(const ServerKey& key, ServiceLine& line) {
+    const SetEntry entry = entry_of(key);
+    if (!has(SetId::kLoadBalancerFirewall, entry)) return;
+    if (!ranges_read_) read_ranges();
+    std::vector<abi::Prefix> ranges = ranges_[key];
+    std::sort(ranges.begin(), ranges.end(), [](const abi::Prefix& a, const abi::Prefix& b) {
+      return a.address != b.address ? a.address < b.address : a.length < b.length;
+    });
+    join_halves(ranges);
+    std::string list;
+    for (const abi::Prefix& range : ranges) list += (list.empty() ? "" : ", ") + sdk::to_string(range, family_);
+    if (list.empty()) list = "no source";
+    Remarks missing;
+    for (const SetId id : {SetId::kLoadBalancerFirewall, SetId::kLoadBalancerSourceCidr}) {
+      for (const std::string& chain : rules_.chains_without(Table::kFilter, id)) {
+        add(missing, chain + " has no rule for " + set_name(id, family_));
+      }
+    }
+    if (rules_.lacks_rule(Table::kFilter, "KUBE-SOURCE-RANGES-FIREWALL")) {
+      add(missing, "KUBE-SOURCE-RANGES-FIREWALL does not drop the others");
+    }
+    for (const std::string_view from : {"INPUT", "FORWARD"}) {
+      if (rules_.lacks_jump(Table::kFilter, from, "KUBE-PROXY-FIREWALL")) {
+        add(missing, std::string(from) + " does not lead to KUBE-PROXY-FIREWALL");
+      }
+    }
+    const bool closed = rules_.closes(key) && !rules_.lacks_jump(Table::kFilter, "OUTPUT", kOutFilterChain);
+    if (!node_may_.contains(key) && !closed) add(missing, "processes of this node are not dropped");
+    line.only_for = inspection::with_remarks(std::move(list), missing);
+  }
+
+  void read_ranges() {
+    ranges_read_ = true;
+    for (const SetEntry& entry : set(SetId::kLoadBalancerSourceCidr)) {
+      abi::Prefix range{};
+      range.address = entry.other;
+      range.length = entry.other_length;
+      ranges_[{entry.address, entry.port, entry.protocol}].push_back(range);
+    }
+    for (const SetEntry& entry : set(SetId::kLoadBalancerSourceIp)) {
+      node_may_.insert({entry.address, entry.port, entry.protocol});
+    }
+  }
+
+  // A set has a network of length 0 as two halves.
+  static void join_halves(std::vector<abi::Prefix>& ranges) {
+    abi::Prefix low{}, high{};
+    low.length = high.length = 1;
+    high.address.bytes[0] = 0x80;
+    const auto first = std::find(ranges.begin(), ranges.end(), low);
+    const auto second = std::find(ranges.begin(), ranges.end(), high);
+    if (first == ranges.end() || second == ranges.end()) return;
+    first->length = 0;
+    ranges.erase(second);
+  }
+
+  // Frontends of which there are entries only.
+  void write_without_servers() {
+    std::set<ServerKey> lost;
+    for (const SetId id : kAddressSets) {
+      for (const SetEntry& entry : set(id)) {
+        const ServerKey key{entry.address, entry.port, entry.protocol};
+        if (wanted_.owner(key) != nullptr && !there_.contains(key)) lost.insert(key);
+      }
+    }
+    for (const ServerKey& key : lost) {
+      ServiceLine line;
+      line.service_port = wanted_.owner(key)->first;
+      line.frontend = inspection::to_string(Place{false, key.address, key.port, key.protocol}, family_);
+      line.otherwise = kNowhere;
+      answer_.add(line);
+    }
+    for (const auto& [where, name] : wanted_.node_ports()) {
+      const PortSets& sets = sets_of(where.first);
+      if (node_ports_there_.contains(where) ||
+          (!sets.has_address && !has(sets.all, node_port_entry(sets, {{}, where.second, where.first})))) {
+        continue;
+      }
+      ServiceLine line;
+      line.service_port = name;
+      line.frontend = inspection::to_string(Place{true, {}, where.second, where.first}, family_);
+      line.addresses = inspection::addresses_text({});
+      line.otherwise = kNowhere;
+      answer_.add(line);
+    }
+  }
+
+  void write_not_wanted() {
+    for (const SetId id : all_sets()) {
+      std::vector<SetEntry> others;
+      for (const SetEntry& entry : set(id)) {
+        const bool node_address =
+            id == SetId::kNodePortAddresses &&
+            std::binary_search(facts_.node_port_addresses.begin(), facts_.node_port_addresses.end(), entry.address);
+        if (!node_address && !wanted_.wants(SetItem{id, entry})) others.push_back(entry);
+      }
+      std::sort(others.begin(), others.end());
+      for (const SetEntry& entry : others) {
+        answer_.add_not_wanted("entry " + to_string(entry, spec(id).type, family_) + " of " + set_name(id, family_));
+      }
+    }
+    for (const abi::Address& address : seen_.addresses) {
+      if (wanted_.wants(address)) continue;
+      answer_.add_not_wanted("address " + sdk::to_string(address, family_) + " of " + kLinkName);
+    }
+    for (const std::string& rule : rules_.foreign()) answer_.add_not_wanted("rule " + rule);
+  }
+
+  const SeenNode& seen_;
+  const Wanted& wanted_;
+  const PlanFacts& facts_;
+  const abi::Family family_;
+  const SeenRules rules_;
+  inspection::Answer& answer_;
+  std::set<ServerKey> there_;
+  std::set<std::pair<abi::Protocol, std::uint16_t>> node_ports_there_;
+  struct NodePort {
+    ServiceLine line;  // without its addresses
+    std::vector<std::string> addresses;
+  };
+  // By port, protocol, service port and the rest of the line.
+  std::map<std::tuple<std::uint16_t, abi::Protocol, std::string, std::string>, NodePort> node_ports_;
+  bool ranges_read_ = false;
+  std::map<ServerKey, std::vector<abi::Prefix>> ranges_;
+  std::set<ServerKey> node_may_;  // whose source may be the address itself
+};
+
+}  // namespace
+
+SetContents read_set(SetKernel& kernel, SetId set, abi::Family family) {
+  SetContents contents;
+  const std::string name = set_name(set, family);
+  const auto header = kernel.header(name);
+  if (!header || header->type != type_name(spec(set).type)) return contents;
+  for (const SetEntry& entry : kernel.entries(name, spec(set).type)) contents.insert(entry);
+  return contents;
+}
+
+void inspect(const SeenNode& seen, const Wanted& wanted, const PlanFacts& facts, const RuleFacts& rule_facts,
+             inspection::Answer& answer) {
+  Decoder(seen, wanted, facts, rule_facts, answer).write();
+}
+
+}  // namespace sluice::ipvs
