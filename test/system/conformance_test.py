@@ -100,7 +100,7 @@ def differing():
     yield "a difference stays where a case has not passed", {"no-local"}, found([*every[:3], record(FAIL, pair=FOUR[3])], {"no-local"})
     yield "a difference that a complete run did not meet goes", set(), found(every, {"no-local"})
     yield "a difference stays where a second case of the number has not run", {"no-local"}, \
-        found(every, {"no-local"}, (case(), case("two")))
+        found(every, {"no-local"}, (case("two"), case()))
     yield "a difference that the mode does not have any more goes", {OTHER_PORT.name}, found([], {OTHER_PORT.name, "gone"})
 
 
