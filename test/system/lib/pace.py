@@ -36,13 +36,16 @@ def _work():
 def processor_slowness():
     """How many times more processor time the same work takes than usual, from 1 to HIGHEST_LOAD.
 
-    Processes beside this one do not add to it; other machines on the same host do. What SLOWNESS says already is left out.
+    Processes beside this one do not add to it; other machines on the same host do. An emulated machine says with SLOWNESS
+    how slow it is.
     """
     global _measured
+    if SLOWNESS > 1:
+        return 1.0
     when, result = _measured
     if time.monotonic() - when > MEASURED_FOR:
         taken = sorted(_work() for _ in range(3))[1]
-        result = min(max(1.0, taken / REFERENCE_SECONDS / SLOWNESS), HIGHEST_LOAD)
+        result = min(max(1.0, taken / REFERENCE_SECONDS), HIGHEST_LOAD)
         _measured = (time.monotonic(), result)
     return result
 

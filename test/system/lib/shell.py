@@ -7,6 +7,8 @@ import subprocess
 
 from . import pace
 
+A_DAY = 86_400  # seconds: the system call that waits for a program takes no more than 24 of them
+
 
 class CommandFailed(Exception):
     """A program that had to succeed did not."""
@@ -14,7 +16,7 @@ class CommandFailed(Exception):
 
 def run(argv, stdin=None, check=True, timeout=60):
     """Runs a program to its end and returns the completed process, output as text."""
-    done = subprocess.run(argv, input=stdin, capture_output=True, text=True, timeout=pace.stretched(timeout))
+    done = subprocess.run(argv, input=stdin, capture_output=True, text=True, timeout=min(pace.stretched(timeout), A_DAY))
     if check and done.returncode != 0:
         raise CommandFailed(f"{' '.join(argv)}: exit {done.returncode}: {(done.stderr or done.stdout).strip()}")
     return done
