@@ -4,6 +4,7 @@
 
 import json
 import os
+import re
 
 from lib.addresses import E1, E2, FAMILIES, NODE, POD_PORT, V4, V6
 from lib.cases import Skip, case, own_daemon
@@ -67,9 +68,10 @@ def expect_given(t, service, *rest):
 
 def node_port_addresses(t):
     """As a line says where this daemon answers node ports."""
-    found = [line for line in lines(t, "--no-kernel") if "/tcp at " in line or "/udp at " in line]
+    found = re.search(r"/(?:tcp|udp) (at (?:every address of this node|no address|[0-9a-f.:]+(?:, [0-9a-f.:]+)*)) ",
+                      "\n".join(lines(t, "--no-kernel")))
     t.require(found, "no node port")
-    return "at " + found[0].partition(" at ")[2].partition(" masqueraded")[0].partition(" ->")[0].partition(" from this")[0]
+    return found.group(1)
 
 
 @case(None, "every address of a Service has a line with its endpoints, policies, affinity and source ranges; a backend that reads "
