@@ -99,9 +99,9 @@ class LastReleaseTest : public CppUnit::TestFixture {
   }
 
   void a_reference_that_is_never_released_keeps_the_library() {
+    bool late = false;  // outlives the references, whose release may set it
     Reference first = load();
     const Reference kept = first;
-    bool late = false;
     const auto signal = first->last_release();
     CPPUNIT_ASSERT(signal->take(std::move(first), 1ms, [&] { late = true; }) == nullptr);
     CPPUNIT_ASSERT_EQUAL(std::string("test"), kept->id());
@@ -110,9 +110,9 @@ class LastReleaseTest : public CppUnit::TestFixture {
   }
 
   void the_next_wait_ends_the_one_that_expired() {
+    bool late = false;  // outlives the references, whose release may set it
     Reference first = load();
     Reference other = first;
-    bool late = false;
     const auto signal = first->last_release();
     CPPUNIT_ASSERT(signal->take(std::move(first), 0ms, [&] { late = true; }) == nullptr);
     CPPUNIT_ASSERT(signal->take(std::move(other), 0ms, {}) != nullptr);
