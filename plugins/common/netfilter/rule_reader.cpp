@@ -251,7 +251,7 @@ const RuleFields& RuleReader::read(std::string_view rule) {
   split_rule(rule, words_, unquoted_);
   bool negated = false;
   for (std::size_t i = 0; i < words_.size();) {
-    const auto is_option = [this](const RuleWord& word) {
+    const auto is_option = [](const RuleWord& word) {
       return !word.quoted && (word.text == "!" || (word.text.size() > 1 && word.text[0] == '-'));
     };
     if (!words_[i].quoted && words_[i].text == "!") {
