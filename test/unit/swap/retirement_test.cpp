@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "core/plugin/loader.hpp"
 #include "test/unit/patience.hpp"
@@ -45,7 +46,7 @@ class RetirementTest : public CppUnit::TestFixture {
 
  private:
   // A backend that retires at once, for it serves no IP family.
-  std::shared_ptr<BackendRun> add(const std::string& name) {
+  std::shared_ptr<BackendRun> make(const std::string& name) {
     folder_->add("good", name);
     plugin::LoadRequest request = folder_->request(name);
     request.id = "good";
@@ -54,10 +55,10 @@ class RetirementTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string(), loaded.status().message());
     BackendRun::Settings settings;
     settings.plugin = std::move(*loaded);
-    auto run = std::make_shared<BackendRun>(std::move(settings), BackendRun::Callbacks(), nullptr, clock_);
-    retirement_->add({.run = run, .until = clock_.now()});
-    return run;
+    return std::make_shared<BackendRun>(std::move(settings), BackendRun::Callbacks(), nullptr, clock_);
   }
+  // The retirement has the only reference, unless the test keeps one.
+  void retire(std::shared_ptr<BackendRun> run) { retirement_->add({.run = std::move(run), .until = clock_.now()}); }
   void start(std::chrono::milliseconds last_users) {
     retirement_.emplace(Retirement::Options{.between = 5ms, .last_users = last_users}, Retirement::Callbacks(), clock_);
     retirement_->start();
@@ -71,7 +72,8 @@ class RetirementTest : public CppUnit::TestFixture {
 
   void a_library_is_unmapped_when_its_last_user_ends() {
     start(1h);
-    auto user = add("first");
+    auto user = make("first");
+    retire(user);
     const bool waits = awaited(user);
     CPPUNIT_ASSERT(mapped("first"));
     CPPUNIT_ASSERT(!logged("unloaded"));
@@ -83,7 +85,8 @@ class RetirementTest : public CppUnit::TestFixture {
 
   void a_swap_can_begin_while_the_last_user_is_awaited() {
     start(1h);
-    auto user = add("first");
+    auto user = make("first");
+    retire(user);
     const bool waits = awaited(user);
     auto swap = std::async(std::launch::async, [&] { retirement_->pause(); });
     const bool begins = wait_until([&] { return swap.wait_for(0s) == std::future_status::ready; });
@@ -95,12 +98,13 @@ class RetirementTest : public CppUnit::TestFixture {
 
   void a_user_that_never_ends_holds_up_no_other_backend() {
     start(0ms);
-    auto user = add("first");
+    auto user = make("first");
+    retire(user);
     CPPUNIT_ASSERT(wait_until([&] {
       return logged(
           "/first.so: it stays mapped: a part of the daemon still uses it; it is unmapped when that part ends");
     }));
-    add("second").reset();
+    retire(make("second"));
     CPPUNIT_ASSERT(wait_until([&] { return logged("/second.so (1.2.3) is unloaded"); }));
     retirement_->stop();
     CPPUNIT_ASSERT(mapped("first"));
