@@ -141,8 +141,8 @@ void EventRecorder::carry_out(const EventWrite& write) {
       return;
     }
     how.again = answer.asks_for_another_try();
-    if (answer.fate == EventFate::gone && !how.anew) {
-      how.anew = true;
+    if (answer.fate == EventFate::gone && !how.recreate) {
+      how.recreate = true;
       continue;
     }
     const bool last = answer.fate != EventFate::try_later || tried >= options_.tries;

@@ -57,7 +57,7 @@ bool EventAnswer::asks_for_another_try() const {
 }
 
 EventAnswer write_event(Transport& transport, const EventWrite& write, EventTry how, const std::string& node_name) {
-  const bool creates = how.anew || write.count == 1;
+  const bool creates = how.recreate || write.count == 1;
   AnswerSink sink;
   Request request = creates ? create_request(write, node_name) : series_request(write);
   request.again = how.again;

@@ -15,7 +15,7 @@ namespace sluice::kube {
 
 enum class EventFate {
   written,    // also when it is there already: an earlier answer was lost
-  gone,       // a series whose event has expired: to be created anew
+  gone,       // a series whose event has expired: to be created again
   try_later,  // the server is not there, or has too much to do
   refused,    // it will never take this one
 };
@@ -31,7 +31,7 @@ struct EventAnswer {
 };
 
 struct EventTry {
-  bool anew = false;   // create it even though it is a series
+  bool recreate = false;  // create it even though it is a series
   bool again = false;  // the answer to the try before asked for another one
 };
 
