@@ -82,6 +82,18 @@ bool IpAddress::is_loopback() const {
   return family_ == Family::ipv4 ? bytes_[0] == 127 : *this == loopback(Family::ipv6);
 }
 
+std::string_view IpAddress::special_kind() const {
+  if (is_unspecified()) return "unspecified";
+  if (is_loopback()) return "loopback";
+  if (family_ == Family::ipv6) {
+    if (bytes_[0] == 0xff) return "multicast";
+    return bytes_[0] == 0xfe && (bytes_[1] & 0xc0) == 0x80 ? "link-local" : "";
+  }
+  if ((bytes_[0] & 0xf0) == 0xe0) return "multicast";
+  if (bytes_[0] == 169 && bytes_[1] == 254) return "link-local";
+  return std::all_of(bytes_.begin(), bytes_.begin() + 4, [](auto byte) { return byte == 255; }) ? "broadcast" : "";
+}
+
 std::string IpAddress::to_string() const {
   char buffer[INET6_ADDRSTRLEN] = "";
   inet_ntop(family_ == Family::ipv4 ? AF_INET : AF_INET6, bytes_.data(), buffer, sizeof buffer);

@@ -26,11 +26,7 @@ void read_endpoint(const JsonField& entry, const DecodeContext& context, model::
   addresses.each([&](const JsonField& field) {
     // Only the first means anything; the others are of no defined use.
     if (index++ != 0) return;
-    address = base::IpAddress::parse(field.text());
-    if (address && address->family() == out.family) return;
-    context.note(field, in_quotes(field.text()) + " is not an " + std::string(base::family_name(out.family)) +
-                            " address; the endpoint is left out");
-    address.reset();
+    address = read_endpoint_address(field, out.family, context);
   });
   if (!address) return;
 
@@ -56,6 +52,23 @@ void read_endpoint(const JsonField& entry, const DecodeContext& context, model::
 }
 
 }  // namespace
+
+// The API server rejects the same special addresses: an endpoint at a loopback address would open what listens there on every node.
+std::optional<base::IpAddress> read_endpoint_address(const JsonField& field, std::optional<base::Family> family,
+                                                     const DecodeContext& context) {
+  const auto address = base::IpAddress::parse(field.text());
+  const std::string_view special = address ? address->special_kind() : std::string_view();
+  std::string why;
+  if (!address || (family && address->family() != *family)) {
+    why = family ? " is not an " + std::string(base::family_name(*family)) + " address" : " is not an address";
+  } else if (!special.empty()) {
+    why = " is a special address (" + std::string(special) + ")";
+  } else {
+    return address;
+  }
+  context.note(field, in_quotes(field.text()) + why + "; the endpoint is left out");
+  return std::nullopt;
+}
 
 std::optional<model::SlicePort> decode_slice_port(const JsonField& entry, const DecodeContext& context,
                                                   bool name_is_optional) {

@@ -19,11 +19,8 @@ struct Subset {
 void read_address(const JsonField& entry, bool ready, const DecodeContext& context, Subset& out) {
   const JsonField ip = entry.get("ip");
   const JsonField node = entry.get("nodeName");
-  const auto address = base::IpAddress::parse(ip.text());
-  if (!address) {
-    context.note(ip, in_quotes(ip.text()) + " is not an address; the endpoint is left out");
-    return;
-  }
+  const auto address = read_endpoint_address(ip, std::nullopt, context);
+  if (!address) return;
   model::SliceEndpoint endpoint;
   endpoint.address = address->bytes();
   endpoint.node = base::Symbol(node.text());

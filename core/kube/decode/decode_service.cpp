@@ -4,9 +4,11 @@
 // core/v1 Service (BEH 1.2, 2.2).
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 
 #include "core/kube/decode/decode_object.hpp"
+#include "core/kube/decode/rfc3339.hpp"
 
 namespace sluice::kube {
 namespace {
@@ -28,6 +30,8 @@ void add_cluster_ip(const JsonField& field, std::optional<base::Family> family, 
   const auto address = base::IpAddress::parse(field.text());
   if (!address) {
     field.fail(in_quotes(field.text()) + " is not an IP address");
+  } else if (const auto special = address->special_kind(); !special.empty()) {
+    field.fail(address->to_string() + " is a special address (" + std::string(special) + "), which no Service can have");
   } else if (family && address->family() != *family) {
     field.fail(address->to_string() + " is not an " + std::string(base::family_name(*family)) +
                " address, as spec.ipFamilies says at the same place");
@@ -155,14 +159,17 @@ void read_source_ranges(const JsonField& ranges, model::Service& out) {
   });
 }
 
-void read_external_ips(const JsonField& ips, const DecodeContext& context, model::Service& out) {
-  ips.each([&](const JsonField& ip) {
-    if (const auto address = base::IpAddress::parse(ip.text())) {
-      out.external_ips.push_back(*address);
-    } else {
-      context.note(ip, in_quotes(ip.text()) + " is not an IP address; it is left out");
-    }
-  });
+// As external IP the API server rejects the same special addresses. A load balancer may have a link-local one.
+void add_external(const JsonField& ip, bool link_local, const DecodeContext& context, std::vector<base::IpAddress>& out) {
+  const auto address = base::IpAddress::parse(ip.text());
+  const std::string_view special = address ? address->special_kind() : std::string_view();
+  if (!address) {
+    context.note(ip, in_quotes(ip.text()) + " is not an IP address; it is left out");
+  } else if (!special.empty() && !(link_local && special == "link-local")) {
+    context.note(ip, in_quotes(ip.text()) + " is a special address (" + std::string(special) + "); it is left out");
+  } else {
+    out.push_back(*address);
+  }
 }
 
 void read_ingress(const JsonField& ingress, const DecodeContext& context, model::Service& out) {
@@ -171,19 +178,19 @@ void read_ingress(const JsonField& ingress, const DecodeContext& context, model:
     const JsonField mode = entry.get("ipMode");
     if (ip.text().empty()) return;                       // a host name only
     if (mode.present() && mode.text() != "VIP") return;  // traffic comes addressed to nodes or endpoints
-    if (const auto address = base::IpAddress::parse(ip.text())) {
-      out.load_balancer_ips.push_back(*address);
-    } else {
-      context.note(ip, in_quotes(ip.text()) + " is not an IP address; it is left out");
-    }
+    add_external(ip, true, context, out.load_balancer_ips);
   });
 }
 
 }  // namespace
 
-KindResult decode_service(const JsonField& root, const JsonField& /*metadata*/, const DecodeContext& context) {
+KindResult decode_service(const JsonField& root, const JsonField& metadata, const DecodeContext& context) {
   model::Service out;
   out.name = context.name;
+  const JsonField created = metadata.get("creationTimestamp");
+  if (const auto at = parse_rfc3339(created.text())) {
+    out.created = std::chrono::duration_cast<std::chrono::seconds>(at->time_since_epoch()).count();
+  }
   const JsonField spec = root.get("spec");
   const JsonField type = spec.get("type");
   out.type = read_type(type);
@@ -196,7 +203,7 @@ KindResult decode_service(const JsonField& root, const JsonField& /*metadata*/, 
   out.affinity_seconds = read_affinity(spec);
 
   const JsonField external_ips = spec.get("externalIPs");
-  read_external_ips(external_ips, context, out);
+  external_ips.each([&](const JsonField& ip) { add_external(ip, false, context, out.external_ips); });
   const JsonField source_ranges = spec.get("loadBalancerSourceRanges");
   read_source_ranges(source_ranges, out);
   const JsonField internal_policy = spec.get("internalTrafficPolicy");

@@ -3,6 +3,7 @@
 
 #include "core/kube/recording/encode.hpp"
 
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
@@ -98,6 +99,10 @@ Json service_spec(const model::Service& service) {
 
 Json to_json(const model::Service& service) {
   Json out = head(model::ResourceKind::service, service.name);
+  if (service.created != 0) {
+    const std::chrono::system_clock::time_point at{std::chrono::seconds(service.created)};
+    out["metadata"]["creationTimestamp"] = print_rfc3339(at);
+  }
   out["spec"] = service_spec(service);
   for (const auto& ip : service.load_balancer_ips) {
     out["status"]["loadBalancer"]["ingress"].push_back({{"ip", ip.to_string()}, {"ipMode", "VIP"}});

@@ -20,6 +20,7 @@ class IpTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(refuses_what_is_not_a_prefix);
   CPPUNIT_TEST(contains);
   CPPUNIT_TEST(host_and_port);
+  CPPUNIT_TEST(special_addresses_have_a_kind);
   CPPUNIT_TEST_SUITE_END();
 
   void reads_leniently_and_prints_canonically() {  // case 10
@@ -41,6 +42,19 @@ class IpTest : public CppUnit::TestFixture {
     }
     CPPUNIT_ASSERT(!IpAddress::parse(std::string(5000, ':')));
     CPPUNIT_ASSERT(!IpAddress::parse(std::string_view("1.2.3.4\0", 8)));
+  }
+
+  void special_addresses_have_a_kind() {
+    for (const auto& [in, kind] :
+         {std::pair{"0.0.0.0", "unspecified"}, {"::", "unspecified"}, {"127.0.0.1", "loopback"},
+          {"127.255.255.255", "loopback"}, {"::1", "loopback"}, {"::ffff:127.0.0.1", "loopback"},
+          {"169.254.0.1", "link-local"}, {"fe80::1", "link-local"}, {"febf::1", "link-local"},
+          {"224.0.0.1", "multicast"}, {"239.255.255.255", "multicast"}, {"ff02::1", "multicast"},
+          {"255.255.255.255", "broadcast"}, {"0.0.0.1", ""}, {"128.0.0.1", ""}, {"169.253.0.1", ""}, {"169.255.0.1", ""},
+          {"223.255.255.255", ""}, {"240.0.0.1", ""}, {"255.255.255.254", ""}, {"fec0::1", ""}, {"fd00::1", ""},
+          {"::2", ""}}) {
+      CPPUNIT_ASSERT_EQUAL_MESSAGE(in, std::string(kind), std::string(IpAddress::parse(in)->special_kind()));
+    }
   }
 
   void prefixes_lose_their_host_bits() {

@@ -98,17 +98,21 @@ class DecodeEndpointSliceTest : public CppUnit::TestFixture {
         ResourceKind::endpoint_slice,
         slice_json(
             R"("addressType":"IPv4","endpoints":[{"addresses":[]},{"addresses":null},{},{"addresses":["10.0.0.300"]},
-            {"addresses":["fd00::1"]},{"addresses":["10.0.0.7"]}])"));
+            {"addresses":["fd00::1"]},{"addresses":["127.0.0.1"]},{"addresses":["224.0.0.1"]},
+            {"addresses":["10.0.0.7"]}])"));
     const auto& got = std::get<model::EndpointSlice>(std::get<Object>(decoded.result));
     CPPUNIT_ASSERT_EQUAL(std::size_t(1), got.endpoints.size());
     CPPUNIT_ASSERT_EQUAL(std::string("10.0.0.7"), address(got, 0));
-    CPPUNIT_ASSERT_EQUAL(std::size_t(2), decoded.notes.size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t(4), decoded.notes.size());
     CPPUNIT_ASSERT_EQUAL(
         std::string("endpoints[3].addresses[0]: \"10.0.0.300\" is not an IPv4 address; the endpoint is left out"),
         decoded.notes[0]);
     CPPUNIT_ASSERT_EQUAL(
         std::string("endpoints[4].addresses[0]: \"fd00::1\" is not an IPv4 address; the endpoint is left out"),
         decoded.notes[1]);
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("endpoints[5].addresses[0]: \"127.0.0.1\" is a special address (loopback); the endpoint is left out"),
+        decoded.notes[2]);
   }
 
   void slices_of_no_use_are_ignored() {

@@ -32,6 +32,9 @@ class DecodeServiceTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(external_name_needs_nothing_else);
   CPPUNIT_TEST(padded_octets_are_decimal);
   CPPUNIT_TEST(bad_external_and_ingress_ips_are_left_out_with_a_note);
+  CPPUNIT_TEST(special_external_and_ingress_ips_are_left_out_with_a_note);
+  CPPUNIT_TEST(a_special_cluster_ip_makes_the_service_unusable);
+  CPPUNIT_TEST(the_time_of_creation_is_read);
   CPPUNIT_TEST(ingress_without_ip_or_in_proxy_mode_is_skipped);
   CPPUNIT_TEST(source_ranges_are_trimmed_and_strict);
   CPPUNIT_TEST(affinity_has_a_default_and_a_range);
@@ -179,6 +182,45 @@ class DecodeServiceTest : public CppUnit::TestFixture {
                          decoded.notes[0]);
     CPPUNIT_ASSERT_EQUAL(std::string("status.loadBalancer.ingress[0].ip: \"x\" is not an IP address; it is left out"),
                          decoded.notes[1]);
+  }
+
+  void special_external_and_ingress_ips_are_left_out_with_a_note() {
+    const auto decoded = test::decode(
+        model::ResourceKind::service,
+        test::service_json(R"("externalIPs":["127.0.0.1","1.2.3.4","169.254.7.7","ff02::1"])",
+                           R"({"loadBalancer":{"ingress":[{"ip":"0.0.0.0"},{"ip":"169.254.7.7"},{"ip":"fe80::7"}]}})"));
+    const auto& service = std::get<model::Service>(std::get<Object>(decoded.result));
+    CPPUNIT_ASSERT_EQUAL(std::string("1.2.3.4"), addresses(service.external_ips));
+    // A load balancer may answer at a link-local address.
+    CPPUNIT_ASSERT_EQUAL(std::string("169.254.7.7 fe80::7"), addresses(service.load_balancer_ips));
+    CPPUNIT_ASSERT_EQUAL(std::size_t(4), decoded.notes.size());
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("spec.externalIPs[0]: \"127.0.0.1\" is a special address (loopback); it is left out"),
+        decoded.notes[0]);
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("status.loadBalancer.ingress[0].ip: \"0.0.0.0\" is a special address (unspecified); it is left out"),
+        decoded.notes[3]);
+  }
+
+  void a_special_cluster_ip_makes_the_service_unusable() {
+    for (const char* ip : {"127.0.0.1", "0.0.0.0", "224.0.0.1", "169.254.1.1", "255.255.255.255"}) {
+      const std::string text(ip);
+      const auto problem =
+          service_problem(R"("clusterIP":")" + text + R"(","clusterIPs":[")" + text + R"("],"ports":[{"port":80}])");
+      CPPUNIT_ASSERT_MESSAGE(problem, problem.find(text + " is a special address (") != std::string::npos);
+    }
+  }
+
+  void the_time_of_creation_is_read() {
+    const auto created = [](const std::string& member) {
+      return test::decoded<model::Service>(model::ResourceKind::service,
+                                           R"({"metadata":{"name":"web","namespace":"demo","resourceVersion":"7")" +
+                                               member + R"(},"spec":{"clusterIP":"10.0.0.1","ports":[{"port":80}]}})")
+          .created;
+    };
+    CPPUNIT_ASSERT_EQUAL(std::int64_t(1'000'000'000), created(R"(,"creationTimestamp":"2001-09-09T01:46:40Z")"));
+    CPPUNIT_ASSERT_EQUAL(std::int64_t(0), created(""));
+    CPPUNIT_ASSERT_EQUAL(std::int64_t(0), created(R"(,"creationTimestamp":"yesterday")"));
   }
 
   void ingress_without_ip_or_in_proxy_mode_is_skipped() {
