@@ -66,7 +66,7 @@ class ApiServer final : public Source {
             const ClientObservers& observers)
       : detail_(connection.server.to_string() + " (" + connection.origin + ")"),
         files_(files_of(settings.source.kubeconfig, connection)),
-        source_(transport(std::move(connection), settings.source.client, observers, clock_),
+        source_(transport(std::move(connection), settings.source.client, sink, observers, clock_),
                 {settings.node_name, kube::streaming_lists_wanted(environment), service_cidrs}, sink, clock_) {}
 
   base::Status start() override {
@@ -92,12 +92,14 @@ class ApiServer final : public Source {
 
  private:
   static std::unique_ptr<kube::Transport> transport(kube::ConnectionConfig connection, const ClientSettings& settings,
-                                                    const ClientObservers& observers, const base::Clock& clock) {
+                                                    model::EventSink& sink, const ClientObservers& observers,
+                                                    const base::Clock& clock) {
     const std::string host = kube::in_url(connection.server.host) + ":" + std::to_string(connection.server.port);
     kube::ApiClientOptions options;
     options.version = kVersion;
     options.observer = &observers.requests;
     options.credential_observer = &observers.credentials;
+    options.on_addresses = [&sink](std::vector<base::SocketAddress> addresses) { sink.server_at(std::move(addresses)); };
     auto client = std::make_unique<kube::ApiClient>(std::move(connection), options);
     const kube::RequestBudgetOptions budget{
         .qps = settings.qps, .burst = settings.burst, .observer = &observers.requests, .host = host};

@@ -9,7 +9,9 @@
 
 #include <string>
 #include <variant>
+#include <vector>
 
+#include "core/base/ip.hpp"
 #include "core/model/endpoint_slice.hpp"
 #include "core/model/node.hpp"
 #include "core/model/service.hpp"
@@ -55,6 +57,8 @@ class EventSink {
   virtual ~EventSink() = default;
   // Any thread; may block for a while when the store is behind.
   virtual void deliver(Event event) = 0;
+  // Where the source's server is reached from now on; sorted. Before anything from there is delivered. Any thread.
+  virtual void server_at(std::vector<base::SocketAddress> /*addresses*/) {}
 };
 
 }  // namespace sluice::model

@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "core/base/log.hpp"
+#include "core/base/log_budget.hpp"
 #include "core/serve/http_clients.hpp"
 #include "core/serve/http_listener.hpp"
 
@@ -192,8 +193,8 @@ class ServiceHealthServer::Loop {
     for (const auto& [address, listener] : opened) listener->accept(on_client_);
     service.listeners.merge(opened);
     if (!service.problem.empty()) {
-      base::log_info("serve", "Service " + service.key->to_string() + ": health check node port " +
-                                  std::to_string(service.port) + " is open now");
+      lines_.log(base::LogLevel::info, "serve", "Service " + service.key->to_string() + ": health check node port " +
+                                                    std::to_string(service.port) + " is open now");
       service.problem.clear();
     }
     return true;
@@ -214,7 +215,7 @@ class ServiceHealthServer::Loop {
     }
     problem += "; load balancers take this node for down; trying again";
     if (problem == service.problem) return;
-    base::log_warning("serve", problem);
+    lines_.log(base::LogLevel::warning, "serve", problem);
     if (on_problem_) on_problem_(service.key->name_space, service.key->name, problem);
     service.problem = std::move(problem);
   }
@@ -259,6 +260,7 @@ class ServiceHealthServer::Loop {
 
   const Healthy proxy_healthy_;
   const OnProblem on_problem_;
+  base::LogBudget lines_;
   const ServiceHealthOptions options_;
   const HttpListener::OnClient on_client_{
       [this](net::ip::tcp::socket socket, const std::shared_ptr<HttpListener>& from) {

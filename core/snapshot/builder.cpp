@@ -95,23 +95,24 @@ void Builder::absorb_changes(const store::Store& store, Transaction& into) {
     service_port_count_ -= old.size();
     service_port_count_ += resolved.size();
 
+    // Both are sorted by key.
     std::vector<ServicePortPtr> now;
     now.reserve(resolved.size());
+    auto known = old.begin();
     for (store::ServicePort& port : resolved) {
-      const auto same_key = std::find_if(old.begin(), old.end(), [&](const auto& p) { return p && p->key == port.key; });
-      if (same_key != old.end() && **same_key == port) {
-        now.push_back(std::move(*same_key));
+      while (known != old.end() && (*known)->key < port.key) into.removed.push_back((*known++)->key);
+      const bool is_known = known != old.end() && (*known)->key == port.key;
+      if (is_known && **known == port) {
+        now.push_back(std::move(*known++));
         continue;
       }
-      if (same_key != old.end()) same_key->reset();
+      if (is_known) ++known;
       port.endpoints.shrink_to_fit();
       port.also_serving.shrink_to_fit();
       now.push_back(std::make_shared<const store::ServicePort>(std::move(port)));
       into.service_ports.push_back(now.back());
     }
-    for (const auto& gone : old) {
-      if (gone) into.removed.push_back(gone->key);
-    }
+    for (; known != old.end(); ++known) into.removed.push_back((*known)->key);
     if (now.empty()) {
       if (before != published_.end()) published_.erase(before);
     } else if (before != published_.end()) {

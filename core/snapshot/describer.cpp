@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "core/store/frontends.hpp"
+
 namespace sluice::snapshot {
 namespace {
 

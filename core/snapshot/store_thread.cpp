@@ -37,6 +37,8 @@ void StoreThread::stop() {
 
 void StoreThread::deliver(model::Event event) { queue_.put(std::move(event)); }
 
+void StoreThread::server_at(std::vector<base::SocketAddress> addresses) { queue_.put(ServerAt{std::move(addresses)}); }
+
 void StoreThread::refresh_node_facts() { queue_.put(RefreshFacts{}); }
 
 void StoreThread::facts_have_come() { queue_.put(FactsHaveCome{}); }
@@ -198,6 +200,8 @@ void StoreThread::handle(CloseFeed& message) {
 }
 
 void StoreThread::handle(SetOptions& message) { store_.set_options(message.options); }
+
+void StoreThread::handle(ServerAt& message) { store_.reserve(std::move(message.addresses)); }
 
 // What happened waits in the store until the first of the family's feeds takes it.
 void StoreThread::distribute(base::Family family) {

@@ -73,6 +73,8 @@ class StoreThread final : public model::EventSink {
 
   // [any thread] Blocks while thousands of events wait.
   void deliver(model::Event event) override;
+  // [any thread] No external IP takes them from now on.
+  void server_at(std::vector<base::SocketAddress> addresses) override;
   // [any thread] Something else that node_facts() reads has changed.
   void refresh_node_facts();
   // [any thread but the store's, also before start()] A feed that has been told nothing: its first take is full.
@@ -113,6 +115,9 @@ class StoreThread final : public model::EventSink {
   struct SetOptions {
     store::StoreOptions options;
   };
+  struct ServerAt {
+    std::vector<base::SocketAddress> addresses;
+  };
   struct Take {
     FeedId feed;
     bool full;
@@ -125,7 +130,7 @@ class StoreThread final : public model::EventSink {
     FeedId feed;
     DescribeRequest request;
   };
-  using Message = std::variant<model::Event, RefreshFacts, FactsHaveCome, OpenFeed, CloseFeed, SetOptions, Take,
+  using Message = std::variant<model::Event, RefreshFacts, FactsHaveCome, OpenFeed, CloseFeed, SetOptions, ServerAt, Take,
                                GetStatus, Describe>;
   struct Feed {
     FeedId id;
@@ -146,6 +151,7 @@ class StoreThread final : public model::EventSink {
   void handle(OpenFeed& message);
   void handle(CloseFeed& message);
   void handle(SetOptions& message);
+  void handle(ServerAt& message);
   void handle(Take& message);
   void handle(GetStatus& message);
   void handle(Describe& message);

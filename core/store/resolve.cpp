@@ -4,28 +4,41 @@
 #include "core/store/resolve.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
-#include "core/store/service_tracker.hpp"
+#include "core/store/frontends.hpp"
 
 namespace sluice::store {
 namespace {
 
-std::vector<Frontend> frontends_of(const model::Service& service, const model::ServicePortSpec& port,
-                                   base::Family family, bool external_ips) {
-  std::vector<Frontend> out;
-  const auto add = [&](FrontendKind kind, const std::vector<base::IpAddress>& addresses) {
-    for (const auto& address : addresses) {
-      const Frontend frontend{kind, address, port.port};
-      if (address.family() == family && std::find(out.begin(), out.end(), frontend) == out.end()) {
-        out.push_back(frontend);
-      }
+constexpr std::size_t kMostNamed = 4;  // frontends, in one sentence
+
+std::string describe(const Frontend& frontend, model::Protocol protocol) {
+  const bool node_port = frontend.kind == FrontendKind::node_port;
+  return (node_port ? "node port " + std::to_string(frontend.port) : base::host_port(frontend.address, frontend.port)) + "/" +
+         std::string(model::protocol_name(protocol));
+}
+
+// Takes out what other Services have, and says what that is.
+std::string withhold(const model::Service& service, const FrontendClaims& claims, ServicePort& port) {
+  std::string out;
+  std::size_t count = 0;
+  std::erase_if(port.frontends, [&](const Frontend& frontend) {
+    const bool reserved = frontend.kind == FrontendKind::external_ip && port.key.protocol == model::Protocol::tcp &&
+                          std::binary_search(claims.reserved().begin(), claims.reserved().end(),
+                                             base::SocketAddress{frontend.address, frontend.port});
+    const model::Service* holder = claims.holder({frontend.address, frontend.port, port.key.protocol});
+    if (!reserved && (holder == nullptr || holder == &service)) return false;
+    if (++count <= kMostNamed) {
+      out += describe(frontend, port.key.protocol) +
+             (reserved ? " is where this node reaches the API server; use another port or address; "
+                       : " belongs to Service " + holder->name.to_string() + "; give one of them another port or address; ");
     }
-  };
-  add(FrontendKind::cluster_ip, service.cluster_ips);
-  if (external_ips) add(FrontendKind::external_ip, service.external_ips);
-  add(FrontendKind::load_balancer, service.load_balancer_ips);
-  if (port.node_port != 0) out.push_back({FrontendKind::node_port, base::IpAddress::any(family), port.node_port});
+    return true;
+  });
+  if (count > kMostNamed) out += "and so do " + std::to_string(count - kMostNamed) + " more; ";
+  if (!out.empty()) out.resize(out.size() - 2);
   return out;
 }
 
@@ -38,6 +51,17 @@ std::vector<base::IpPrefix> ranges_of(const model::Service& service, base::Famil
     out.push_back(range);
   }
   return out;
+}
+
+std::size_t count_endpoints(const SliceCache::Matches& matches) {
+  return std::accumulate(matches.begin(), matches.end(), std::size_t{0},
+                         [](std::size_t sum, const auto& match) { return sum + match.slice->endpoints.size(); });
+}
+
+std::string too_large() {
+  return "it is rejected at its cluster IP: with it all ports of the Service together have more than " +
+         std::to_string(kMostFrontends) + " addresses, or more than " + std::to_string(kMostEndpoints) +
+         " endpoints and source ranges; divide it among several Services";
 }
 
 bool has_external_ip(const model::Service& service, base::Family family) {
@@ -66,40 +90,65 @@ Endpoint endpoint_of(const Candidate& c) {
   return endpoint;
 }
 
-// All but the endpoints.
-ServicePort policies_of(const model::Service& service, const model::ServicePortSpec& spec, base::Family family,
-                        const NodeView& node) {
-  ServicePort port;
-  port.key = {service.name, spec.name, spec.protocol};
-  port.family = family;
-  port.frontends = frontends_of(service, spec, family, node.external_ips);
-  port.source_ranges = ranges_of(service, family);
-  port.affinity_seconds = service.affinity_seconds;
-  port.internal_local = service.internal_local;
-  port.external_local = external_local(service);
-  if (service.type == model::ServiceType::load_balancer && port.external_local) {
-    port.health_check_node_port = service.health_check_node_port;
+// How much of one Service in one family is served at most.
+class Room {
+ public:
+  bool take(std::size_t frontends, std::size_t endpoints) {
+    if (frontends > frontends_ || endpoints > endpoints_) return false;
+    frontends_ -= frontends;
+    endpoints_ -= endpoints;
+    return true;
   }
-  // Anything beside the cluster IP makes it reachable from outside, and so do external
-  // IPs that are not served (BEH 1.2, 2.3).
-  const bool external = port.frontends.size() > 1 || has_external_ip(service, family);
-  port.uses_cluster = !port.internal_local || external;
-  port.uses_local = port.internal_local || (port.external_local && external);
-  return port;
-}
 
-// All that the slices have for this service port, with what the policies make of it.
-std::vector<Candidate> add_endpoints(ServicePort& port, const SliceCache& slices, const NodeView& node) {
-  auto candidates = slices.candidates(port.key.service, port.family, port.key.port_name, port.key.protocol, node.name);
-  port.has_any_endpoint = select_endpoints(candidates, {port.uses_cluster, port.uses_local, node.name, node.zone});
-  for (const Candidate& c : candidates) {
-    if (c.in_cluster || c.in_local || c.local || (c.serving && c.terminating)) {
-      port.endpoints.push_back(endpoint_of(c));
-    } else if (port.key.protocol == model::Protocol::udp && c.serving) {
-      port.also_serving.push_back(endpoint_of(c));
-    }  // The rest takes no connections, holds none worth draining and is not ours to know.
+ private:
+  std::size_t frontends_ = kMostFrontends;
+  std::size_t endpoints_ = kMostEndpoints;
+};
+
+// Calls `take` for each port of the Service, in the order of the object, with the service port and all that the slices have for it.
+template <class Take>
+void each_port(const model::Service& service, base::Family family, const SliceCache& slices, const NodeView& node,
+               const FrontendClaims* claims, Take take) {
+  if (!has_service_ports(service, family)) return;
+  const ServiceAddresses addresses(service, family, node.external_ips);
+  const std::vector<base::IpPrefix> ranges = ranges_of(service, family);
+  const bool local_outside = external_local(service);
+  const bool lists_external_ip = has_external_ip(service, family);
+  const auto matches = slices.matches(service.name, family, service.ports);
+  Room room;
+  for (std::size_t i = 0; i < service.ports.size(); ++i) {
+    const model::ServicePortSpec& spec = service.ports[i];
+    const bool fits = room.take(addresses.size(), ranges.size() + count_endpoints(matches[i]));
+    ServicePort port;
+    port.key = {service.name, spec.name, spec.protocol};
+    port.family = family;
+    port.frontends = fits ? addresses.frontends(spec) : addresses.cluster_ips(spec);
+    if (fits) port.source_ranges = ranges;
+    port.affinity_seconds = service.affinity_seconds;
+    port.internal_local = service.internal_local;
+    port.external_local = local_outside;
+    if (service.type == model::ServiceType::load_balancer && local_outside) {
+      port.health_check_node_port = service.health_check_node_port;
+    }
+    // Anything beside the cluster IP makes it reachable from outside, and so do external
+    // IPs that are not served (BEH 1.2, 2.3).
+    const bool external = port.frontends.size() > 1 || lists_external_ip;
+    port.uses_cluster = !port.internal_local || external;
+    port.uses_local = port.internal_local || (port.external_local && external);
+    if (claims != nullptr) port.withheld = withhold(service, *claims, port);
+    if (!fits) port.withheld += (port.withheld.empty() ? "" : "; ") + too_large();
+
+    auto candidates = SliceCache::candidates(fits ? matches[i] : SliceCache::Matches(), node.name);
+    port.has_any_endpoint = select_endpoints(candidates, {port.uses_cluster, port.uses_local, node.name, node.zone});
+    for (const Candidate& c : candidates) {
+      if (c.in_cluster || c.in_local || c.local || (c.serving && c.terminating)) {
+        port.endpoints.push_back(endpoint_of(c));
+      } else if (spec.protocol == model::Protocol::udp && c.serving) {
+        port.also_serving.push_back(endpoint_of(c));
+      }  // The rest takes no connections, and holds none worth draining.
+    }
+    take(std::move(port), candidates);
   }
-  return candidates;
 }
 
 Use use_in_cluster_list(const Candidate& c, const ServicePort& port, TopologyMode topology) {
@@ -119,26 +168,19 @@ Use use_in_local_list(const Candidate& c, const ServicePort& port) {
 }  // namespace
 
 std::vector<ServicePort> resolve(const model::Service& service, base::Family family, const SliceCache& slices,
-                                 const NodeView& node) {
+                                 const NodeView& node, const FrontendClaims* claims) {
   std::vector<ServicePort> out;
-  if (!has_service_ports(service, family)) return out;
-  out.reserve(service.ports.size());
-  for (const auto& spec : service.ports) {
-    ServicePort port = policies_of(service, spec, family, node);
-    add_endpoints(port, slices, node);
-    out.push_back(std::move(port));
-  }
+  each_port(service, family, slices, node, claims,
+            [&](ServicePort port, const std::vector<Candidate>& /*all*/) { out.push_back(std::move(port)); });
   std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.key < b.key; });
   return out;
 }
 
 std::vector<ExplainedPort> explain(const model::Service& service, base::Family family, const SliceCache& slices,
-                                   const NodeView& node) {
+                                   const NodeView& node, const FrontendClaims* claims) {
   std::vector<ExplainedPort> out;
-  if (!has_service_ports(service, family)) return out;
-  for (const auto& spec : service.ports) {
-    ExplainedPort one{policies_of(service, spec, family, node), {}};
-    const auto candidates = add_endpoints(one.port, slices, node);
+  each_port(service, family, slices, node, claims, [&](ServicePort port, const std::vector<Candidate>& candidates) {
+    ExplainedPort one{std::move(port), {}};
     const TopologyMode topology = topology_mode(candidates, node.name, node.zone);
     one.endpoints.reserve(candidates.size());
     for (const Candidate& c : candidates) {
@@ -152,7 +194,7 @@ std::vector<ExplainedPort> explain(const model::Service& service, base::Family f
       one.endpoints.push_back(std::move(endpoint));
     }
     out.push_back(std::move(one));
-  }
+  });
   std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.port.key < b.port.key; });
   return out;
 }

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/store/frontend_claims.hpp"
 #include "core/store/service_port.hpp"
 #include "core/store/slice_cache.hpp"
 
@@ -20,9 +21,10 @@ struct NodeView {
   bool external_ips = true;  // false: spec.externalIPs are not served (BEH 1.2)
 };
 
-// Empty when the Service has nothing in this family. Sorted by key.
+// Empty when the Service has nothing in this family. Sorted by key. Without what `claims`, if there are any, give to another
+// Service; `service` is the one they know.
 std::vector<ServicePort> resolve(const model::Service& service, base::Family family, const SliceCache& slices,
-                                 const NodeView& node);
+                                 const NodeView& node, const FrontendClaims* claims = nullptr);
 
 // Why a list of a service port has an endpoint, or has not. A list is what new connections are balanced over.
 enum class Use : std::uint8_t {
@@ -54,6 +56,6 @@ struct ExplainedPort {
 
 // What resolve() returns, with the reasons. It costs more: it is for people who ask for a Service.
 std::vector<ExplainedPort> explain(const model::Service& service, base::Family family, const SliceCache& slices,
-                                   const NodeView& node);
+                                   const NodeView& node, const FrontendClaims* claims = nullptr);
 
 }  // namespace sluice::store

@@ -70,6 +70,8 @@ struct ServicePort {
   // UDP only: endpoints that serve, and take no connections from this node. Flows to them
   // may have begun before a policy or hint changed. Not told to backends.
   std::vector<Endpoint> also_serving;
+  // Why part of it is not served whatever the backend; empty when all is. Not told to backends.
+  std::string withheld;
   bool operator==(const ServicePort&) const = default;
 };
 

@@ -3,8 +3,9 @@
 
 #include "core/store/service_tracker.hpp"
 
-#include <algorithm>
 #include <utility>
+
+#include "core/store/frontends.hpp"
 
 namespace sluice::store {
 namespace {
@@ -21,34 +22,34 @@ ServiceTracker::Change change(const model::Service* before, const model::Service
 
 }  // namespace
 
-bool has_service_ports(const model::Service& service, base::Family family) {
-  return service.type != model::ServiceType::external_name && !service.headless &&
-         std::any_of(service.cluster_ips.begin(), service.cluster_ips.end(),
-                     [&](const base::IpAddress& ip) { return ip.family() == family; });
-}
-
-std::string_view why_not_proxied(const model::Service& service, base::Family family) {
-  if (service.type == model::ServiceType::external_name) return "its type is ExternalName: DNS alone answers for it";
-  if (service.headless) return "it is headless: clients connect to its endpoints";
-  if (!has_service_ports(service, family)) return "it has no cluster IP of this family";
-  return service.ports.empty() ? "it has no ports" : "";
-}
-
 ServiceTracker::Change ServiceTracker::upsert(model::Service service) {
   const auto [it, added] = services_.try_emplace(service.name);
   Entry& entry = it->second;
   entry.epoch = epoch_;
   if (!added && entry.service == service) return {};
-  const Change out = change(added ? nullptr : &entry.service, &service);
+  Change out = change(added ? nullptr : &entry.service, &service);
+  const auto before = added ? FrontendClaims::Keys() : FrontendClaims::wanted(entry.service, external_ips_);
   entry.service = std::move(service);
+  claims_.change(entry.service, before, FrontendClaims::wanted(entry.service, external_ips_), out.others);
   return out;
 }
 
 ServiceTracker::Change ServiceTracker::remove(const model::ObjectName& name) {
   const auto it = services_.find(name);
   if (it == services_.end()) return {};
-  const Change out = change(&it->second.service, nullptr);
+  Change out = change(&it->second.service, nullptr);
+  claims_.change(it->second.service, FrontendClaims::wanted(it->second.service, external_ips_), {}, out.others);
   services_.erase(it);
+  return out;
+}
+
+std::vector<model::ObjectName> ServiceTracker::reserve(std::vector<base::SocketAddress> addresses) {
+  std::vector<model::ObjectName> out;
+  const auto before = claims_.reserve(std::move(addresses));
+  if (before == claims_.reserved()) return out;
+  for (const auto& [name, entry] : services_) {
+    if (!entry.service.external_ips.empty()) out.push_back(name);
+  }
   return out;
 }
 
@@ -64,8 +65,20 @@ std::vector<std::pair<model::ObjectName, ServiceTracker::Change>> ServiceTracker
   std::vector<std::pair<model::ObjectName, Change>> out;
   out.reserve(gone.size());
   for (auto& name : gone) {
-    const Change removed = remove(name);
-    out.emplace_back(std::move(name), removed);
+    Change removed = remove(name);
+    out.emplace_back(std::move(name), std::move(removed));
+  }
+  claims_.keep_holders();
+  return out;
+}
+
+std::vector<model::ObjectName> ServiceTracker::serve_external_ips(bool on) {
+  std::vector<model::ObjectName> out;
+  if (std::exchange(external_ips_, on) == on) return out;
+  for (const auto& [name, entry] : services_) {
+    if (entry.service.external_ips.empty()) continue;
+    out.push_back(name);
+    claims_.change(entry.service, FrontendClaims::wanted(entry.service, !on), FrontendClaims::wanted(entry.service, on), out);
   }
   return out;
 }

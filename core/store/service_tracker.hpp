@@ -10,13 +10,9 @@
 #include <vector>
 
 #include "core/model/service.hpp"
+#include "core/store/frontend_claims.hpp"
 
 namespace sluice::store {
-
-// BEH 2.1, 2.2: does the Service yield service ports in this family?
-bool has_service_ports(const model::Service& service, base::Family family);
-// Why not, in words: "its type is ExternalName"; empty where it does.
-std::string_view why_not_proxied(const model::Service& service, base::Family family);
 
 class ServiceTracker {
  public:
@@ -24,8 +20,15 @@ class ServiceTracker {
   struct Change {
     bool changed = false;
     bool family_affected[2] = {false, false};  // by base::family_index
+    std::vector<model::ObjectName> others;     // Services that gain or lose an address or port by that
   };
 
+  explicit ServiceTracker(bool external_ips) : external_ips_(external_ips) {}
+
+  // Whether spec.externalIPs count from now on. Names of Services that this concerns.
+  std::vector<model::ObjectName> serve_external_ips(bool on);
+  // Sorted: no external IP takes them. Names of Services that this concerns.
+  std::vector<model::ObjectName> reserve(std::vector<base::SocketAddress> addresses);
   Change upsert(model::Service service);
   Change remove(const model::ObjectName& name);
   void touch(const model::ObjectName& name);
@@ -36,6 +39,7 @@ class ServiceTracker {
   const model::Service* find(const model::ObjectName& name) const;
   std::vector<model::ObjectName> names() const;
   std::size_t size() const { return services_.size(); }
+  const FrontendClaims& claims() const { return claims_; }
 
  private:
   struct Entry {
@@ -44,6 +48,8 @@ class ServiceTracker {
   };
   std::unordered_map<model::ObjectName, Entry> services_;
   std::uint32_t epoch_ = 0;
+  bool external_ips_;
+  FrontendClaims claims_;
 };
 
 }  // namespace sluice::store

@@ -74,33 +74,44 @@ void SliceCache::erase(const model::ObjectName& slice, Affected& affected) {
   owner_of_.erase(owner);
 }
 
-std::vector<Candidate> SliceCache::candidates(const model::ObjectName& service, base::Family family,
-                                              base::Symbol port_name, model::Protocol protocol,
-                                              std::string_view node_name) const {
-  std::vector<Candidate> out;
+std::vector<SliceCache::Matches> SliceCache::matches(const model::ObjectName& service, base::Family family,
+                                                     const std::vector<model::ServicePortSpec>& ports) const {
+  std::vector<Matches> out(ports.size());
   const auto found = services_.find(service);
   if (found == services_.end()) return out;
+  const auto key = [](const base::Symbol& name, model::Protocol protocol) {
+    return std::uint64_t{name.id()} << 8 | static_cast<std::uint8_t>(protocol);
+  };
+  std::unordered_multimap<std::uint64_t, std::size_t> wanted;
+  for (std::size_t i = 0; i < ports.size(); ++i) wanted.emplace(key(ports[i].name, ports[i].protocol), i);
+  for (const auto& [name, entry] : found->second.slices) {
+    if (entry.slice.family != family) continue;
+    for (const model::SlicePort& port : entry.slice.ports) {
+      const auto [first, last] = wanted.equal_range(key(port.name, port.protocol));
+      for (auto at = first; at != last; ++at) out[at->second].push_back({&entry.slice, port.port});
+    }
+  }
+  return out;
+}
+
+std::vector<Candidate> SliceCache::candidates(const Matches& matches, std::string_view node_name) {
+  std::vector<Candidate> out;
   const base::Symbol our_node(node_name);
   std::vector<std::pair<std::string, Candidate>> keyed;
-  for (const auto& [name, entry] : found->second.slices) {
-    const model::EndpointSlice& slice = entry.slice;
-    if (slice.family != family) continue;
-    for (const model::SlicePort& port : slice.ports) {
-      if (!(port.name == port_name) || port.protocol != protocol) continue;
-      for (const model::SliceEndpoint& endpoint : slice.endpoints) {
-        Candidate candidate;
-        candidate.address = endpoint.address;
-        candidate.port = port.port;
-        candidate.zone_hints = endpoint.zone_hints;
-        candidate.node_hints = endpoint.node_hints;
-        candidate.local = !our_node.empty() && endpoint.node == our_node;
-        candidate.ready = endpoint.ready;
-        candidate.serving = endpoint.serving;
-        candidate.terminating = endpoint.terminating;
-        candidate.record = &endpoint;
-        keyed.emplace_back(
-            base::host_port(base::IpAddress::from_bytes(family, endpoint.address.data()), port.port), candidate);
-      }
+  for (const auto& [slice, port] : matches) {
+    for (const model::SliceEndpoint& endpoint : slice->endpoints) {
+      Candidate candidate;
+      candidate.address = endpoint.address;
+      candidate.port = port;
+      candidate.zone_hints = endpoint.zone_hints;
+      candidate.node_hints = endpoint.node_hints;
+      candidate.local = !our_node.empty() && endpoint.node == our_node;
+      candidate.ready = endpoint.ready;
+      candidate.serving = endpoint.serving;
+      candidate.terminating = endpoint.terminating;
+      candidate.record = &endpoint;
+      keyed.emplace_back(base::host_port(base::IpAddress::from_bytes(slice->family, endpoint.address.data()), port),
+                         candidate);
     }
   }
   std::stable_sort(keyed.begin(), keyed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/model/endpoint_slice.hpp"
+#include "core/model/service.hpp"
 #include "core/store/topology.hpp"
 
 namespace sluice::store {
@@ -35,10 +36,19 @@ class SliceCache {
   void begin_list() { ++epoch_; }
   Affected end_list();  // removes what the list did not mention
 
+  // Where a port of a Service finds its endpoints: a slice that has a port of that name and protocol.
+  struct Match {
+    const model::EndpointSlice* slice = nullptr;
+    std::uint16_t port = 0;
+  };
+  using Matches = std::vector<Match>;
+  // Of each of these ports, in their order. Valid until the cache changes.
+  std::vector<Matches> matches(const model::ObjectName& service, base::Family family,
+                               const std::vector<model::ServicePortSpec>& ports) const;
+
   // The merged endpoints of one service port: duplicates resolved (a non-terminating
   // record beats a terminating one), sorted by the text "ip:port" in byte order.
-  std::vector<Candidate> candidates(const model::ObjectName& service, base::Family family, base::Symbol port_name,
-                                    model::Protocol protocol, std::string_view node_name) const;
+  static std::vector<Candidate> candidates(const Matches& matches, std::string_view node_name);
 
   // Trigger times of effective changes of this family's slices since the last call.
   TriggerTimes take_trigger_times(const model::ObjectName& service, base::Family family);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/log.hpp"
+#include "core/store/frontends.hpp"
 
 namespace sluice::store {
 
@@ -19,12 +20,11 @@ void Store::apply(model::Event event) {
 void Store::set_options(StoreOptions options) {
   const StoreOptions before = std::exchange(options_, options);
   if (before.service_cidrs != options.service_cidrs) ++service_cidrs_version_;
-  if (before.external_ips == options.external_ips) return;
-  for (const auto family : base::kFamilies) {
-    for (auto& name : service_names(family)) {
-      if (!services_.find(name)->external_ips.empty()) dirty_[base::family_index(family)].insert(name);
-    }
-  }
+  for (const auto& name : services_.serve_external_ips(options.external_ips)) note_frontends(name);
+}
+
+void Store::reserve(std::vector<base::SocketAddress> addresses) {
+  for (const auto& name : services_.reserve(std::move(addresses))) note_frontends(name);
 }
 
 Changes Store::take_changes(base::Family family) {
@@ -59,12 +59,14 @@ NodeView Store::node_view() const {
 
 std::vector<ServicePort> Store::resolve_service(const model::ObjectName& name, base::Family family) const {
   const model::Service* service = services_.find(name);
-  return service == nullptr ? std::vector<ServicePort>() : resolve(*service, family, slices_, node_view());
+  return service == nullptr ? std::vector<ServicePort>()
+                            : resolve(*service, family, slices_, node_view(), &services_.claims());
 }
 
 std::vector<ExplainedPort> Store::explain_service(const model::ObjectName& name, base::Family family) const {
   const model::Service* service = services_.find(name);
-  return service == nullptr ? std::vector<ExplainedPort>() : explain(*service, family, slices_, node_view());
+  return service == nullptr ? std::vector<ExplainedPort>()
+                            : explain(*service, family, slices_, node_view(), &services_.claims());
 }
 
 bool Store::on(const model::ListBegin& event) {
@@ -157,7 +159,16 @@ bool Store::note(const model::ObjectName& service, const ServiceTracker::Change&
     dirty_[i].insert(service);
     pending_services_[i].insert(service);
   }
+  for (const auto& other : change.others) note_frontends(other);
   return change.changed;
+}
+
+// The Service has another address or port, and has not changed itself.
+void Store::note_frontends(const model::ObjectName& service) {
+  const model::Service* known = services_.find(service);
+  for (const auto family : base::kFamilies) {
+    if (known != nullptr && has_service_ports(*known, family)) dirty_[base::family_index(family)].insert(service);
+  }
 }
 
 bool Store::note(const SliceCache::Affected& affected) {

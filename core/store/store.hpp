@@ -45,12 +45,15 @@ struct Changes {
 class Store {
  public:
   explicit Store(std::string node_name, StoreOptions options = {})
-      : node_name_(std::move(node_name)), options_(options) {}
+      : node_name_(std::move(node_name)), options_(options), services_(options.external_ips) {}
 
   void apply(model::Event event);
 
   // From now on; Services that resolve differently because of it are dirty.
   void set_options(StoreOptions options);
+
+  // No external IP takes these addresses of the API server (TCP) from now on, or the daemon could not reach it any more. Sorted.
+  void reserve(std::vector<base::SocketAddress> addresses);
 
   // Every kind of object has been listed once: the cluster is known as a whole. ServiceCIDRs
   // do not count (BEH 1.5).
@@ -105,6 +108,7 @@ class Store {
   bool on(const model::Unusable& event);
 
   bool note(const model::ObjectName& service, const ServiceTracker::Change& change);
+  void note_frontends(const model::ObjectName& service);
   bool note(const SliceCache::Affected& affected);
   bool note_removal(const SliceCache::Affected& affected);
   bool set_node(std::optional<model::Node> node);

@@ -15,22 +15,50 @@ plugin::ServicePortName name_of(const store::ServicePortKey& key) {
 
 }  // namespace
 
+void add_withheld(const snapshot::Transaction& transaction, plugin::ServicePortReports& reports) {
+  std::map<plugin::ServicePortName, const std::string*> withheld;
+  for (const auto& port : transaction.service_ports) {
+    if (!port->withheld.empty()) withheld.emplace(name_of(port->key), &port->withheld);
+  }
+  if (withheld.empty()) return;
+  for (auto& failed : reports.failed) {
+    const auto found = withheld.find(failed.port);
+    if (found == withheld.end()) continue;
+    failed.message += "; " + *found->second;
+    withheld.erase(found);
+  }
+  for (const auto& [name, why] : withheld) reports.failed.push_back({name, *why, 0, true});
+  std::sort(reports.failed.begin(), reports.failed.end(), [](const auto& a, const auto& b) { return a.port < b.port; });
+}
+
 void LeftOut::note(const snapshot::Transaction& transaction, const plugin::ServicePortReports& reports,
                    base::Clock::Time now) {
   if (reasons_.empty() && reports.failed.empty()) return;
-  const auto before = reasons_;
+  const std::size_t before = reasons_.size() - withheld_.size();
+  const bool others = std::any_of(reports.failed.begin(), reports.failed.end(), [&](const auto& one) {
+    return !one.withheld && (!reasons_.contains(one.port) || withheld_.contains(one.port));
+  });
+  const auto erase = [this](const plugin::ServicePortName& name) {
+    reasons_.erase(name);
+    withheld_.erase(name);
+  };
   if (transaction.full) {
     reasons_.clear();
+    withheld_.clear();
   } else if (!reasons_.empty()) {
-    for (const auto& port : transaction.service_ports) reasons_.erase(name_of(port->key));
-    for (const auto& key : transaction.removed) reasons_.erase(name_of(key));
+    for (const auto& port : transaction.service_ports) erase(name_of(port->key));
+    for (const auto& key : transaction.removed) erase(name_of(key));
   }
-  for (const auto& one : reports.served) reasons_.erase(one);
-  for (const auto& one : reports.failed) reasons_[one.port] = one.message;
-  const bool others =
-      std::any_of(reasons_.begin(), reasons_.end(), [&](const auto& one) { return !before.contains(one.first); });
+  for (const auto& one : reports.served) {
+    if (!withheld_.contains(one)) erase(one);
+  }
+  for (const auto& one : reports.failed) {
+    reasons_[one.port] = one.message;
+    if (one.withheld) withheld_.insert(one.port);
+  }
   // What concerns none of them does not put it off.
-  if (transaction.full || others || reasons_.size() != before.size()) clock_.set(!reasons_.empty(), others, now);
+  const std::size_t after = reasons_.size() - withheld_.size();
+  if (transaction.full || others || after != before) clock_.set(after != 0, others, now);
 }
 
 }  // namespace sluice::sync

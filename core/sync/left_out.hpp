@@ -7,6 +7,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 
 #include "core/plugin/host_services.hpp"
@@ -14,6 +15,9 @@
 #include "core/sync/retry_clock.hpp"
 
 namespace sluice::sync {
+
+// Adds the service ports of the transaction of which the core withholds something to those that the backend left out.
+void add_withheld(const snapshot::Transaction& transaction, plugin::ServicePortReports& reports);
 
 class LeftOut {
  public:
@@ -33,6 +37,7 @@ class LeftOut {
 
  private:
   std::map<plugin::ServicePortName, std::string> reasons_;
+  std::set<plugin::ServicePortName> withheld_;  // of those: whose reason is not the backend's
   RetryClock clock_;
 };
 

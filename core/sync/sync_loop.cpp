@@ -32,7 +32,7 @@ double seconds(base::Clock::Duration duration) { return std::chrono::duration<do
 
 SyncLoop::SyncLoop(Options options, const base::Clock& clock, Callbacks callbacks)
     : clock_(clock), callbacks_(std::move(callbacks)), runner_(options.intervals, clock), held_(options.held),
-      verify_every_(options.verify_every) {
+      verify_every_(options.verify_every), left_out_lines_(clock) {
   status_.left_out = LeftOut(RetryClock(options.retry_left_out));
 }
 
@@ -302,6 +302,7 @@ base::Status SyncLoop::apply(const snapshot::Transaction& transaction, SyncRepor
   report.at = at;
   report.apply_seconds = took;
   report.kernel_seconds = seconds(outcome.kernel_time);
+  add_withheld(transaction, outcome.reports);
   report_left_out(outcome);
   // What was consumed cannot be replayed: after a failure only everything will do.
   need_full_ = !outcome.ok();
@@ -386,8 +387,12 @@ void SyncLoop::report_left_out(const plugin::ApplyOutcome& outcome) {
   for (const auto& one : outcome.reports.failed) {
     const auto before = known.find(one.port);
     const bool news = before == known.end() || before->second != one.message;
-    base::log(news ? base::LogLevel::error : base::LogLevel::debug, "sync",
-              backend_->name() + ": " + one.port.printed() + " left out: " + one.message);
+    std::string sentence = backend_->name() + ": " + one.port.printed() + " left out: " + one.message;
+    if (news) {
+      left_out_lines_.log(base::LogLevel::error, "sync", std::move(sentence));
+    } else {
+      base::log_debug("sync", sentence);
+    }
     if (news && outcome.ok() && callbacks_.on_left_out) callbacks_.on_left_out(one);
   }
 }

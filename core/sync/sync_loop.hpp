@@ -21,6 +21,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/base/log_budget.hpp"
 #include "core/base/queue.hpp"
 #include "core/plugin/backend_handle.hpp"
 #include "core/snapshot/transaction.hpp"
@@ -215,6 +216,7 @@ class SyncLoop {
   std::unique_ptr<plugin::BackendHandle> backend_;
   bool held_;
   base::Clock::Duration verify_every_;
+  base::LogBudget left_out_lines_;
   bool need_full_ = true;
   bool delta_supported_ = false;
   bool applied_once_ = false;

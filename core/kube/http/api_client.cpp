@@ -3,10 +3,13 @@
 
 #include "core/kube/http/api_client.hpp"
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <list>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "core/kube/access/credentials.hpp"
 #include "core/kube/http/http_failure.hpp"
@@ -99,6 +102,7 @@ class ApiClient::Impl {
     const auto addresses = options_.resolver->resolve(host, options_.resolve_limit, [this] { return stopped(); });
     if (stopped()) return stopped_status();
     if (!addresses) return unreachable(config(), addresses.status().message());
+    report(*addresses);
     const auto endpoint = endpoint_for(request, pick(*addresses), secrets.tls);
 
     const auto exchange =
@@ -118,6 +122,19 @@ class ApiClient::Impl {
       forget(endpoint);
     }
     return status;
+  }
+
+  void report(const std::vector<base::IpAddress>& addresses) {
+    if (!options_.on_addresses) return;
+    const std::uint16_t port = config().proxy ? config().proxy->port : config().server.port;
+    std::vector<base::SocketAddress> out;
+    for (const auto& address : addresses) out.push_back({address, port});
+    std::sort(out.begin(), out.end());
+    // Held while it is reported, so that the last one reported is the newest.
+    const std::lock_guard lock(reported_mutex_);
+    if (out == reported_) return;
+    reported_ = out;
+    options_.on_addresses(std::move(out));
   }
 
   base::Status status_of(const HttpOutcome& outcome, const Endpoint& endpoint, bool answered) const {
@@ -217,6 +234,8 @@ class ApiClient::Impl {
   bool stopped_ = false;
   std::list<Running> running_;
   std::size_t next_address_ = 0;
+  std::mutex reported_mutex_;
+  std::vector<base::SocketAddress> reported_;  // under reported_mutex_
   std::shared_ptr<Endpoint> kept_;
 };
 

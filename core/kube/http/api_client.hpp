@@ -6,9 +6,12 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "core/base/ip.hpp"
 #include "core/kube/access/connection_config.hpp"
 #include "core/kube/access/credential_observer.hpp"
 #include "core/kube/http/host_resolver.hpp"
@@ -33,6 +36,9 @@ struct ApiClientOptions {
   // Both may be null, and outlive the client. Of requests the first one receives the connection pools only.
   RequestObserver* observer = nullptr;
   CredentialObserver* credential_observer = nullptr;
+  // Where it connects to, the proxy if there is one: before the first request, and when the addresses change. Of the thread that
+  // sends the request; sorted.
+  std::function<void(std::vector<base::SocketAddress>)> on_addresses;
 };
 
 class ApiClient final : public Transport {

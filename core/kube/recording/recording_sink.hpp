@@ -37,6 +37,7 @@ class RecordingSink final : public model::EventSink {
   void stop() { file_.close(); }
 
   void deliver(model::Event event) override;
+  void server_at(std::vector<base::SocketAddress> addresses) override { next_.server_at(std::move(addresses)); }
   RecordingStatus status() const;  // any thread
 
  private:

@@ -10,6 +10,7 @@ namespace {
 
 // A cluster with more broken objects than this has one reason for all of them.
 constexpr std::size_t kMaxKnown = 1000;
+constexpr std::size_t kLongestText = 600;  // after which no more is said of an object
 
 }  // namespace
 
@@ -20,13 +21,15 @@ void ObjectProblems::report(const model::ObjectName& name, const std::string& pr
     return;
   }
   std::string text = problem;
-  for (const auto& note : notes) text += (text.empty() ? "" : "; ") + note;
+  std::size_t said = 0;
+  for (; said < notes.size() && text.size() < kLongestText; ++said) text += (text.empty() ? "" : "; ") + notes[said];
+  if (said < notes.size()) text += "; and " + std::to_string(notes.size() - said) + " more";
   const auto known = known_.find(name);
   if (known != known_.end() ? known->second == text : known_.size() >= kMaxKnown) return;
   known_[name] = text;
   const std::string who = kind_ + " " + (name.name.empty() ? "without a readable name" : name.to_string());
   if (!problem.empty()) text += "; what was known of the object before stays in force";
-  base::log_warning("kube", who + ": " + text);
+  budget_.log(base::LogLevel::warning, "kube", who + ": " + text);
   if (known_.size() == kMaxKnown && known == known_.end()) {
     base::log_warning("kube", "further " + kind_ + " objects with problems are not named");
   }

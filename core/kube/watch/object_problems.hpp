@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/log_budget.hpp"
 #include "core/model/event.hpp"
 
 namespace sluice::kube {
@@ -17,7 +18,7 @@ namespace sluice::kube {
 class ObjectProblems {
  public:
   // `kind`: what the objects call themselves, "Service".
-  explicit ObjectProblems(std::string kind) : kind_(std::move(kind)) {}
+  explicit ObjectProblems(std::string kind, base::LogBudget budget = {}) : kind_(std::move(kind)), budget_(budget) {}
 
   // `problem`: why the object cannot be used; empty if it can. `notes`: what of it is left out.
   void report(const model::ObjectName& name, const std::string& problem, const std::vector<std::string>& notes);
@@ -25,6 +26,7 @@ class ObjectProblems {
 
  private:
   std::string kind_;
+  base::LogBudget budget_;
   std::unordered_map<model::ObjectName, std::string> known_;
 };
 

@@ -93,7 +93,10 @@ class World {
   }
   // Service `name` with so many endpoints.
   void put(const std::string& name, int endpoints = 0) {
-    deliver(model::Upsert{test::service(name)});
+    auto service = test::service(name);
+    // Each has one of its own, as the API server gives them out.
+    service.cluster_ips = {*base::IpAddress::parse("172.30.1." + std::to_string(static_cast<unsigned char>(name.at(0))))};
+    deliver(model::Upsert{service});
     std::vector<test::EndpointSpec> all;
     for (int i = 1; i <= endpoints; ++i) all.push_back({"10.180.0." + std::to_string(i)});
     auto slice = test::slice(name + "-x", all, name);

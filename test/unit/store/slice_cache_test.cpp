@@ -15,6 +15,11 @@ namespace slice_cache_test {
 using test::object;
 using test::slice;
 
+std::vector<Candidate> candidates(const SliceCache& cache, const std::string& service, base::Family family, const char* port,
+                                  model::Protocol protocol, const char* node) {
+  return SliceCache::candidates(cache.matches(object("ns1", service), family, {{base::Symbol(port), protocol}}).at(0), node);
+}
+
 class SliceCacheTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(SliceCacheTest);
   CPPUNIT_TEST(merges_slices_in_byte_order);
@@ -34,7 +39,7 @@ class SliceCacheTest : public CppUnit::TestFixture {
   static std::vector<std::string> addresses(const SliceCache& cache, const std::string& service = "svc1") {
     std::vector<std::string> out;
     for (const auto& c :
-         cache.candidates(object("ns1", service), base::Family::ipv4, base::Symbol("p80"), model::Protocol::tcp, "N")) {
+         candidates(cache, service, base::Family::ipv4, "p80", model::Protocol::tcp, "N")) {
       out.push_back(base::IpAddress::from_bytes(base::Family::ipv4, c.address.data()).to_string());
     }
     return out;
@@ -59,8 +64,7 @@ class SliceCacheTest : public CppUnit::TestFixture {
       SliceCache cache;
       cache.upsert(slice(terminating_first ? "a" : "b", {{"10.0.1.1", "N", "terminating"}}));
       cache.upsert(slice(terminating_first ? "b" : "a", {{"10.0.1.1", "N", "ready"}}));
-      const auto merged =
-          cache.candidates(object("ns1", "svc1"), base::Family::ipv4, base::Symbol("p80"), model::Protocol::tcp, "N");
+      const auto merged = candidates(cache, "svc1", base::Family::ipv4, "p80", model::Protocol::tcp, "N");
       CPPUNIT_ASSERT_EQUAL(std::size_t(1), merged.size());
       CPPUNIT_ASSERT(merged[0].ready);
       CPPUNIT_ASSERT(!merged[0].terminating);
@@ -122,7 +126,7 @@ class SliceCacheTest : public CppUnit::TestFixture {
     SliceCache cache;
     cache.upsert(slice("a", {{"10.0.1.1"}}));
     const auto find = [&](base::Family family, const char* port, model::Protocol protocol) {
-      return cache.candidates(object("ns1", "svc1"), family, base::Symbol(port), protocol, "N").size();
+      return candidates(cache, "svc1", family, port, protocol, "N").size();
     };
     CPPUNIT_ASSERT_EQUAL(std::size_t(1), find(base::Family::ipv4, "p80", model::Protocol::tcp));
     CPPUNIT_ASSERT_EQUAL(std::size_t(0), find(base::Family::ipv6, "p80", model::Protocol::tcp));
@@ -136,7 +140,7 @@ class SliceCacheTest : public CppUnit::TestFixture {
     const auto local = [&](const char* node) {
       std::string out;
       for (const auto& c :
-           cache.candidates(object("ns1", "svc1"), base::Family::ipv4, base::Symbol("p80"), model::Protocol::tcp, node)) {
+           candidates(cache, "svc1", base::Family::ipv4, "p80", model::Protocol::tcp, node)) {
         out += c.local ? 'l' : 'r';
       }
       return out;

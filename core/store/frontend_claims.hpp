@@ -1,0 +1,64 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Which Service has an address and port that several want. A cluster IP belongs to the Service that the API server gave it to,
+// whatever others list as external IP or load balancer address. Otherwise the Service that has it keeps it; until Services have
+// been listed once, that is the one that was created first. One thread; borrows the Services it is given.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/base/ip.hpp"
+#include "core/model/service.hpp"
+
+namespace sluice::store {
+
+class FrontendClaims {
+ public:
+  struct Key {
+    base::IpAddress address;  // unspecified for a node port
+    std::uint16_t port = 0;
+    model::Protocol protocol = model::Protocol::tcp;
+    auto operator<=>(const Key&) const = default;
+  };
+  using Keys = std::vector<Key>;
+
+  // What the Service wants, sorted, each once.
+  static Keys wanted(const model::Service& service, bool external_ips);
+
+  // `service` wanted `before` and wants `now`. Appends the names of other Services that gain or lose something by that.
+  void change(const model::Service& service, const Keys& before, const Keys& now, std::vector<model::ObjectName>& others);
+  // From now on the Service that has something keeps it.
+  void keep_holders() { keeps_ = true; }
+
+  // Addresses of the API server, sorted; returns what was reserved before.
+  std::vector<base::SocketAddress> reserve(std::vector<base::SocketAddress> addresses) {
+    return std::exchange(reserved_, std::move(addresses));
+  }
+  const std::vector<base::SocketAddress>& reserved() const { return reserved_; }
+
+  // Null when no Service wants it.
+  const model::Service* holder(const Key& key) const;
+
+ private:
+  struct Hash {
+    std::size_t operator()(const Key& key) const noexcept {
+      return std::hash<base::IpAddress>()(key.address) * 31 + (std::size_t{key.port} << 8 | static_cast<std::size_t>(key.protocol));
+    }
+  };
+  using Names = std::vector<model::ObjectName>;
+
+  void want(const Key& key, const model::Service& service, Names& others);
+  void release(const Key& key, const model::Service& service, Names& others);
+
+  std::unordered_map<Key, const model::Service*, Hash> holders_;
+  std::unordered_map<Key, std::vector<const model::Service*>, Hash> waiting_;
+  bool keeps_ = false;
+  std::vector<base::SocketAddress> reserved_;
+};
+
+}  // namespace sluice::store
