@@ -99,7 +99,9 @@ class ApiServer final : public Source {
     options.version = kVersion;
     options.observer = &observers.requests;
     options.credential_observer = &observers.credentials;
-    options.on_addresses = [&sink](std::vector<base::SocketAddress> addresses) { sink.server_at(std::move(addresses)); };
+    options.on_addresses = [&sink](std::vector<base::SocketAddress> addresses) {
+      sink.server_at(std::move(addresses));
+    };
     auto client = std::make_unique<kube::ApiClient>(std::move(connection), options);
     const kube::RequestBudgetOptions budget{
         .qps = settings.qps, .burst = settings.burst, .observer = &observers.requests, .host = host};

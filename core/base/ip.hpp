@@ -37,7 +37,7 @@ class IpAddress {
   const std::array<std::uint8_t, 16>& bytes() const { return bytes_; }  // IPv4: the first four
   bool is_unspecified() const;
   bool is_loopback() const;
-  // "unspecified", "loopback", "link-local", "multicast" or "broadcast"; empty for an address of one host in a network.
+  // "unspecified", "loopback", "link-local", "multicast" or "broadcast"; empty for the address of a single host.
   std::string_view special_kind() const;
   std::string to_string() const;
 

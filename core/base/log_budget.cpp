@@ -23,7 +23,7 @@ void LogBudget::log(LogLevel level, std::string_view component, std::string text
   full_at_ += kPause;
   if (text.size() > kLongestLine) text.replace(kLongestLine, std::string::npos, "...");
   const auto unwritten = std::exchange(unwritten_, 0);
-  if (unwritten != 0) text += " (" + std::to_string(unwritten) + " lines like this before it were not written)";
+  if (unwritten != 0) text += " (" + std::to_string(unwritten) + " similar lines before this one were suppressed)";
   base::log(level, component, text);
 }
 

@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Log lines about objects that users of the cluster write: as many as such a user likes to cause. kBurst of them are written at once,
-// then one in each kPause; the line after others that were not written says how many those were. One thread.
+// Limits log lines about objects that tenants write, because a tenant can cause any number of them. kBurst lines are
+// written at once, then one in each kPause. The line after suppressed ones has their number. One thread.
 #pragma once
 
 #include <cstddef>
@@ -19,10 +19,11 @@ class LogBudget {
  public:
   static constexpr int kBurst = 100;
   static constexpr Clock::Duration kPause = std::chrono::seconds(10);
-  static constexpr std::size_t kLongestLine = 1024;  // bytes; of a longer one the rest is cut off
+  static constexpr std::size_t kLongestLine = 1024;  // bytes; a longer line is truncated
 
-  // Without a clock: the system's. The clock outlives this.
+  // With the clock of the system.
   LogBudget();
+  // The clock must outlive the budget.
   explicit LogBudget(const Clock& clock) : clock_(&clock) {}
 
   void log(LogLevel level, std::string_view component, std::string text);

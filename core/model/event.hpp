@@ -57,7 +57,8 @@ class EventSink {
   virtual ~EventSink() = default;
   // Any thread; may block for a while when the store is behind.
   virtual void deliver(Event event) = 0;
-  // Where the source's server is reached from now on; sorted. Before anything from there is delivered. Any thread.
+  // The addresses of the source's server from now on, sorted. Called before objects from there are delivered. Any
+  // thread.
   virtual void server_at(std::vector<base::SocketAddress> /*addresses*/) {}
 };
 

@@ -7,6 +7,7 @@
 #include <compare>
 #include <functional>
 #include <string>
+#include <unordered_set>
 
 #include "core/base/symbol.hpp"
 
@@ -26,6 +27,8 @@ struct ObjectName {
     return order != 0 ? order < 0 : name < other.name;
   }
 };
+
+using Namespaces = std::unordered_set<base::Symbol>;
 
 }  // namespace sluice::model
 

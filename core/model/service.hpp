@@ -44,7 +44,7 @@ struct Service {
   bool internal_local = false;                // internalTrafficPolicy: Local
   bool external_local = false;                // externalTrafficPolicy: Local, as written
   std::uint16_t health_check_node_port = 0;
-  std::int64_t created = 0;  // seconds since 1970, as the API server has noted; 0: it has not
+  std::int64_t created = 0;  // creationTimestamp in seconds since 1970; 0: not known
   bool operator==(const Service&) const = default;
 };
 

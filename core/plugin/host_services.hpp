@@ -84,7 +84,7 @@ struct FailedServicePort {
   ServicePortName port;
   std::string message;
   int os_errno = 0;
-  bool withheld = false;  // by the core: the backend was not asked, and trying again is of no use
+  bool withheld = false;  // by the core, before the backend; a retry cannot succeed
 };
 
 // What the reports of one apply() come to; each service port is in one of them, once.

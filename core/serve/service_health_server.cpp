@@ -193,8 +193,9 @@ class ServiceHealthServer::Loop {
     for (const auto& [address, listener] : opened) listener->accept(on_client_);
     service.listeners.merge(opened);
     if (!service.problem.empty()) {
-      lines_.log(base::LogLevel::info, "serve", "Service " + service.key->to_string() + ": health check node port " +
-                                                    std::to_string(service.port) + " is open now");
+      lines_.log(base::LogLevel::info, "serve",
+                 "Service " + service.key->to_string() + ": health check node port " + std::to_string(service.port) +
+                     " is open now");
       service.problem.clear();
     }
     return true;

@@ -4,6 +4,8 @@
 #include "core/snapshot/builder.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 #include <utility>
 
 namespace sluice::snapshot {
@@ -11,8 +13,8 @@ namespace sluice::snapshot {
 Builder Builder::for_another() const {
   Builder out = *this;
   out.began_ = false;
-  // Whoever has been told what was there before reports how long that took.
-  out.trigger_times_.clear();
+  // The feed that was given what was there before reports how long that took.
+  out.triggers_.clear();
   return out;
 }
 
@@ -26,9 +28,9 @@ void Builder::note(store::Changes changes) {
   dirty_.merge(changes.dirty);
   pending_services_.merge(changes.services);
   pending_slice_changes_ += changes.slices;
-  const std::size_t room = kMostTriggerTimes - trigger_times_.size();
-  changes.trigger_times.resize(std::min(changes.trigger_times.size(), room));
-  trigger_times_.insert(trigger_times_.end(), changes.trigger_times.begin(), changes.trigger_times.end());
+  const std::size_t room = kMostTriggerTimes - triggers_.size();
+  changes.triggers.resize(std::min(changes.triggers.size(), room));
+  triggers_.insert(triggers_.end(), changes.triggers.begin(), changes.triggers.end());
 }
 
 std::size_t Builder::pending_services(const store::Store& store) const {
@@ -39,11 +41,11 @@ std::size_t Builder::pending_services(const store::Store& store) const {
   return pending_services_.size() + static_cast<std::size_t>(news);
 }
 
-Transaction Builder::delta(const store::Store& store) {
+Transaction Builder::delta(const store::Store& store, const model::Namespaces& deferred) {
   Transaction out;
   out.family = family_;
   out.base_generation = generation_;
-  absorb_changes(store, out);
+  absorb_changes(store, deferred, out);
   const bool anything = facts_changed_ || !out.service_ports.empty() || !out.removed.empty();
   facts_changed_ = false;
   began_ = true;
@@ -82,11 +84,58 @@ std::vector<model::ObjectName> Builder::given_names() const {
   return out;
 }
 
-void Builder::absorb_changes(const store::Store& store, Transaction& into) {
-  pending_services_ = {};
-  pending_slice_changes_ = 0;
-  into.trigger_times = std::exchange(trigger_times_, {});
-  for (const model::ObjectName& name : std::exchange(dirty_, {})) {
+std::unordered_set<model::ObjectName> Builder::take_dirty(const store::Store& store, const model::Namespaces& deferred,
+                                                          Transaction& into) {
+  std::unordered_set<model::ObjectName> out = std::exchange(dirty_, {});
+  if (!deferred.empty()) {
+    for (auto at = out.begin(); at != out.end();) {
+      const auto next = std::next(at);
+      if (deferred.contains(at->name_space)) dirty_.insert(out.extract(at));
+      at = next;
+    }
+    // A backend has one owner of an address and port: its old one goes in the same transaction.
+    if (inherits(out, store)) out.merge(std::exchange(dirty_, {}));
+  }
+  into.partial = !dirty_.empty();
+  if (!into.partial) {
+    // The memory goes as well: after a storm of changes it is much.
+    for (const store::Trigger& trigger : std::exchange(triggers_, {})) into.trigger_times.push_back(trigger.at);
+    pending_services_ = {};
+    pending_slice_changes_ = 0;
+    return out;
+  }
+  std::erase_if(triggers_, [&](const store::Trigger& trigger) {
+    if (deferred.contains(trigger.name_space)) return false;
+    into.trigger_times.push_back(trigger.at);
+    return true;
+  });
+  std::erase_if(pending_services_, [&](const model::ObjectName& name) { return !deferred.contains(name.name_space); });
+  return out;
+}
+
+bool Builder::inherits(const std::unordered_set<model::ObjectName>& services, const store::Store& store) const {
+  std::set<store::FrontendClaims::Key> published;
+  for (const model::ObjectName& name : dirty_) {
+    const auto found = published_.find(name);
+    if (found == published_.end()) continue;
+    for (const ServicePortPtr& port : found->second) {
+      for (const auto& frontend : port->frontends)
+        published.insert({frontend.address, frontend.port, port->key.protocol});
+    }
+  }
+  if (published.empty()) return false;
+  return std::any_of(services.begin(), services.end(), [&](const model::ObjectName& name) {
+    for (const store::ServicePort& port : store.resolve_service(name, family_)) {
+      for (const auto& frontend : port.frontends) {
+        if (published.contains({frontend.address, frontend.port, port.key.protocol})) return true;
+      }
+    }
+    return false;
+  });
+}
+
+void Builder::absorb_changes(const store::Store& store, const model::Namespaces& deferred, Transaction& into) {
+  for (const model::ObjectName& name : take_dirty(store, deferred, into)) {
     std::vector<store::ServicePort> resolved = store.resolve_service(name, family_);
 
     const auto before = published_.find(name);

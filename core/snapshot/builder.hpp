@@ -36,8 +36,9 @@ class Builder {
   // kMostTriggerTimes, the first ones.
   void note(store::Changes changes);
 
-  // REQUIRES: set_node_facts() was called. The first one has to be full.
-  Transaction delta(const store::Store& store);
+  // REQUIRES: set_node_facts() was called. The first one has to be full. Services in `deferred` namespaces wait for the
+  // next one, unless another one gets an address and port that one of them had.
+  Transaction delta(const store::Store& store, const model::Namespaces& deferred = {});
   Transaction full(const store::Store& store);
 
   bool has_pending(const store::Store& store) const {
@@ -61,7 +62,12 @@ class Builder {
   base::Family family() const { return family_; }
 
  private:
-  void absorb_changes(const store::Store& store, Transaction& into);
+  // Takes what is not deferred out of what waits.
+  std::unordered_set<model::ObjectName> take_dirty(const store::Store& store, const model::Namespaces& deferred,
+                                                   Transaction& into);
+  // Whether one of these Services gets an address and port with which one that waits is still published.
+  bool inherits(const std::unordered_set<model::ObjectName>& services, const store::Store& store) const;
+  void absorb_changes(const store::Store& store, const model::Namespaces& deferred, Transaction& into);
 
   base::Family family_;
   bool began_ = false;
@@ -75,7 +81,7 @@ class Builder {
   std::unordered_set<model::ObjectName> dirty_;
   std::unordered_set<model::ObjectName> pending_services_;
   std::uint64_t pending_slice_changes_ = 0;
-  store::SliceCache::TriggerTimes trigger_times_;
+  std::vector<store::Trigger> triggers_;
 };
 
 }  // namespace sluice::snapshot

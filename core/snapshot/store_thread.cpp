@@ -43,7 +43,7 @@ void StoreThread::refresh_node_facts() { queue_.put(RefreshFacts{}); }
 
 void StoreThread::facts_have_come() { queue_.put(FactsHaveCome{}); }
 
-FeedId StoreThread::open_feed(base::Family family, std::function<void()> on_pending, FactsOf facts) {
+FeedId StoreThread::open_feed(base::Family family, OnPending on_pending, FactsOf facts) {
   const FeedId feed = ++last_feed_;
   auto announcement = std::make_shared<Announcement>();
   announcement->on_pending = std::move(on_pending);
@@ -73,10 +73,10 @@ void StoreThread::close_feed(FeedId feed) {
 
 void StoreThread::set_options(store::StoreOptions options) { queue_.put(SetOptions{options}); }
 
-std::shared_ptr<const Transaction> StoreThread::take(FeedId feed, bool full) {
+std::shared_ptr<const Transaction> StoreThread::take(FeedId feed, bool full, model::Namespaces deferred) {
   // Nobody would answer; and who asks may have to end before anybody does.
   if (!started_) return nullptr;
-  Take message{feed, full, {}};
+  Take message{feed, full, std::move(deferred), {}};
   auto reply = message.reply.get_future();
   if (!queue_.put(std::move(message))) return nullptr;
   try {
@@ -230,7 +230,7 @@ void StoreThread::handle(Take& message) {
     distribute(feed->builder.family());
     Builder& builder = feed->builder;
     const bool full = message.full || !builder.began();
-    out = std::make_shared<const Transaction>(full ? builder.full(store_) : builder.delta(store_));
+    out = std::make_shared<const Transaction>(full ? builder.full(store_) : builder.delta(store_, message.deferred));
   }
   publish();  // before the kernel can have it
   message.reply.set_value(std::move(out));
@@ -344,7 +344,7 @@ void StoreThread::announce(Feed& feed) {
   }
   if (!announcement) return;
   const std::lock_guard lock(announcement->mutex);
-  if (announcement->on_pending) announcement->on_pending();
+  if (announcement->on_pending) announcement->on_pending(store_.changed_namespaces(feed.builder.family()));
 }
 
 }  // namespace sluice::snapshot

@@ -73,14 +73,16 @@ class StoreThread final : public model::EventSink {
 
   // [any thread] Blocks while thousands of events wait.
   void deliver(model::Event event) override;
-  // [any thread] No external IP takes them from now on.
+  // [any thread] No external IP takes these addresses from now on.
   void server_at(std::vector<base::SocketAddress> addresses) override;
   // [any thread] Something else that node_facts() reads has changed.
   void refresh_node_facts();
+  using OnPending = std::function<void(const model::Namespaces& changed)>;
   // [any thread but the store's, also before start()] A feed that has been told nothing: its first take is full.
   // `on_pending` [store thread, must not wait]: there is something to take; called at once where there is, and not
-  // before everything is listed. Another feed of the family costs pointers, no work for unchanged Services.
-  FeedId open_feed(base::Family family, std::function<void()> on_pending, FactsOf facts = FactsOf::in_force);
+  // before everything is listed. With the namespaces that it comes from, as far as Services or slices changed. Another
+  // feed of the family costs pointers, no work for unchanged Services.
+  FeedId open_feed(base::Family family, OnPending on_pending, FactsOf facts = FactsOf::in_force);
   // [any thread] What was coming is in force: all feeds are told the same from now on.
   void facts_have_come();
   // [any thread but the store's, also before start()] Afterwards its `on_pending` is not called, and a take gives null.
@@ -88,7 +90,7 @@ class StoreThread final : public model::EventSink {
   void close_feed(FeedId feed);
   // [any thread but the store's] Null before start(), when stopping, when not everything is listed yet, or there is no such
   // feed.
-  std::shared_ptr<const Transaction> take(FeedId feed, bool full);
+  std::shared_ptr<const Transaction> take(FeedId feed, bool full, model::Namespaces deferred = {});
   // [any thread] From now on; the Services it matters for are resolved again. As to ServiceCIDRs, nothing waits for
   // them once something has been taken.
   void set_options(store::StoreOptions options);
@@ -121,6 +123,7 @@ class StoreThread final : public model::EventSink {
   struct Take {
     FeedId feed;
     bool full;
+    model::Namespaces deferred;
     std::promise<std::shared_ptr<const Transaction>> reply;
   };
   struct GetStatus {
@@ -130,8 +133,8 @@ class StoreThread final : public model::EventSink {
     FeedId feed;
     DescribeRequest request;
   };
-  using Message = std::variant<model::Event, RefreshFacts, FactsHaveCome, OpenFeed, CloseFeed, SetOptions, ServerAt, Take,
-                               GetStatus, Describe>;
+  using Message = std::variant<model::Event, RefreshFacts, FactsHaveCome, OpenFeed, CloseFeed, SetOptions, ServerAt,
+                               Take, GetStatus, Describe>;
   struct Feed {
     FeedId id;
     Builder builder;
@@ -141,7 +144,7 @@ class StoreThread final : public model::EventSink {
   // What close_feed() reaches without the store thread.
   struct Announcement {
     std::mutex mutex;
-    std::function<void()> on_pending;  // under mutex; empty: closed
+    OnPending on_pending;  // under mutex; empty: closed
   };
 
   void run();

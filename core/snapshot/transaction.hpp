@@ -43,6 +43,7 @@ inline constexpr std::size_t kMostTriggerTimes = 65'536;
 
 struct Transaction {
   bool full = false;
+  bool partial = false;  // changes in deferred namespaces are left for a later one
   base::Family family = base::Family::ipv4;
   std::uint64_t base_generation = 0;  // of a delta
   std::uint64_t generation = 0;

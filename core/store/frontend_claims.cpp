@@ -62,7 +62,7 @@ const model::Service* FrontendClaims::holder(const Key& key) const {
   return found == holders_.end() ? nullptr : found->second;
 }
 
-// Also when nothing is new but the Service itself: a cluster IP may have become its own, or no longer be.
+// Also called for a key that the Service listed before: a cluster IP may have become its own, or no longer be.
 void FrontendClaims::want(const Key& key, const model::Service& service, Names& others) {
   const auto [held, is_new] = holders_.try_emplace(key, &service);
   if (is_new) return;

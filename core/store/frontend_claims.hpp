@@ -1,9 +1,9 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Which Service has an address and port that several want. A cluster IP belongs to the Service that the API server gave it to,
-// whatever others list as external IP or load balancer address. Otherwise the Service that has it keeps it; until Services have
-// been listed once, that is the one that was created first. One thread; borrows the Services it is given.
+// Decides which Service has an address and port that several Services list. A cluster IP belongs to the Service to
+// which the API server allocated it. Any other address stays with the Service that has it. Until Services have been
+// listed once, the oldest one gets it. One thread; borrows the Services.
 #pragma once
 
 #include <cstdint>
@@ -27,27 +27,30 @@ class FrontendClaims {
   };
   using Keys = std::vector<Key>;
 
-  // What the Service wants, sorted, each once.
+  // All that the Service lists, sorted, each once.
   static Keys wanted(const model::Service& service, bool external_ips);
 
-  // `service` wanted `before` and wants `now`. Appends the names of other Services that gain or lose something by that.
-  void change(const model::Service& service, const Keys& before, const Keys& now, std::vector<model::ObjectName>& others);
-  // From now on the Service that has something keeps it.
+  // `service` listed `before` and lists `now`. Appends the names of other Services that gain or lose an address by
+  // that.
+  void change(const model::Service& service, const Keys& before, const Keys& now,
+              std::vector<model::ObjectName>& others);
+  // From now on the Service that has an address keeps it.
   void keep_holders() { keeps_ = true; }
 
-  // Addresses of the API server, sorted; returns what was reserved before.
+  // Addresses of the API server, sorted. Returns those that were reserved before.
   std::vector<base::SocketAddress> reserve(std::vector<base::SocketAddress> addresses) {
     return std::exchange(reserved_, std::move(addresses));
   }
   const std::vector<base::SocketAddress>& reserved() const { return reserved_; }
 
-  // Null when no Service wants it.
+  // Null if no Service lists it.
   const model::Service* holder(const Key& key) const;
 
  private:
   struct Hash {
     std::size_t operator()(const Key& key) const noexcept {
-      return std::hash<base::IpAddress>()(key.address) * 31 + (std::size_t{key.port} << 8 | static_cast<std::size_t>(key.protocol));
+      return std::hash<base::IpAddress>()(key.address) * 31 +
+             (std::size_t{key.port} << 8 | static_cast<std::size_t>(key.protocol));
     }
   };
   using Names = std::vector<model::ObjectName>;

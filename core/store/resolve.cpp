@@ -16,11 +16,11 @@ constexpr std::size_t kMostNamed = 4;  // frontends, in one sentence
 
 std::string describe(const Frontend& frontend, model::Protocol protocol) {
   const bool node_port = frontend.kind == FrontendKind::node_port;
-  return (node_port ? "node port " + std::to_string(frontend.port) : base::host_port(frontend.address, frontend.port)) + "/" +
-         std::string(model::protocol_name(protocol));
+  return (node_port ? "node port " + std::to_string(frontend.port) : base::host_port(frontend.address, frontend.port)) +
+         "/" + std::string(model::protocol_name(protocol));
 }
 
-// Takes out what other Services have, and says what that is.
+// Removes the frontends that other Services have. Returns the reason.
 std::string withhold(const model::Service& service, const FrontendClaims& claims, ServicePort& port) {
   std::string out;
   std::size_t count = 0;
@@ -32,8 +32,9 @@ std::string withhold(const model::Service& service, const FrontendClaims& claims
     if (!reserved && (holder == nullptr || holder == &service)) return false;
     if (++count <= kMostNamed) {
       out += describe(frontend, port.key.protocol) +
-             (reserved ? " is where this node reaches the API server; use another port or address; "
-                       : " belongs to Service " + holder->name.to_string() + "; give one of them another port or address; ");
+             (reserved
+                  ? " is where this node reaches the API server; use another port or address; "
+                  : " belongs to Service " + holder->name.to_string() + "; give one of them another port or address; ");
     }
     return true;
   });
@@ -59,9 +60,11 @@ std::size_t count_endpoints(const SliceCache::Matches& matches) {
 }
 
 std::string too_large() {
-  return "it is rejected at its cluster IP: with it all ports of the Service together have more than " +
+  return "connections to its cluster IP are rejected, and its other addresses are not served: the ports of the Service "
+         "have more "
+         "than " +
          std::to_string(kMostFrontends) + " addresses, or more than " + std::to_string(kMostEndpoints) +
-         " endpoints and source ranges; divide it among several Services";
+         " endpoints and source ranges in total; divide it among several Services";
 }
 
 bool has_external_ip(const model::Service& service, base::Family family) {
@@ -90,7 +93,7 @@ Endpoint endpoint_of(const Candidate& c) {
   return endpoint;
 }
 
-// How much of one Service in one family is served at most.
+// What is left of the limits of one Service in one family.
 class Room {
  public:
   bool take(std::size_t frontends, std::size_t endpoints) {
@@ -105,7 +108,7 @@ class Room {
   std::size_t endpoints_ = kMostEndpoints;
 };
 
-// Calls `take` for each port of the Service, in the order of the object, with the service port and all that the slices have for it.
+// Calls `take` for each port of the Service, in the order of the object, with all endpoints of its slices.
 template <class Take>
 void each_port(const model::Service& service, base::Family family, const SliceCache& slices, const NodeView& node,
                const FrontendClaims* claims, Take take) {

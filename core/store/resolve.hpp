@@ -21,8 +21,8 @@ struct NodeView {
   bool external_ips = true;  // false: spec.externalIPs are not served (BEH 1.2)
 };
 
-// Empty when the Service has nothing in this family. Sorted by key. Without what `claims`, if there are any, give to another
-// Service; `service` is the one they know.
+// Empty if the Service has nothing in this family. Sorted by key. Without the addresses that `claims`, which may be
+// null, give to another Service. REQUIRES: `service` is the object that the claims borrow.
 std::vector<ServicePort> resolve(const model::Service& service, base::Family family, const SliceCache& slices,
                                  const NodeView& node, const FrontendClaims* claims = nullptr);
 

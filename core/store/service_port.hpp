@@ -70,7 +70,7 @@ struct ServicePort {
   // UDP only: endpoints that serve, and take no connections from this node. Flows to them
   // may have begun before a policy or hint changed. Not told to backends.
   std::vector<Endpoint> also_serving;
-  // Why part of it is not served whatever the backend; empty when all is. Not told to backends.
+  // Why the core does not pass part of it to any backend. Empty: it passes everything.
   std::string withheld;
   bool operator==(const ServicePort&) const = default;
 };

@@ -78,7 +78,8 @@ std::vector<model::ObjectName> ServiceTracker::serve_external_ips(bool on) {
   for (const auto& [name, entry] : services_) {
     if (entry.service.external_ips.empty()) continue;
     out.push_back(name);
-    claims_.change(entry.service, FrontendClaims::wanted(entry.service, !on), FrontendClaims::wanted(entry.service, on), out);
+    claims_.change(entry.service, FrontendClaims::wanted(entry.service, !on), FrontendClaims::wanted(entry.service, on),
+                   out);
   }
   return out;
 }

@@ -20,14 +20,14 @@ class ServiceTracker {
   struct Change {
     bool changed = false;
     bool family_affected[2] = {false, false};  // by base::family_index
-    std::vector<model::ObjectName> others;     // Services that gain or lose an address or port by that
+    std::vector<model::ObjectName> others;     // Services that gain or lose an address or port
   };
 
   explicit ServiceTracker(bool external_ips) : external_ips_(external_ips) {}
 
-  // Whether spec.externalIPs count from now on. Names of Services that this concerns.
+  // Whether spec.externalIPs count from now on. Returns the names of affected Services.
   std::vector<model::ObjectName> serve_external_ips(bool on);
-  // Sorted: no external IP takes them. Names of Services that this concerns.
+  // No external IP takes these addresses from now on. They are sorted. Returns the names of affected Services.
   std::vector<model::ObjectName> reserve(std::vector<base::SocketAddress> addresses);
   Change upsert(model::Service service);
   Change remove(const model::ObjectName& name);

@@ -36,13 +36,13 @@ class SliceCache {
   void begin_list() { ++epoch_; }
   Affected end_list();  // removes what the list did not mention
 
-  // Where a port of a Service finds its endpoints: a slice that has a port of that name and protocol.
+  // A slice that has a port of the name and protocol of a Service's port.
   struct Match {
     const model::EndpointSlice* slice = nullptr;
     std::uint16_t port = 0;
   };
   using Matches = std::vector<Match>;
-  // Of each of these ports, in their order. Valid until the cache changes.
+  // For each of these ports, in their order. Valid until the cache changes.
   std::vector<Matches> matches(const model::ObjectName& service, base::Family family,
                                const std::vector<model::ServicePortSpec>& ports) const;
 

@@ -31,11 +31,11 @@ Changes Store::take_changes(base::Family family) {
   const auto i = base::family_index(family);
   Changes out;
   out.dirty = std::exchange(dirty_[i], {});
+  changed_namespaces_[i].clear();
   out.services = std::exchange(pending_services_[i], {});
   out.slices = std::exchange(pending_slice_changes_[i], 0);
   for (const model::ObjectName& name : out.dirty) {
-    const auto times = slices_.take_trigger_times(name, family);
-    out.trigger_times.insert(out.trigger_times.end(), times.begin(), times.end());
+    for (const auto at : slices_.take_trigger_times(name, family)) out.triggers.push_back({name.name_space, at});
   }
   return out;
 }
@@ -156,7 +156,7 @@ bool Store::note(const model::ObjectName& service, const ServiceTracker::Change&
   for (const auto family : base::kFamilies) {
     const auto i = base::family_index(family);
     if (!change.changed || !change.family_affected[i]) continue;
-    dirty_[i].insert(service);
+    note_changed(service, i);
     pending_services_[i].insert(service);
   }
   for (const auto& other : change.others) note_frontends(other);
@@ -171,11 +171,16 @@ void Store::note_frontends(const model::ObjectName& service) {
   }
 }
 
+void Store::note_changed(const model::ObjectName& service, std::size_t family) {
+  dirty_[family].insert(service);
+  changed_namespaces_[family].insert(service.name_space);
+}
+
 bool Store::note(const SliceCache::Affected& affected) {
   for (const auto& [service, family] : affected.services) {
     ++pending_slice_changes_[base::family_index(family)];
     const model::Service* known = services_.find(service);
-    if (known != nullptr && has_service_ports(*known, family)) dirty_[base::family_index(family)].insert(service);
+    if (known != nullptr && has_service_ports(*known, family)) note_changed(service, base::family_index(family));
   }
   return !affected.services.empty();
 }

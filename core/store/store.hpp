@@ -6,6 +6,7 @@
 // Owned by the store thread alone. An event that changes nothing is counted and ends here.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/symbol.hpp"
 #include "core/model/event.hpp"
 #include "core/store/resolve.hpp"
 #include "core/store/service_cidr_set.hpp"
@@ -34,12 +36,18 @@ struct StoreOptions {
   bool service_cidrs = false;  // false: whatever is told of ServiceCIDRs is of no use
 };
 
-// What happened in one family since somebody asked.
+// The trigger time of a change, and its namespace.
+struct Trigger {
+  base::Symbol name_space;
+  std::chrono::system_clock::time_point at;
+};
+
+// What happened in one family since the last take.
 struct Changes {
   std::unordered_set<model::ObjectName> dirty;     // Services that may resolve differently
   std::unordered_set<model::ObjectName> services;  // those that were changed themselves
   std::uint64_t slices = 0;                        // changes of slices
-  SliceCache::TriggerTimes trigger_times;          // of what made Services dirty
+  std::vector<Trigger> triggers;                   // of what made Services dirty
 };
 
 class Store {
@@ -52,7 +60,7 @@ class Store {
   // From now on; Services that resolve differently because of it are dirty.
   void set_options(StoreOptions options);
 
-  // No external IP takes these addresses of the API server (TCP) from now on, or the daemon could not reach it any more. Sorted.
+  // No external IP takes these addresses of the API server (TCP) from now on: the daemon must still reach it. Sorted.
   void reserve(std::vector<base::SocketAddress> addresses);
 
   // Every kind of object has been listed once: the cluster is known as a whole. ServiceCIDRs
@@ -65,6 +73,11 @@ class Store {
   // Services of `family` that may resolve differently since the last take.
   bool has_dirty(base::Family family) const { return !dirty_[base::family_index(family)].empty(); }
   Changes take_changes(base::Family family);
+  // Namespaces of the objects that changed since the last take and affect Services. A Service that gains or loses an
+  // address because another Service changed does not count.
+  const model::Namespaces& changed_namespaces(base::Family family) const {
+    return changed_namespaces_[base::family_index(family)];
+  }
   // What the last take left behind and has come since: Services that were changed, and changes of slices.
   const std::unordered_set<model::ObjectName>& pending_services(base::Family family) const {
     return pending_services_[base::family_index(family)];
@@ -111,6 +124,7 @@ class Store {
   void note_frontends(const model::ObjectName& service);
   bool note(const SliceCache::Affected& affected);
   bool note_removal(const SliceCache::Affected& affected);
+  void note_changed(const model::ObjectName& service, std::size_t family);
   bool set_node(std::optional<model::Node> node);
   bool note_service_cidrs(bool changed);
 
@@ -125,6 +139,7 @@ class Store {
   std::uint64_t service_cidrs_version_ = 0;
   bool listed_[model::kResourceKinds.size()] = {};  // by ResourceKind
   std::unordered_set<model::ObjectName> dirty_[2];
+  model::Namespaces changed_namespaces_[2];
   std::unordered_set<model::ObjectName> pending_services_[2];
   std::uint64_t pending_slice_changes_[2] = {0, 0};
   StoreCounters counters_;

@@ -66,10 +66,10 @@ sync::SyncLoop::Callbacks BackendRun::loop_callbacks(PerFamily& of) {
   const RunId id = settings_.id;
   const base::Family family = of.family;
   // A plugin may ask for everything before there is a store to ask.
-  out.take = [this, &of](bool full) -> std::shared_ptr<const snapshot::Transaction> {
+  out.take = [this, &of](bool full, const model::Namespaces& deferred) -> std::shared_ptr<const snapshot::Transaction> {
     snapshot::StoreThread* const store = store_;
     const snapshot::FeedId feed = of.feed;
-    return store == nullptr || feed == 0 ? nullptr : store->take(feed, full);
+    return store == nullptr || feed == 0 ? nullptr : store->take(feed, full, deferred);
   };
   out.on_claims = [this, id, family](const std::vector<std::string>& claims) {
     if (callbacks_.claims) callbacks_.claims(id, family, claims);
@@ -131,7 +131,8 @@ void BackendRun::feed(snapshot::StoreThread& store, snapshot::FactsOf facts) {
   store_ = &store;
   for (const auto& of : families_) {
     sync::SyncLoop* const loop = of->loop.get();
-    of->feed = store.open_feed(of->family, [loop] { loop->request(); }, facts);
+    of->feed = store.open_feed(
+        of->family, [loop](const model::Namespaces& changed) { loop->request(changed); }, facts);
     // What is there already may have been told before take() knew the feed.
     if (store.started()) loop->request();
   }

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "core/base/clock.hpp"
 
@@ -49,6 +50,12 @@ class Freshness {
     if (!taken_) taken_ = waiting_.value_or(now);
     waiting_.reset();
     value_.pending_since = taken_;
+  }
+  // In place of updated(): the run left some of what it had taken on for the next one.
+  void updated_partly() {
+    const std::lock_guard lock(mutex_);
+    if (taken_) waiting_ = std::exchange(taken_, {});
+    value_.pending_since = waiting_;
   }
   FreshnessValue value() const {
     const std::lock_guard lock(mutex_);

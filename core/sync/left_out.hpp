@@ -16,7 +16,7 @@
 
 namespace sluice::sync {
 
-// Adds the service ports of the transaction of which the core withholds something to those that the backend left out.
+// Adds the service ports of the transaction that the core serves in part only to those that the backend rejected.
 void add_withheld(const snapshot::Transaction& transaction, plugin::ServicePortReports& reports);
 
 class LeftOut {
@@ -37,7 +37,7 @@ class LeftOut {
 
  private:
   std::map<plugin::ServicePortName, std::string> reasons_;
-  std::set<plugin::ServicePortName> withheld_;  // of those: whose reason is not the backend's
+  std::set<plugin::ServicePortName> withheld_;  // subset of reasons_ without a reason of the backend
   RetryClock clock_;
 };
 

@@ -31,8 +31,13 @@ double seconds(base::Clock::Duration duration) { return std::chrono::duration<do
 }  // namespace
 
 SyncLoop::SyncLoop(Options options, const base::Clock& clock, Callbacks callbacks)
-    : clock_(clock), callbacks_(std::move(callbacks)), runner_(options.intervals, clock), held_(options.held),
-      verify_every_(options.verify_every), left_out_lines_(clock) {
+    : clock_(clock),
+      callbacks_(std::move(callbacks)),
+      runner_(options.intervals, clock),
+      held_(options.held),
+      verify_every_(options.verify_every),
+      left_out_lines_(clock),
+      recent_(options.intervals.min) {
   status_.left_out = LeftOut(RetryClock(options.retry_left_out));
 }
 
@@ -52,10 +57,16 @@ void SyncLoop::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-// Among many changes a second the apply thread wakes up for the first one only.
-void SyncLoop::request() {
+// Among many changes a second the apply thread wakes up for the first one only, and for the first that may run early.
+void SyncLoop::request(const model::Namespaces& changed) {
   queued();
-  if (!asked_.exchange(true)) queue_.put(Request{});
+  const bool early = !asked_early_ && recent_.lacks_one_of(changed, clock_.now());
+  if (early && !asked_early_.exchange(true)) {
+    asked_ = true;
+    queue_.put(Request{true});
+  } else if (!asked_.exchange(true)) {
+    queue_.put(Request{});
+  }
 }
 
 void SyncLoop::request_full(std::string reason) {
@@ -81,6 +92,15 @@ std::future<base::Status> SyncLoop::apply_full() {
 
 void SyncLoop::set_intervals(RunnerIntervals intervals, base::Clock::Duration verify_every) {
   queue_.put(SetIntervals{intervals, verify_every});
+}
+
+// All that was requested before the transaction was taken is in the kernel, unless it is partial.
+void SyncLoop::note_updated(const snapshot::Transaction& transaction, std::chrono::system_clock::time_point at) {
+  if (transaction.partial) {
+    freshness_.updated_partly();
+  } else {
+    freshness_.updated(at);
+  }
 }
 
 // A change, or damage, waits for the next run.
@@ -200,6 +220,15 @@ void SyncLoop::retry_left_out() {
   runner_.request();
 }
 
+// A backend without deltas receives everything in each run: an early run would cost as much as any other.
+void SyncLoop::handle(Request& message) {
+  if (message.early && delta_supported_) {
+    runner_.request_early();
+  } else {
+    runner_.request();
+  }
+}
+
 void SyncLoop::handle(RequestFull& message) {
   // Is it damage, looking says so, and it counts as a repair. While held, who writes is somebody else.
   if (!held_ && !need_full_) verify();
@@ -231,6 +260,7 @@ void SyncLoop::handle(ApplyFull& message) { message.done.set_value(run_once(true
 
 void SyncLoop::handle(SetIntervals& message) {
   runner_.set_intervals(message.intervals);
+  recent_.set_minimum(message.intervals.min);
   const auto before = std::exchange(verify_every_, message.verify_every);
   if (next_verify_ != base::Clock::Time::max()) next_verify_ += verify_every_ - before;
 }
@@ -252,24 +282,27 @@ void SyncLoop::note_triggers(const std::vector<std::chrono::system_clock::time_p
 
 base::Status SyncLoop::run_once(bool full) {
   runner_.started();
-  asked_ = false;  // before the transaction is taken: what comes afterwards asks again
+  const model::Namespaces deferred = full || !runner_.runs_early() ? model::Namespaces() : recent_.names(clock_.now());
+  asked_ = asked_early_ = false;  // before the transaction is taken: what comes afterwards asks again
   const auto begin = clock_.now();
   freshness_.taken(begin);
-  const auto transaction = callbacks_.take(full);
+  const auto transaction = callbacks_.take(full, deferred);
   if (!transaction) {  // stopping, or not everything is listed yet
     runner_.finished(RunOutcome::done);
     return base::unavailable("backend " + backend_->name() + ": apply: the cluster has not been listed yet");
   }
   note_triggers(transaction->trigger_times);
+  recent_.note(*transaction, clock_.now());
   SyncReport report;
   report.full = transaction->full;
   report.select_seconds = seconds(clock_.now() - begin);
   RunOutcome outcome = RunOutcome::done;
   base::Status status;
   if (transaction->empty()) {
+    outcome = RunOutcome::nothing;
     report.ok = true;
     report.at = std::chrono::system_clock::now();
-    freshness_.updated(report.at);
+    note_updated(*transaction, report.at);
   } else {
     status = apply(*transaction, report, outcome);
     // A delta that was not for what the backend has is none of its failures.
@@ -278,6 +311,8 @@ base::Status SyncLoop::run_once(bool full) {
   report.seconds = seconds(clock_.now() - begin);
   if (report.ok) report.trigger_times = std::exchange(trigger_times_, {});
   runner_.finished(outcome);
+  if (transaction->partial) runner_.request();
+  recent_.note(*transaction, clock_.now());
   if (callbacks_.on_synced) callbacks_.on_synced(report);
   // A full transaction has been compared with the kernel; a delta says nothing of the rest.
   if (transaction->full) next_verify_ = clock_.now() + verify_every_;
@@ -343,7 +378,7 @@ base::Status SyncLoop::apply(const snapshot::Transaction& transaction, SyncRepor
     }
   }
   if (outcome.ok()) {
-    freshness_.updated(at);
+    note_updated(transaction, at);
     if (callbacks_.on_applied) callbacks_.on_applied(transaction);
     report_claims();
     applied_once_ = true;

@@ -29,6 +29,7 @@
 #include "core/sync/freshness.hpp"
 #include "core/sync/left_out.hpp"
 #include "core/sync/loop_figures.hpp"
+#include "core/sync/recent_namespaces.hpp"
 #include "core/sync/sync_report.hpp"
 
 namespace sluice::sync {
@@ -81,7 +82,9 @@ class SyncLoop {
     base::Clock::Duration retry_left_out = std::chrono::minutes(1);  // the first time, then ever more rarely
     bool held = false;  // begins as after hold()
   };
-  using Take = std::function<std::shared_ptr<const snapshot::Transaction>(bool full)>;
+  // A delta leaves changes in deferred namespaces for the next one.
+  using Take =
+      std::function<std::shared_ptr<const snapshot::Transaction>(bool full, const model::Namespaces& deferred)>;
   // Makes the backend; called once, on the apply thread.
   using MakeBackend =
       std::function<base::Result<std::unique_ptr<plugin::BackendHandle>>(plugin::HostCallbacks callbacks)>;
@@ -132,8 +135,9 @@ class SyncLoop {
   // From now on, and as if they had been in force since the last run and the last look.
   void set_intervals(RunnerIntervals intervals, base::Clock::Duration verify_every);
 
-  // [any thread] Something changed.
-  void request();
+  // [any thread] Something changed, in these namespaces if they are known. A namespace that had no part in the last
+  // runs gets an early run, within the limits of BoundedRunner.
+  void request(const model::Namespaces& changed = {});
   // [any thread] Kernel state is not to be trusted: send everything.
   void request_full(std::string reason);
 
@@ -160,7 +164,9 @@ class SyncLoop {
   std::string_view overdue() const;  // the backend call that is past its limit
 
  private:
-  struct Request {};
+  struct Request {
+    bool early = false;
+  };
   struct RequestFull {
     std::string reason;
   };
@@ -187,7 +193,7 @@ class SyncLoop {
   void run(MakeBackend make, std::promise<base::Status> ready);
   base::Status prepare(MakeBackend make);
   void serve();
-  void handle(Request&) { runner_.request(); }
+  void handle(Request& message);
   void handle(RequestFull& message);
   void handle(Unwell& message);
   void handle(Inspect& message) { questions_.push_back(std::move(message)); }
@@ -201,6 +207,7 @@ class SyncLoop {
   void retry_left_out();
   base::Status apply(const snapshot::Transaction& transaction, SyncReport& report, RunOutcome& outcome);
   void queued();
+  void note_updated(const snapshot::Transaction& transaction, std::chrono::system_clock::time_point at);
   void verify();
   void inspect_next();
   void report_claims();
@@ -226,7 +233,9 @@ class SyncLoop {
   std::vector<std::chrono::system_clock::time_point> trigger_times_;  // until the kernel has them
   std::deque<Inspect> questions_;
 
-  std::atomic<bool> asked_{false};  // a request waits for the next run
+  std::atomic<bool> asked_{false};        // a request waits for the next run
+  std::atomic<bool> asked_early_{false};  // and one of them is early
+  RecentNamespaces recent_;
   std::atomic<std::chrono::system_clock::time_point> last_queued_{};  // the epoch = not yet
   Freshness freshness_;
   std::atomic<bool> inspectable_{false};

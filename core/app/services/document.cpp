@@ -113,6 +113,7 @@ json port_json(const DescribedPort& described, const NodePortAddresses& node_por
           {"port_name", std::string(port.key.port_name.text())},
           {"protocol", std::string(model::protocol_name(port.key.protocol))},
           {"progress", words(described.progress, kProgress).value},
+          {"not_served", port.withheld},
           {"internal_traffic_policy", port.internal_local ? "Local" : "Cluster"},
           {"external_traffic_policy", port.external_local ? "Local" : "Cluster"},
           {"session_affinity_seconds", port.affinity_seconds},
@@ -184,6 +185,9 @@ void add_port(const DescribedPort& described, const NodePortAddresses& node_port
   for (const auto& frontend : described.is.port.frontends) add_frontend(described, frontend, node_ports, kernel, lines);
   if (described.progress != Progress::given) {
     lines.push_back("  " + described.is.port.key.to_string() + " " + words(described.progress, kProgress).phrase);
+  }
+  if (const auto& why = described.is.port.withheld; !why.empty()) {
+    lines.push_back("  " + described.is.port.key.to_string() + " is served in part: " + why);
   }
   if (rows) add_endpoint_rows(described, lines);
 }

@@ -53,7 +53,8 @@ void read_endpoint(const JsonField& entry, const DecodeContext& context, model::
 
 }  // namespace
 
-// The API server rejects the same special addresses: an endpoint at a loopback address would open what listens there on every node.
+// The API server rejects the same special addresses: an endpoint at a loopback address would open what listens there on
+// every node.
 std::optional<base::IpAddress> read_endpoint_address(const JsonField& field, std::optional<base::Family> family,
                                                      const DecodeContext& context) {
   const auto address = base::IpAddress::parse(field.text());

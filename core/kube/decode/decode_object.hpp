@@ -30,7 +30,7 @@ KindResult decode_service_cidr(const JsonField& root, const DecodeContext& conte
 // Absent when the port cannot be used; why, where that is worth saying, is a note.
 std::optional<model::SlicePort> decode_slice_port(const JsonField& entry, const DecodeContext& context,
                                                   bool name_is_optional);
-// Absent, with a note, when it is no address of that family that an endpoint can have.
+// Absent, with a note, if an endpoint cannot have this address in this family.
 std::optional<base::IpAddress> read_endpoint_address(const JsonField& field, std::optional<base::Family> family,
                                                      const DecodeContext& context);
 ApiStatus decode_status(const JsonField& root);

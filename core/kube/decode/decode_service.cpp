@@ -31,7 +31,8 @@ void add_cluster_ip(const JsonField& field, std::optional<base::Family> family, 
   if (!address) {
     field.fail(in_quotes(field.text()) + " is not an IP address");
   } else if (const auto special = address->special_kind(); !special.empty()) {
-    field.fail(address->to_string() + " is a special address (" + std::string(special) + "), which no Service can have");
+    field.fail(address->to_string() + " is a special address (" + std::string(special) +
+               "), which no Service can have");
   } else if (family && address->family() != *family) {
     field.fail(address->to_string() + " is not an " + std::string(base::family_name(*family)) +
                " address, as spec.ipFamilies says at the same place");
@@ -159,8 +160,9 @@ void read_source_ranges(const JsonField& ranges, model::Service& out) {
   });
 }
 
-// As external IP the API server rejects the same special addresses. A load balancer may have a link-local one.
-void add_external(const JsonField& ip, bool link_local, const DecodeContext& context, std::vector<base::IpAddress>& out) {
+// The API server rejects the same special addresses as external IPs. A load balancer may have a link-local one.
+void add_external(const JsonField& ip, bool link_local, const DecodeContext& context,
+                  std::vector<base::IpAddress>& out) {
   const auto address = base::IpAddress::parse(ip.text());
   const std::string_view special = address ? address->special_kind() : std::string_view();
   if (!address) {

@@ -130,7 +130,7 @@ class ApiClient::Impl {
     std::vector<base::SocketAddress> out;
     for (const auto& address : addresses) out.push_back({address, port});
     std::sort(out.begin(), out.end());
-    // Held while it is reported, so that the last one reported is the newest.
+    // Held during the call, so that the last report is the newest.
     const std::lock_guard lock(reported_mutex_);
     if (out == reported_) return;
     reported_ = out;

@@ -36,8 +36,8 @@ struct ApiClientOptions {
   // Both may be null, and outlive the client. Of requests the first one receives the connection pools only.
   RequestObserver* observer = nullptr;
   CredentialObserver* credential_observer = nullptr;
-  // Where it connects to, the proxy if there is one: before the first request, and when the addresses change. Of the thread that
-  // sends the request; sorted.
+  // Called with the addresses that the client connects to (of the proxy, if it uses one), sorted: before the first
+  // request, and when they change. On the thread that sends the request.
   std::function<void(std::vector<base::SocketAddress>)> on_addresses;
 };
 

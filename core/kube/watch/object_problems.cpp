@@ -10,7 +10,7 @@ namespace {
 
 // A cluster with more broken objects than this has one reason for all of them.
 constexpr std::size_t kMaxKnown = 1000;
-constexpr std::size_t kLongestText = 600;  // after which no more is said of an object
+constexpr std::size_t kLongestText = 600;  // bytes, after which notes are only counted
 
 }  // namespace
 

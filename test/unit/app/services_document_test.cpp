@@ -174,7 +174,7 @@ class ServicesDocumentTest : public CppUnit::TestFixture {
     kernel_ = {"shop/cart:http 172.30.0.41:80/tcp sticky for 60 s -> 10.1.0.1:8080"};
     CPPUNIT_ASSERT_EQUAL(
         json::parse(R"({"backend":"b","family":"IPv4","generation":7,"not_proxied":[],"unwanted":[],"view":"kernel",
-        "service_ports":[{"namespace":"shop","service":"cart","port_name":"http","protocol":"tcp","progress":"Given",
+        "service_ports":[{"namespace":"shop","service":"cart","port_name":"http","protocol":"tcp","progress":"Given","not_served":"",
           "internal_traffic_policy":"Cluster","external_traffic_policy":"Local","session_affinity_seconds":60,
           "health_check_node_port":0,"source_ranges":["203.0.113.0/25"],
           "frontends":[

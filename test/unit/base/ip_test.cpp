@@ -45,14 +45,29 @@ class IpTest : public CppUnit::TestFixture {
   }
 
   void special_addresses_have_a_kind() {
-    for (const auto& [in, kind] :
-         {std::pair{"0.0.0.0", "unspecified"}, {"::", "unspecified"}, {"127.0.0.1", "loopback"},
-          {"127.255.255.255", "loopback"}, {"::1", "loopback"}, {"::ffff:127.0.0.1", "loopback"},
-          {"169.254.0.1", "link-local"}, {"fe80::1", "link-local"}, {"febf::1", "link-local"},
-          {"224.0.0.1", "multicast"}, {"239.255.255.255", "multicast"}, {"ff02::1", "multicast"},
-          {"255.255.255.255", "broadcast"}, {"0.0.0.1", ""}, {"128.0.0.1", ""}, {"169.253.0.1", ""}, {"169.255.0.1", ""},
-          {"223.255.255.255", ""}, {"240.0.0.1", ""}, {"255.255.255.254", ""}, {"fec0::1", ""}, {"fd00::1", ""},
-          {"::2", ""}}) {
+    for (const auto& [in, kind] : {std::pair{"0.0.0.0", "unspecified"},
+                                   {"::", "unspecified"},
+                                   {"127.0.0.1", "loopback"},
+                                   {"127.255.255.255", "loopback"},
+                                   {"::1", "loopback"},
+                                   {"::ffff:127.0.0.1", "loopback"},
+                                   {"169.254.0.1", "link-local"},
+                                   {"fe80::1", "link-local"},
+                                   {"febf::1", "link-local"},
+                                   {"224.0.0.1", "multicast"},
+                                   {"239.255.255.255", "multicast"},
+                                   {"ff02::1", "multicast"},
+                                   {"255.255.255.255", "broadcast"},
+                                   {"0.0.0.1", ""},
+                                   {"128.0.0.1", ""},
+                                   {"169.253.0.1", ""},
+                                   {"169.255.0.1", ""},
+                                   {"223.255.255.255", ""},
+                                   {"240.0.0.1", ""},
+                                   {"255.255.255.254", ""},
+                                   {"fec0::1", ""},
+                                   {"fd00::1", ""},
+                                   {"::2", ""}}) {
       CPPUNIT_ASSERT_EQUAL_MESSAGE(in, std::string(kind), std::string(IpAddress::parse(in)->special_kind()));
     }
   }

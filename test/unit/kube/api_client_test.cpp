@@ -61,6 +61,7 @@ class ApiClientTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_stop_ends_a_watch);
   CPPUNIT_TEST(retries_while_the_name_server_hangs_are_bounded);
   CPPUNIT_TEST(connection_pools_are_reported);
+  CPPUNIT_TEST(addresses_are_reported_once_before_the_first_request);
   CPPUNIT_TEST_SUITE_END();
 
   // With the server's certificate as its own CA, made out to "test".
@@ -100,6 +101,24 @@ class ApiClientTest : public CppUnit::TestFixture {
     }
     // A request that comes very soon can be too early for the connection of the last one.
     CPPUNIT_ASSERT(server.connections() <= kRequests / 2);
+  }
+
+  void addresses_are_reported_once_before_the_first_request() {
+    std::vector<std::vector<base::SocketAddress>> reported;
+    test::TlsServer server(server_pem_, [&](const test::SeenRequest&) {
+      return test::ServerAnswer{reported.size() == 1 ? 200 : 500, "", false};
+    });
+    ApiClientOptions options;
+    options.on_addresses = [&](std::vector<base::SocketAddress> addresses) {
+      reported.push_back(std::move(addresses));
+    };
+    ApiClient client(config(server), options);
+    KeepingSink sink;
+    for (int i = 0; i < 3; ++i) CPPUNIT_ASSERT(client.send({"/list", {}, false}, sink).ok());
+    CPPUNIT_ASSERT((sink.heads == std::vector<int>{200, 200, 200}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), reported.size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), reported[0].size());
+    CPPUNIT_ASSERT((reported[0][0] == base::SocketAddress{*base::IpAddress::parse("127.0.0.1"), server.port()}));
   }
 
   void a_401_is_tried_again_with_a_renewed_token() {

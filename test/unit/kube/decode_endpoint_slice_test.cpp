@@ -111,7 +111,8 @@ class DecodeEndpointSliceTest : public CppUnit::TestFixture {
         std::string("endpoints[4].addresses[0]: \"fd00::1\" is not an IPv4 address; the endpoint is left out"),
         decoded.notes[1]);
     CPPUNIT_ASSERT_EQUAL(
-        std::string("endpoints[5].addresses[0]: \"127.0.0.1\" is a special address (loopback); the endpoint is left out"),
+        std::string(
+            "endpoints[5].addresses[0]: \"127.0.0.1\" is a special address (loopback); the endpoint is left out"),
         decoded.notes[2]);
   }
 

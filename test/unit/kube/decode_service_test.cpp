@@ -198,7 +198,8 @@ class DecodeServiceTest : public CppUnit::TestFixture {
         std::string("spec.externalIPs[0]: \"127.0.0.1\" is a special address (loopback); it is left out"),
         decoded.notes[0]);
     CPPUNIT_ASSERT_EQUAL(
-        std::string("status.loadBalancer.ingress[0].ip: \"0.0.0.0\" is a special address (unspecified); it is left out"),
+        std::string(
+            "status.loadBalancer.ingress[0].ip: \"0.0.0.0\" is a special address (unspecified); it is left out"),
         decoded.notes[3]);
   }
 

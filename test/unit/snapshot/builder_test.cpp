@@ -32,6 +32,9 @@ class BuilderTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(what_nobody_takes_stays_small);
   CPPUNIT_TEST(pending_counts_each_service_once_wherever_it_waits);
   CPPUNIT_TEST(another_feed_does_not_get_times_of_before);
+  CPPUNIT_TEST(deferred_namespaces_wait_for_the_next_transaction);
+  CPPUNIT_TEST(nothing_waits_for_a_deferred_namespace_without_changes);
+  CPPUNIT_TEST(an_address_changes_hands_in_one_transaction);
   CPPUNIT_TEST_SUITE_END();
 
   store::Store store_{"N"};
@@ -85,6 +88,74 @@ class BuilderTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t(1), delta().service_ports.size());
     CPPUNIT_ASSERT_EQUAL(std::size_t(2), builder_.given_names().size());
     CPPUNIT_ASSERT_EQUAL(std::uint64_t(2), builder_.generation());
+  }
+
+  static model::Service service_in(const std::string& name_space, const std::string& cluster_ip) {
+    auto out = test::service("web");
+    out.name = test::object(name_space, "web");
+    out.cluster_ips = {*base::IpAddress::parse(cluster_ip)};
+    return out;
+  }
+  void put_slice_in(const std::string& name_space, const std::string& address) {
+    auto slice = test::slice("web-x", {{address}}, "web");
+    slice.name.name_space = slice.service.name_space = base::Symbol(name_space);
+    slice.trigger_time = std::chrono::system_clock::now() + std::chrono::hours(1);
+    store_.apply(model::Upsert{slice});
+  }
+  Transaction delta_without(const std::string& name_space) {
+    builder_.note(store_.take_changes(Family::ipv4));
+    return builder_.delta(store_, {base::Symbol(name_space)});
+  }
+  using Names = std::vector<std::string>;
+
+  void deferred_namespaces_wait_for_the_next_transaction() {
+    store_.apply(model::Upsert{service_in("busy", "172.30.0.1")});
+    store_.apply(model::Upsert{service_in("calm", "172.30.0.2")});
+    put_slice_in("busy", "10.180.0.1");
+    put_slice_in("calm", "10.180.0.2");
+    const auto first = delta_without("busy");
+    CPPUNIT_ASSERT(first.partial && !first.empty());
+    CPPUNIT_ASSERT((names(first) == Names{"calm/web:p80"}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), first.trigger_times.size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), builder_.pending_services(store_));
+    CPPUNIT_ASSERT(builder_.has_pending(store_));
+    const auto nothing = delta_without("busy");
+    CPPUNIT_ASSERT(nothing.partial && nothing.empty());
+    const auto rest = delta();
+    CPPUNIT_ASSERT(!rest.partial);
+    CPPUNIT_ASSERT((names(rest) == Names{"busy/web:p80"}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), rest.trigger_times.size());
+    CPPUNIT_ASSERT_EQUAL(first.generation, rest.base_generation);
+    CPPUNIT_ASSERT(!builder_.has_pending(store_));
+    CPPUNIT_ASSERT_EQUAL(std::size_t(0), builder_.pending_services(store_));
+  }
+
+  void nothing_waits_for_a_deferred_namespace_without_changes() {
+    store_.apply(model::Upsert{service_in("calm", "172.30.0.2")});
+    const auto all = delta_without("busy");
+    CPPUNIT_ASSERT(!all.partial);
+    CPPUNIT_ASSERT((names(all) == Names{"calm/web:p80"}));
+  }
+
+  void an_address_changes_hands_in_one_transaction() {
+    auto busy = service_in("busy", "172.30.0.1");
+    auto calm = service_in("calm", "172.30.0.2");
+    busy.external_ips = {*base::IpAddress::parse("192.0.2.7")};
+    store_.apply(model::Upsert{busy});
+    store_.apply(model::Upsert{calm});
+    delta();
+    calm.external_ips = std::exchange(busy.external_ips, {});
+    store_.apply(model::Upsert{busy});
+    store_.apply(model::Upsert{calm});
+    const auto both = delta_without("busy");
+    CPPUNIT_ASSERT(!both.partial);
+    CPPUNIT_ASSERT((names(both) == Names{"busy/web:p80", "calm/web:p80"}));
+    // The other way round the old owner may go first.
+    busy.external_ips = std::exchange(calm.external_ips, {});
+    store_.apply(model::Upsert{calm});
+    store_.apply(model::Upsert{busy});
+    CPPUNIT_ASSERT((names(delta_without("busy")) == Names{"calm/web:p80"}));
+    CPPUNIT_ASSERT((names(delta()) == Names{"busy/web:p80"}));
   }
 
   void there_and_back_again_is_empty() {  // case 82
@@ -229,7 +300,7 @@ class BuilderTest : public CppUnit::TestFixture {
     store::Changes changes;
     changes.dirty = changes.services = {test::object("ns1", "a")};
     changes.slices = 2;
-    changes.trigger_times.resize(40'000);
+    changes.triggers.resize(40'000);
     builder_.note(changes);
     builder_.note(changes);
     CPPUNIT_ASSERT_EQUAL(std::size_t(1), builder_.pending_services(store_));
@@ -255,7 +326,7 @@ class BuilderTest : public CppUnit::TestFixture {
   void another_feed_does_not_get_times_of_before() {
     add("a");
     store::Changes changes = store_.take_changes(Family::ipv4);
-    changes.trigger_times.resize(1);
+    changes.triggers.resize(1);
     builder_.note(changes);
     Builder other = builder_.for_another();
     builder_.note(changes);

@@ -45,7 +45,7 @@ class World {
   }
 
   FeedId open() {
-    return thread_.open_feed(Family::ipv4, [this] {
+    return thread_.open_feed(Family::ipv4, [this](const model::Namespaces&) {
       const std::lock_guard lock(mutex_);
       ++announced_;
       changed_.notify_all();
@@ -95,7 +95,8 @@ class World {
   void put(const std::string& name, int endpoints = 0) {
     auto service = test::service(name);
     // Each has one of its own, as the API server gives them out.
-    service.cluster_ips = {*base::IpAddress::parse("172.30.1." + std::to_string(static_cast<unsigned char>(name.at(0))))};
+    service.cluster_ips = {
+        *base::IpAddress::parse("172.30.1." + std::to_string(static_cast<unsigned char>(name.at(0))))};
     deliver(model::Upsert{service});
     std::vector<test::EndpointSpec> all;
     for (int i = 1; i <= endpoints; ++i) all.push_back({"10.180.0." + std::to_string(i)});
@@ -135,7 +136,8 @@ class World {
 
   void close(FeedId feed) { thread_.close_feed(feed); }
   FeedId open_coming() {
-    return thread_.open_feed(Family::ipv4, [] {}, FactsOf::coming);
+    return thread_.open_feed(
+        Family::ipv4, [](const model::Namespaces&) {}, FactsOf::coming);
   }
   void set(bool in_force, bool coming) {
     in_force_ = in_force;
@@ -475,7 +477,7 @@ class StoreThreadTest : public CppUnit::TestFixture {
     std::promise<void> entered, go_on;
     std::atomic<bool> left{false};
     std::atomic<int> calls{0};
-    const FeedId feed = world.thread().open_feed(Family::ipv4, [&] {
+    const FeedId feed = world.thread().open_feed(Family::ipv4, [&](const model::Namespaces&) {
       if (++calls > 1) return;
       entered.set_value();
       go_on.get_future().wait();

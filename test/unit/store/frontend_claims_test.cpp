@@ -57,12 +57,16 @@ class FrontendClaimsTest : public CppUnit::TestFixture {
   Store store_{"N"};
 
   void put(const model::Service& one) { store_.apply(model::Upsert{one}); }
-  void remove(const std::string& name) { store_.apply(model::Remove{ResourceKind::service, test::object("ns1", name)}); }
+  void remove(const std::string& name) {
+    store_.apply(model::Remove{ResourceKind::service, test::object("ns1", name)});
+  }
   void listed() {
     store_.apply(model::ListBegin{ResourceKind::service});
     store_.apply(model::ListEnd{ResourceKind::service});
   }
-  ServicePort port(const std::string& name) { return store_.resolve_service(test::object("ns1", name), Family::ipv4).at(0); }
+  ServicePort port(const std::string& name) {
+    return store_.resolve_service(test::object("ns1", name), Family::ipv4).at(0);
+  }
   std::string frontends(const std::string& name) {
     std::string out;
     for (const auto& one : port(name).frontends) out += (out.empty() ? "" : " ") + one.address.to_string();
@@ -84,7 +88,8 @@ class FrontendClaimsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT((dirty() == std::set<std::string>{"thief", "victim"}));
     same("172.30.0.2 192.0.2.7", frontends("thief"));
     same(kVictim, frontends("victim"));
-    same("172.30.0.1:80/tcp belongs to Service ns1/victim; give one of them another port or address", port("thief").withheld);
+    same("172.30.0.1:80/tcp belongs to Service ns1/victim; give one of them another port or address",
+         port("thief").withheld);
     same("", port("victim").withheld);
     remove("victim");
     CPPUNIT_ASSERT(dirty().contains("thief"));
@@ -153,7 +158,8 @@ class FrontendClaimsTest : public CppUnit::TestFixture {
     put(second);
     same("172.30.0.1 0.0.0.0", frontends("first"));
     same(kThief, frontends("second"));
-    same("node port 30001/tcp belongs to Service ns1/first; give one of them another port or address", port("second").withheld);
+    same("node port 30001/tcp belongs to Service ns1/first; give one of them another port or address",
+         port("second").withheld);
     remove("first");
     same("172.30.0.2 0.0.0.0", frontends("second"));
   }
@@ -235,8 +241,8 @@ class FrontendClaimsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(said.ends_with("; and so do 3 more"));
   }
 
-  // Whatever happens: a frontend that is wanted has one owner, the one whose cluster IP it is if there is one; what nobody was told
-  // of has not changed; and who has something keeps it while it wants it and no cluster IP is at stake.
+  // Whatever happens: a frontend that is wanted has one owner, the one whose cluster IP it is if there is one; what
+  // nobody was told of has not changed; and who has something keeps it while it wants it and no cluster IP is at stake.
   void each_address_has_one_owner_through_random_changes() {
     for (unsigned seed = 0; seed < test::repetitions(20, 500); ++seed) random_history(seed);
   }
@@ -296,7 +302,8 @@ class FrontendClaimsTest : public CppUnit::TestFixture {
       const auto changed = dirty();
       std::map<Address, std::set<std::string>> wanted;
       for (const auto& [owner, one] : there) {
-        for (const auto& key : FrontendClaims::wanted(one, true)) wanted[{key.address.to_string(), key.port}].insert(owner);
+        for (const auto& key : FrontendClaims::wanted(one, true))
+          wanted[{key.address.to_string(), key.port}].insert(owner);
       }
       const std::string where = "seed " + std::to_string(seed) + ", step " + std::to_string(step);
       CPPUNIT_ASSERT_EQUAL_MESSAGE(where, wanted.size(), now.size());

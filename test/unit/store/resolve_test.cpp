@@ -8,6 +8,7 @@
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
 
+#include "core/store/frontends.hpp"
 #include "test/unit/store/fixtures.hpp"
 
 namespace sluice::store {
@@ -32,6 +33,9 @@ class ResolveTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(explained_endpoints_have_reasons);
   CPPUNIT_TEST(explained_endpoints_outside_of_hints);
   CPPUNIT_TEST(explained_service_ports_are_the_resolved_ones);
+  CPPUNIT_TEST(ports_beyond_the_limit_of_endpoints_are_rejected_at_the_cluster_ip);
+  CPPUNIT_TEST(ports_beyond_the_limit_of_frontends_keep_the_cluster_ip);
+  CPPUNIT_TEST(source_ranges_count_as_endpoints);
   CPPUNIT_TEST_SUITE_END();
 
   SliceCache slices_;
@@ -202,6 +206,73 @@ class ResolveTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::size_t(1), resolved(service).at(0).source_ranges.size());
     service.source_ranges.push_back(*IpPrefix::parse("0.0.0.0/0"));
     CPPUNIT_ASSERT(resolved(service).at(0).source_ranges.empty());
+  }
+
+  static model::Service with_ports(std::size_t count) {
+    auto service = test::service();
+    service.ports.clear();
+    for (std::size_t i = 0; i < count; ++i) {
+      service.ports.push_back(
+          {base::Symbol("p" + std::to_string(10'000 + i)), model::Protocol::tcp, static_cast<std::uint16_t>(1 + i), 0});
+    }
+    return service;
+  }
+
+  // A slice with a port of each of these names, all at one number, and so many endpoints.
+  static model::EndpointSlice slice_for(const model::Service& service, std::size_t endpoints) {
+    std::vector<test::EndpointSpec> specs;
+    for (std::size_t i = 0; i < endpoints; ++i) {
+      specs.push_back({"10.1." + std::to_string(i / 256) + "." + std::to_string(i % 256)});
+    }
+    auto out = test::slice("a", specs);
+    out.ports.clear();
+    for (const auto& port : service.ports) out.ports.push_back({port.name, port.protocol, 8080});
+    return out;
+  }
+
+  static void require_too_large(const ServicePort& port) {
+    CPPUNIT_ASSERT_MESSAGE(port.withheld, port.withheld.find("divide it among several Services") != std::string::npos);
+    CPPUNIT_ASSERT(port.endpoints.empty() && !port.has_any_endpoint && port.source_ranges.empty());
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), port.frontends.size());
+    CPPUNIT_ASSERT(port.frontends[0].kind == FrontendKind::cluster_ip);
+  }
+
+  void ports_beyond_the_limit_of_endpoints_are_rejected_at_the_cluster_ip() {
+    constexpr std::size_t kEndpoints = 1024;
+    constexpr std::size_t kFit = kMostEndpoints / kEndpoints;
+    auto service = with_ports(kFit + 2);
+    service.external_ips = {*IpAddress::parse("192.0.2.7")};
+    slices_.upsert(slice_for(service, kEndpoints));
+    const auto ports = resolved(service);
+    CPPUNIT_ASSERT_EQUAL(kFit + 2, ports.size());
+    for (std::size_t i = 0; i < kFit; ++i) {
+      CPPUNIT_ASSERT_EQUAL(std::string(), ports[i].withheld);
+      CPPUNIT_ASSERT_EQUAL(kEndpoints, ports[i].endpoints.size());
+    }
+    for (std::size_t i = kFit; i < ports.size(); ++i) require_too_large(ports[i]);
+  }
+
+  void ports_beyond_the_limit_of_frontends_keep_the_cluster_ip() {
+    auto service = with_ports(9);
+    for (std::size_t i = 0; i < kMostFrontends / 8 - 2; ++i) {  // with the cluster IP and a node port an eighth of them
+      service.external_ips.push_back(
+          *IpAddress::parse("192.0." + std::to_string(i / 256) + "." + std::to_string(i % 256)));
+    }
+    const auto ports = resolved(service);
+    for (std::size_t i = 0; i < 8; ++i) CPPUNIT_ASSERT_EQUAL(kMostFrontends / 8 - 1, ports[i].frontends.size());
+    require_too_large(ports[8]);
+  }
+
+  void source_ranges_count_as_endpoints() {
+    auto service = with_ports(3);
+    for (std::size_t i = 0; i < kMostEndpoints / 2; ++i) {
+      service.source_ranges.push_back(
+          *IpPrefix::parse("10." + std::to_string(i / 256 % 256) + "." + std::to_string(i % 256) + ".0/24"));
+    }
+    const auto ports = resolved(service);
+    CPPUNIT_ASSERT_EQUAL(kMostEndpoints / 2, ports[0].source_ranges.size());
+    CPPUNIT_ASSERT_EQUAL(kMostEndpoints / 2, ports[1].source_ranges.size());
+    require_too_large(ports[2]);
   }
 
   void ports_do_not_share_endpoints() {  // case 17

@@ -15,9 +15,10 @@ namespace slice_cache_test {
 using test::object;
 using test::slice;
 
-std::vector<Candidate> candidates(const SliceCache& cache, const std::string& service, base::Family family, const char* port,
-                                  model::Protocol protocol, const char* node) {
-  return SliceCache::candidates(cache.matches(object("ns1", service), family, {{base::Symbol(port), protocol}}).at(0), node);
+std::vector<Candidate> candidates(const SliceCache& cache, const std::string& service, base::Family family,
+                                  const char* port, model::Protocol protocol, const char* node) {
+  return SliceCache::candidates(cache.matches(object("ns1", service), family, {{base::Symbol(port), protocol}}).at(0),
+                                node);
 }
 
 class SliceCacheTest : public CppUnit::TestFixture {
@@ -38,8 +39,7 @@ class SliceCacheTest : public CppUnit::TestFixture {
 
   static std::vector<std::string> addresses(const SliceCache& cache, const std::string& service = "svc1") {
     std::vector<std::string> out;
-    for (const auto& c :
-         candidates(cache, service, base::Family::ipv4, "p80", model::Protocol::tcp, "N")) {
+    for (const auto& c : candidates(cache, service, base::Family::ipv4, "p80", model::Protocol::tcp, "N")) {
       out.push_back(base::IpAddress::from_bytes(base::Family::ipv4, c.address.data()).to_string());
     }
     return out;
@@ -139,8 +139,7 @@ class SliceCacheTest : public CppUnit::TestFixture {
     cache.upsert(slice("a", {{"10.0.1.1", "N"}, {"10.0.1.2", "M"}, {"10.0.1.3", ""}}));
     const auto local = [&](const char* node) {
       std::string out;
-      for (const auto& c :
-           candidates(cache, "svc1", base::Family::ipv4, "p80", model::Protocol::tcp, node)) {
+      for (const auto& c : candidates(cache, "svc1", base::Family::ipv4, "p80", model::Protocol::tcp, node)) {
         out += c.local ? 'l' : 'r';
       }
       return out;

@@ -38,6 +38,7 @@ class StoreTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(trigger_times_belong_to_a_family);
   CPPUNIT_TEST(trigger_times_nobody_asks_for_are_bounded);
   CPPUNIT_TEST(changes_are_told_once_and_per_family);
+  CPPUNIT_TEST(changed_namespaces_are_those_of_changed_objects);
   CPPUNIT_TEST(allowing_external_ips_concerns_services_that_have_some);
   CPPUNIT_TEST_SUITE_END();
 
@@ -112,14 +113,14 @@ class StoreTest : public CppUnit::TestFixture {
     store.apply(model::Upsert{service});
     store.apply(model::Upsert{four});
     store.apply(model::Upsert{six});
-    CPPUNIT_ASSERT_EQUAL(std::size_t(1), store.take_changes(Family::ipv4).trigger_times.size());
-    CPPUNIT_ASSERT(store.take_changes(Family::ipv4).trigger_times.empty());
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), store.take_changes(Family::ipv4).triggers.size());
+    CPPUNIT_ASSERT(store.take_changes(Family::ipv4).triggers.empty());
     four.endpoints.push_back(test::endpoint({"10.0.1.2"}));
     store.apply(model::Upsert{four});
     // A removal drops the times of its own family.
     store.apply(model::Remove{ResourceKind::endpoint_slice, test::object("ns1", "four")});
-    CPPUNIT_ASSERT(store.take_changes(Family::ipv4).trigger_times.empty());
-    CPPUNIT_ASSERT_EQUAL(std::size_t(1), store.take_changes(Family::ipv6).trigger_times.size());
+    CPPUNIT_ASSERT(store.take_changes(Family::ipv4).triggers.empty());
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), store.take_changes(Family::ipv6).triggers.size());
   }
 
   void trigger_times_nobody_asks_for_are_bounded() {
@@ -131,7 +132,7 @@ class StoreTest : public CppUnit::TestFixture {
       slice.endpoints[1].ready = !slice.endpoints[1].ready;
       store.apply(model::Upsert{slice});
     }
-    CPPUNIT_ASSERT_EQUAL(std::size_t(1024), store.take_changes(Family::ipv4).trigger_times.size());
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1024), store.take_changes(Family::ipv4).triggers.size());
   }
 
   void changes_are_told_once_and_per_family() {
@@ -164,6 +165,36 @@ class StoreTest : public CppUnit::TestFixture {
     store.set_options({.external_ips = true});
     CPPUNIT_ASSERT((store.take_changes(Family::ipv4).dirty == std::unordered_set{with.name}));
     CPPUNIT_ASSERT_EQUAL(std::size_t(2), store.resolve_service(with.name, Family::ipv4).at(0).frontends.size());
+  }
+
+  void changed_namespaces_are_those_of_changed_objects() {
+    Store store("N");
+    const auto changed = [&] {
+      std::string out;
+      for (const auto& one : store.changed_namespaces(Family::ipv4))
+        out += (out.empty() ? "" : " ") + std::string(one.text());
+      store.take_changes(Family::ipv4);
+      return out;
+    };
+    store.apply(model::Upsert{test::service()});
+    CPPUNIT_ASSERT_EQUAL(std::string("ns1"), changed());
+    CPPUNIT_ASSERT_EQUAL(std::string(), changed());
+    store.apply(model::Upsert{test::slice("a", {{"10.0.1.1"}})});
+    CPPUNIT_ASSERT_EQUAL(std::string("ns1"), changed());
+    store.apply(model::Upsert{test::slice("no-service", {{"10.0.1.1"}}, "svc2")});
+    CPPUNIT_ASSERT_EQUAL(std::string(), changed());
+    // It takes an external IP from the first one's hands, or gives it back: only its own namespace has changed.
+    auto other = test::service();
+    other.name = test::object("ns2", "svc1");
+    other.external_ips = other.cluster_ips;
+    other.cluster_ips = {*base::IpAddress::parse("172.30.0.42")};
+    store.apply(model::Upsert{other});
+    CPPUNIT_ASSERT_EQUAL(std::string("ns2"), changed());
+    store.apply(model::Remove{ResourceKind::service, other.name});
+    CPPUNIT_ASSERT_EQUAL(std::string("ns2"), changed());
+    store.apply(model::Upsert{test::node("N", "b")});
+    CPPUNIT_ASSERT(store.has_dirty(Family::ipv4));
+    CPPUNIT_ASSERT_EQUAL(std::string(), changed());
   }
 
   void slices_before_their_service_are_used_when_it_appears() {  // case 87

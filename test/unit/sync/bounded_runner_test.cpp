@@ -31,6 +31,10 @@ class BoundedRunnerTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(retry_soon_is_bounded_below);
   CPPUNIT_TEST(at_once_is_before_the_minimum);
   CPPUNIT_TEST(other_intervals_count_from_the_last_run);
+  CPPUNIT_TEST(one_early_run_in_each_minimum);
+  CPPUNIT_TEST(an_early_run_with_nothing_to_do_does_not_count);
+  CPPUNIT_TEST(no_run_is_early_after_a_failure);
+  CPPUNIT_TEST(an_early_request_outside_of_the_minimum_is_an_ordinary_one);
   CPPUNIT_TEST_SUITE_END();
 
   test::FakeClock clock_;
@@ -149,6 +153,59 @@ class BoundedRunnerTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(!runner_.due());
     clock_.advance(30s);
     CPPUNIT_ASSERT(!runner_.due());  // no retry is left over
+  }
+
+  void one_early_run_in_each_minimum() {
+    runner_.request();
+    run();
+    clock_.advance(200ms);
+    runner_.request();
+    CPPUNIT_ASSERT(!runner_.due());
+    runner_.request_early();
+    run(RunOutcome::done, 100ms);
+    CPPUNIT_ASSERT(runner_.runs_early());
+    clock_.advance(600ms);
+    runner_.request_early();
+    CPPUNIT_ASSERT(!runner_.due());  // 600 ms after an early one
+    clock_.advance(100ms);
+    run();  // which has not put off the next one
+    CPPUNIT_ASSERT(!runner_.runs_early());
+    clock_.advance(300ms);
+    runner_.request_early();
+    run();  // the last early one was a second ago
+    CPPUNIT_ASSERT(runner_.runs_early());
+    runner_.request_early();
+    CPPUNIT_ASSERT(!runner_.due());
+  }
+
+  void an_early_run_with_nothing_to_do_does_not_count() {
+    runner_.request();
+    run();
+    runner_.request_early();
+    run(RunOutcome::nothing);
+    runner_.request_early();
+    run();
+    runner_.request_early();
+    CPPUNIT_ASSERT(!runner_.due());
+  }
+
+  void no_run_is_early_after_a_failure() {
+    runner_.request();
+    run(RunOutcome::failed);
+    runner_.request_early();
+    CPPUNIT_ASSERT(!runner_.due());
+    clock_.advance(1s);
+    CPPUNIT_ASSERT(runner_.due());
+  }
+
+  void an_early_request_outside_of_the_minimum_is_an_ordinary_one() {
+    runner_.request_early();
+    run();
+    clock_.advance(1s);
+    runner_.request_early();
+    run();
+    runner_.request_early();
+    run();  // none of the others was early
   }
 
   void other_intervals_count_from_the_last_run() {

@@ -24,6 +24,7 @@ class FreshnessTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(failure_keeps_the_age);
   CPPUNIT_TEST(success_is_about_what_was_taken);
   CPPUNIT_TEST(run_nobody_asked_for);
+  CPPUNIT_TEST(what_a_run_left_keeps_its_age);
   CPPUNIT_TEST_SUITE_END();
 
   Freshness fresh_;
@@ -48,6 +49,20 @@ class FreshnessTest : public CppUnit::TestFixture {
     fresh_.updated(wall(22));
     expect_pending({});
     CPPUNIT_ASSERT(fresh_.value().last_updated == wall(22));
+  }
+
+  void what_a_run_left_keeps_its_age() {
+    fresh_.begun(wall(1), at(1));
+    fresh_.requested(at(10));
+    fresh_.taken(at(11));
+    fresh_.requested(at(12));
+    fresh_.updated_partly();
+    expect_pending(at(10));
+    CPPUNIT_ASSERT(fresh_.value().last_updated == wall(1) && !fresh_.value().last_synced);
+    fresh_.taken(at(13));
+    fresh_.updated(wall(14));
+    expect_pending({});
+    CPPUNIT_ASSERT(fresh_.value().last_synced == wall(14));
   }
 
   void failure_keeps_the_age() {

@@ -32,6 +32,8 @@ class LeftOutTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(what_concerns_none_of_them_does_not_put_it_off);
   CPPUNIT_TEST(another_one_begins_from_the_start);
   CPPUNIT_TEST(when_nobody_is_left_out_nothing_is_tried_again);
+  CPPUNIT_TEST(what_the_core_withholds_is_left_out_and_not_tried_again);
+  CPPUNIT_TEST(a_backends_reason_and_the_cores_are_one);
   CPPUNIT_TEST_SUITE_END();
 
   LeftOut left_out_;
@@ -59,6 +61,41 @@ class LeftOutTest : public CppUnit::TestFixture {
   void what_fails_is_there_with_its_reason() {
     two_are_left_out();
     CPPUNIT_ASSERT_EQUAL(std::string("shop/cart:http (refused) shop/till:http (refused) "), names());
+  }
+
+  static snapshot::ServicePortPtr withheld_port(const char* name, const char* why) {
+    auto made = std::make_shared<store::ServicePort>();
+    made->key = key(name);
+    made->withheld = why;
+    return made;
+  }
+
+  void what_the_core_withholds_is_left_out_and_not_tried_again() {
+    snapshot::Transaction delta;
+    delta.service_ports = {withheld_port("cart", "taken"), port("desk")};
+    plugin::ServicePortReports reports;
+    add_withheld(delta, reports);
+    left_out_.note(delta, reports, now_);
+    CPPUNIT_ASSERT_EQUAL(std::string("shop/cart:http (taken) "), names());
+    CPPUNIT_ASSERT(left_out_.next_retry() == base::Clock::Time::max());
+    // Served at the rest of its addresses, as the backend says.
+    plugin::ServicePortReports served;
+    served.served = {port_name("cart")};
+    left_out_.note({}, served, now_);
+    CPPUNIT_ASSERT_EQUAL(std::string("shop/cart:http (taken) "), names());
+    delta.service_ports = {port("cart")};
+    left_out_.note(delta, {}, now_);
+    CPPUNIT_ASSERT_EQUAL(std::string(), names());
+  }
+
+  void a_backends_reason_and_the_cores_are_one() {
+    snapshot::Transaction delta;
+    delta.service_ports = {withheld_port("cart", "taken"), withheld_port("till", "taken")};
+    plugin::ServicePortReports reports = failed({"cart"});
+    add_withheld(delta, reports);
+    left_out_.note(delta, reports, now_);
+    CPPUNIT_ASSERT_EQUAL(std::string("shop/cart:http (refused; taken) shop/till:http (taken) "), names());
+    CPPUNIT_ASSERT(left_out_.next_retry() != base::Clock::Time::max());
   }
 
   void a_delta_speaks_of_those_it_names() {

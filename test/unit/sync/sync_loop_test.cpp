@@ -17,6 +17,7 @@ class SyncLoopTest : public SyncRig {
   CPPUNIT_TEST_SUITE(SyncLoopTest);
   CPPUNIT_TEST(first_is_full_then_deltas);
   CPPUNIT_TEST(a_change_while_another_is_taken_is_not_lost);
+  CPPUNIT_TEST(a_namespace_that_had_no_part_in_the_last_run_does_not_wait);
   CPPUNIT_TEST(failed_delta_is_followed_by_a_full_one);
   CPPUNIT_TEST(need_full_is_answered_at_once);
   CPPUNIT_TEST(a_delta_that_needs_everything_is_no_failure);
@@ -71,6 +72,32 @@ class SyncLoopTest : public SyncRig {
     loop_->request();
     expect("delta 1-2");
     expect("delta 2-3");
+  }
+
+  void a_namespace_that_had_no_part_in_the_last_run_does_not_wait() {
+    options_.intervals = {1h, 1h, 2h};
+    changed_ = "shop";
+    CPPUNIT_ASSERT(start().ok());
+    loop_->request();
+    expect("full 1");
+    settle();
+    loop_->request({base::Symbol("shop")});
+    settle();
+    loop_->request();  // no namespace is known
+    settle();
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), generation_.load());
+    changed_ = "bank";
+    loop_->request({base::Symbol("shop"), base::Symbol("bank")});
+    expect("delta 1-2");
+    settle();
+    loop_->request({base::Symbol("other")});  // one run in an hour is early
+    settle();
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t(2), generation_.load());
+    CPPUNIT_ASSERT(loop_->freshness().pending_since);  // what the early run left
+    loop_->set_intervals({0s, 1h, 2h}, 1h);
+    expect("delta 2-3");
+    settle();
+    CPPUNIT_ASSERT(!loop_->freshness().pending_since);
   }
 
   void failed_delta_is_followed_by_a_full_one() {  // case 98

@@ -140,6 +140,7 @@ class SyncRig : public CppUnit::TestFixture {
   static constexpr std::chrono::system_clock::time_point kTrigger{1h};
   std::atomic<bool> not_listed_{false};
   std::atomic<bool> changes_while_taken_{false};
+  std::string changed_;  // namespace of the service port that each transaction has; empty: none has one
   std::atomic<std::size_t> triggers_{0};  // how many the next transaction has
   std::vector<SyncReport> reports_;  // of the apply thread; read after stop()
   std::vector<std::string> claims_;
@@ -149,16 +150,18 @@ class SyncRig : public CppUnit::TestFixture {
   base::Status start() {
     loop_ = std::make_unique<SyncLoop>(
         options_, clock_,
-        SyncLoop::Callbacks{[this](bool full) {
+        SyncLoop::Callbacks{[this](bool full, const model::Namespaces& deferred) {
                               std::shared_ptr<snapshot::Transaction> out;
                               if (not_listed_) return out;
                               if (changes_while_taken_.exchange(false)) loop_->request();
                               out = std::make_shared<snapshot::Transaction>();
                               out->trigger_times.assign(triggers_.exchange(0), kTrigger);
                               out->full = full;
+                              out->partial = !deferred.empty();
                               out->base_generation = generation_;
                               out->generation = nothing_new_ ? generation_.load() : ++generation_;
                               out->node = std::make_shared<snapshot::NodeFacts>();
+                              if (!changed_.empty()) out->service_ports = {port_in(changed_)};
                               return out;
                             },
                             [this](const std::vector<std::string>& claims) { claims_ = claims; },
@@ -175,6 +178,12 @@ class SyncRig : public CppUnit::TestFixture {
       return plugin::BackendHandle::create(plugin, {}, std::move(callbacks), nullptr, clock_);
     };
     return loop_->start(make).get();
+  }
+
+  static snapshot::ServicePortPtr port_in(const std::string& name_space) {
+    auto out = std::make_shared<store::ServicePort>();
+    out->key = {{base::Symbol(name_space), "cart"}, base::Symbol("http"), model::Protocol::tcp};
+    return out;
   }
 
   void expect(const std::string& call) { CPPUNIT_ASSERT_EQUAL(call, script_.next_call()); }
