@@ -33,6 +33,8 @@ CONFIGS = {
     "nodeports-only-ipv6": [*BOTH_CIDRS, "--nodeport-addresses", "::/0,fd00::/64"],
     "short-udp-timeout": [*BOTH_CIDRS, "--udp-timeout", "250ms"],
     "nodeports-primary": [*BOTH_CIDRS, "--nodeport-addresses", "primary"],
+    # A pause between two syncs, as nodes have it, and a tenth as long.
+    "hostile-tenant": [*BOTH_CIDRS, "--iptables-min-sync-period", "100ms", "--ipvs-min-sync-period", "100ms"],
 }
 
 # The same for settings that only a file has: fields of KubeProxyConfiguration, and the section of the backend.

@@ -25,16 +25,21 @@ def connect_in(namespace, address, timeout=None):
     return made_in(namespace, lambda: socket.create_connection(address, timeout))
 
 
+def enter(namespace):
+    """This thread is in that network namespace from now on."""
+    with open(f"/run/netns/{namespace}", "rb") as file:
+        if _libc.setns(file.fileno(), CLONE_NEWNET) != 0:
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number), namespace)
+
+
 def made_in(namespace, make):
     """What the function makes in that network namespace: a socket, or a process."""
     result = []
 
     def work():
         try:
-            with open(f"/run/netns/{namespace}", "rb") as file:
-                if _libc.setns(file.fileno(), CLONE_NEWNET) != 0:
-                    number = ctypes.get_errno()
-                    raise OSError(number, os.strerror(number), namespace)
+            enter(namespace)
             result.append(make())
         except Exception as error:  # pylint: disable=broad-except  # it is the caller's
             result.append(error)
