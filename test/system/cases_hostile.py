@@ -10,7 +10,7 @@ from lib import hostile, objects, pace
 from lib.addresses import E1, E2, E4, POD_PORT, V4, Allocator
 from lib.cases import POD, REJECTED, case, kept
 from lib.figures import scrape
-from lib.hostile import LONG, NAMESPACE, Tenant, endpoint_slice, memory_kib, name, named_ports, nowhere, service
+from lib.hostile import LONG, NAMESPACE, Tenant, endpoint_slice, memory_kib, name, named_ports, nowhere, service, settle
 from lib.latency import Client
 from lib.objects import port, ready
 from lib.services import Front
@@ -40,10 +40,10 @@ PROBLEMS = 5000 if LONG else 300
 def memory(t):
     tenant = Tenant(t)
     tenant.rewrite(REWRITES)
-    t.settle()
+    settle(t)
     first = memory_kib(t)
     tenant.rewrite(REWRITES)
-    t.settle()
+    settle(t)
     t.wait_until(lambda: memory_kib(t) - first <= MOST_GROWTH_KIB,
                  f"memory is at most {MOST_GROWTH_KIB} KiB above the {first} KiB after half of the rewrites")
     t.remark(f"{first} KiB after {REWRITES} rewrites, {memory_kib(t)} KiB after {2 * REWRITES}")
@@ -53,7 +53,7 @@ def memory(t):
       "given back", slow=True, **ONLY)
 def largest_objects(t):
     victim = t.service([ready(E1)])
-    t.settle()
+    settle(t)
     before = memory_kib(t)
     hammer = t.hammer(POD, victim.cluster())
     tenant = Tenant(t)
@@ -66,14 +66,14 @@ def largest_objects(t):
     tenant.put(*(endpoint_slice(f"endpoints-{first}", "endpoints", ["p"], nowhere(PER_SLICE, first))
                  for first in range(0, ENDPOINTS - 2 * PER_SLICE, PER_SLICE)),
                endpoint_slice("endpoints-last", "endpoints", ["p"], nowhere(2 * PER_SLICE, ENDPOINTS - 2 * PER_SLICE)))
-    t.settle()
+    settle(t)
     t.wait_until(lambda: scrape(t).get("sluice_endpoints") >= ENDPOINTS + 1, "all endpoints are known")
     for number in (0, PORTS // 2, PORTS - 1):
         t.expect(POD, Front(ports_ip, 1000 + number, "tcp"), kept(E1))
     # Of all those endpoints one is left.
     tenant.clear()
     tenant.put(service("endpoints", endpoints_ip, [port("p", 80, "tcp")]), endpoint_slice("endpoints-0", "endpoints", ["p"], [ready(E4)]))
-    t.settle()
+    settle(t)
     t.expect(POD, Front(endpoints_ip, 80, "tcp"), kept(E4))
     t.require_unbroken(hammer, "while the largest objects came and went")
     t.wait_until(lambda: memory_kib(t) - before <= MOST_RETAINED_KIB, f"memory is within {MOST_RETAINED_KIB} KiB of {before} KiB again")
@@ -91,7 +91,7 @@ def more_than_fits(t):
     tenant.put(service("many", tenant.ip, [port("a", 80, "tcp"), port("b", 81, "tcp")]), many,
                endpoint_slice("many-2", "many", ["b"], [ready(E1)]))
     victim = t.service([ready(E1)])
-    t.settle()
+    settle(t)
     t.expect(POD, victim.cluster(), kept(E1))
     t.expect(POD, Front(tenant.ip, 80, "tcp"), REJECTED)
     t.expect(POD, Front(tenant.ip, 81, "tcp"), kept(E1))
@@ -151,13 +151,13 @@ def invalid_objects(t):
         made = endpoint_slice(key, victim.name, ["p80"], [ready(E2)])
         made["metadata"]["labels"].update(wrong.get("metadata", {}).get("labels", {}))
         tenant.put({**made, **wrong, "metadata": made["metadata"]})
-    t.settle()
+    settle(t)
     t.expect(POD, victim.cluster(), kept(E1))
     hostile.restart(t)
     t.expect(POD, victim.cluster(), kept(E1))
     right = [service(key, tenant.ip, [port("p", 2000 + number, "tcp")]) for number, key in enumerate(BROKEN)]
     tenant.put(*right, *(endpoint_slice(f"{key}-1", key, ["p"], [ready(E4)]) for key in BROKEN))
-    t.settle()
+    settle(t)
     for number in range(len(BROKEN)):
         t.expect(POD, Front(tenant.ip, 2000 + number, "tcp"), kept(E4))
 
@@ -182,7 +182,7 @@ def delay(t):
     tenant = Tenant(t)
     victim = t.service([ready(E1)])
     tenant.put(*flood_of(tenant, True)())
-    t.settle()
+    settle(t)
     client, flips = Client(t, POD), 0
 
     def sample():
@@ -227,10 +227,10 @@ def log_and_metrics(t):
     victim = t.service([ready(E1)])
     tenant = Tenant(t)
     tenant.put(*problems(tenant, victim, 2))
-    t.settle()
+    settle(t)
     before, log = hostile.series(t), hostile.LogWatch(t)
     tenant.put(*problems(tenant, victim, PROBLEMS))
-    t.settle()
+    settle(t)
     t.expect(POD, victim.cluster(), kept(E1))
     lines = log.lines()
     sorts = {"Service": "kube] Service ", "EndpointSlice": "kube] EndpointSlice ", "left out": "left out: "}

@@ -11,7 +11,7 @@ from lib import netns_http
 from lib.addresses import E1, E2, E4, EXT, FAMILIES, LOOPBACK, NODE as FIRST, NODE2, POD_PORT, V4, V6, Allocator
 from lib.apiserver import PORT as API_PORT
 from lib.cases import NODE, POD, REJECTED, case, kept, masqueraded, untouched
-from lib.hostile import CONFIG, LONG, restart
+from lib.hostile import CONFIG, LONG, restart, settle
 from lib.objects import Endpoint, port, ready
 from lib.services import Front
 
@@ -45,9 +45,9 @@ def cluster_ip_is_its_own(t):
     early, empty = t.service([ready(E1)]), t.service([])
     thief = t.service([ready(E2)])
     claim(thief, early.cluster().ip, empty.cluster().ip, Allocator.cluster_ip(thief.number + 1, t.family))
-    t.settle()
+    settle(t)
     late = t.service([ready(E1)])
-    t.settle()
+    settle(t)
 
     def check():
         t.expect(POD, [early.cluster(), late.cluster()], kept(E1))
@@ -61,7 +61,7 @@ def cluster_ip_is_its_own(t):
     check()
     # What no other Service has is the Service's own again: the API allows every external IP.
     early.delete()
-    t.settle()
+    settle(t)
     t.expect(POD, early.cluster(), masqueraded(E2))
 
 
@@ -71,7 +71,7 @@ def endpoint_of_another(t):
     victim = t.service([ready(E1)], type="LoadBalancer", external=True)
     thief = t.service([ready(E2)])
     claim(thief, E1.ip(t.family), thief.vip().ip)
-    t.settle()
+    settle(t)
     t.expect(POD, thief.vip(), masqueraded(E2))
     t.expect(POD, victim.cluster(), kept(E1))
     t.expect(NODE, victim.cluster(), masqueraded(E1))
@@ -82,13 +82,13 @@ def endpoint_of_another(t):
       "restart, the second gets it when the first goes", **BOTH_IN_LONG)
 def first_keeps_external_address(t):
     first = t.service([ready(E1)], external=True, type="LoadBalancer")
-    t.settle()
+    settle(t)
     # The API server notes whole seconds.
     began = int(time.time())
     t.wait_until(lambda: int(time.time()) > began, "the next second begins")
     second = t.service([ready(E2)])
     claim(second, first.external().ip, first.vip().ip)
-    t.settle()
+    settle(t)
 
     def check(owner):
         t.expect(EXT, [first.external(), first.vip()], masqueraded(owner))
@@ -99,7 +99,7 @@ def first_keeps_external_address(t):
     restart(t)
     check(E1)
     first.delete()
-    t.settle()
+    settle(t)
     check(E2)
 
 
@@ -107,15 +107,15 @@ def first_keeps_external_address(t):
       **V4_ONLY)
 def first_keeps_node_port(t):
     first = t.service([ready(E1)], type="NodePort", node_port=True)
-    t.settle()
+    settle(t)
     second = t.service([ready(E2)], type="NodePort", spec={
         "ports": [port("p80", 80, t.protocol, targetPort=POD_PORT, nodePort=first.node_port)]})
-    t.settle()
+    settle(t)
     t.expect(EXT, first.node(), masqueraded(E1))
     t.expect(POD, second.cluster(), kept(E2))
     named(t, second.namespace, str(first.node_port))
     first.delete()
-    t.settle()
+    settle(t)
     t.expect(EXT, first.node(), masqueraded(E2))
 
 
@@ -127,7 +127,7 @@ def special_frontends(t):
     server = t.listen("node", f"local-{number}", number, [LOOPBACK[V4]])
     thief.update(ports=[("p80", number, POD_PORT)])
     claim(thief, *SPECIAL[V4], *SPECIAL[V6], thief.vip().ip)
-    t.settle()
+    settle(t)
     t.expect(NODE, Front(LOOPBACK[V4], number, t.protocol), untouched(server))
     t.expect(POD, Front(thief.vip().ip, number, t.protocol), masqueraded(E2))
     text = t.bench.daemon.services(f"{thief.namespace}/{thief.name}").stdout
@@ -148,7 +148,7 @@ def special_endpoints(t):
     bad = [Endpoint(E1, address=ip) for ip in SPECIAL[V4]]
     only.set_endpoints(bad)
     mixed.set_endpoints([*bad, Endpoint(E1, address=FIRST.ip(V4))])
-    t.settle()
+    settle(t)
     t.expect(POD, only.cluster(), REJECTED)
     t.expect(POD, mixed.cluster(), kept(own))
     t.expect(NODE, Front(LOOPBACK[V4], number, t.protocol), untouched(local))
@@ -174,14 +174,14 @@ def api_answers(t, place):
 def api_server_is_its_own(t):
     thief = t.service([ready(E2)], ports=[("p80", API_PORT, POD_PORT)])
     thief.update(external_ip=True, spec={"externalIPs": [NODE2.v4, thief.external().ip]})
-    t.settle()
+    settle(t)
     t.expect(POD, Front(thief.external().ip, API_PORT, t.protocol), masqueraded(E2))
     for place in ("node", POD.place):
         t.require(api_answers(t, place) == 200, f"the API server does not answer a client on {place}")
     named(t, thief.namespace, f"{NODE2.v4}:{API_PORT}")
     t.bench.source.cut()
     later = t.service([ready(E1)])
-    t.settle()
+    settle(t)
     t.expect(POD, later.cluster(), kept(E1))
 
 
@@ -190,7 +190,7 @@ def api_server_is_its_own(t):
 def external_name_and_selectorless(t):
     victim = t.service([ready(E1)])
     thief = t.service([ready(E1), ready(E4)], name="svc1")  # of the victim's endpoints: the API allows it
-    t.settle()
+    settle(t)
     t.expect(POD, thief.cluster(), kept(E1, E4))
     # The victim's name, in the tenant's own namespace and as a path out of it.
     for number, label in enumerate((victim.name, f"{victim.namespace}/{victim.name}", f"../{victim.namespace}/{victim.name}")):
@@ -198,15 +198,15 @@ def external_name_and_selectorless(t):
         thief.put_slice({**made, "metadata": {"namespace": thief.namespace, "name": f"{victim.name}-slice{number}",
                                               "labels": {"kubernetes.io/service-name": label}},
                          "endpoints": [ready(E2).as_object(V4)]}, f"slice-{number}")
-    t.settle()
+    settle(t)
     t.expect(POD, victim.cluster(), kept(E1))
     claim(thief, victim.cluster().ip, thief.vip().ip)
     thief.update(type="ExternalName", spec={"externalName": f"{victim.name}.{victim.namespace}.svc.cluster.local",
                                             "externalIPs": [victim.cluster().ip, thief.external().ip]})
-    t.settle()
+    settle(t)
     t.expect(POD, victim.cluster(), kept(E1))
     text = t.bench.daemon.services(f"{thief.namespace}/{thief.name}").stdout
     t.require(thief.cluster().ip not in text, f"an ExternalName Service has addresses: {text}")
     thief.delete()
-    t.settle()
+    settle(t)
     t.expect(POD, victim.cluster(), kept(E1))

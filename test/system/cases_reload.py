@@ -8,11 +8,12 @@ import os
 import random
 import shutil
 import signal
+import socket
 import time
 
-from lib import data_plane, foreign, kubeconfigs, observed, pace, swapping, traffic
+from lib import data_plane, foreign, kubeconfigs, netns_http, observed, pace, swapping, traffic
 from lib import mutilated as mutilate
-from lib.addresses import CLUSTER_CIDR, E1, E2, NODE, NODE_SECOND, V4, V6
+from lib.addresses import CLUSTER_CIDR, E1, E2, NODE, NODE2, NODE_SECOND, V4, V6
 from lib.cases import EXT, IN_KERNEL, POD, REJECTED, UNTOUCHED, kept, masqueraded, own_daemon
 from lib.daemon import DaemonError
 from lib.objects import ready
@@ -291,6 +292,31 @@ def kubeconfig(t):
     t.require(done.returncode == 1 and broken in done.stdout + done.stderr, f"a broken one: {done.returncode}, {done.stdout}{done.stderr}")
     t.settle()
     ground.end("kubeconfig")
+
+
+@own_daemon(None, "reload to an API server that accepts connections and never answers, and back: both reloads end, metrics and status "
+            "answer all the time, no connection fails, and changes arrive again", sources=["apiserver"])
+def silent_server(t):
+    ground = Ground(t)
+    daemon = ground.daemon
+    # The kernel completes handshakes up to the backlog, and no process reads.
+    silent = netns_http.made_in(t.topology.namespace(NODE2.name), lambda: socket.create_server((NODE2.v4, 0), backlog=100))
+    t.defer(silent.close)
+    config = kubeconfigs.write(
+        os.path.join(daemon.directory, "silent.conf"), {
+            "certificate-authority-data": kubeconfigs.data(t.bench.source.tls_dir, "ca.crt"),
+            "server": f"https://{NODE2.v4}:{silent.getsockname()[1]}"}, {"tokenFile": os.path.join(t.bench.source.tls_dir, "token")})
+    before = daemon.settings["kubeconfig"]
+    ground.change("silent server", kubeconfig=config)
+    for _ in range(5):
+        status, answer = daemon.status(), observed.metrics(t)
+        t.require(status.get("source") and answer.status == 200, f"status: {status.get('source')}, metrics: {answer.status}")
+    t.require(config in str(daemon.status()["source"]), f"the source is another one: {daemon.status()['source']}")
+    ground.service.set_endpoints([ready(E2)])
+    ground.change("back", kubeconfig=before)
+    t.settle()
+    t.expect(POD, ground.service.cluster(), kept(E2))
+    ground.end("silent server")
 
 
 @own_daemon(None, "the client's certificate and key are exchanged at once, as kubelet does, and the old ones refused from then on: "

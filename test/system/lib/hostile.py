@@ -24,10 +24,17 @@ BATCH = 20  # objects in one request to the test API server
 _serial = itertools.count()
 
 
+def settle(t):
+    """As t.settle(), which waits for a change in a namespace of its own: with a minimum sync period, changes in busy namespaces may come
+    later."""
+    t.settle()
+    t.wait_until(lambda: not figures.scrape(t).get("sluice_oldest_pending_change_age_seconds"), "no change is pending")
+
+
 def restart(t):
     t.bench.daemon.stop()
     t.bench.start_daemon()
-    t.settle()
+    settle(t)
 
 
 def name():
