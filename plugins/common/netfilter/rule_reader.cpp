@@ -23,10 +23,20 @@ std::optional<Number> whole_number(std::string_view text) noexcept {
   return value;
 }
 
+// "0x1000", as iptables-save prints marks.
+std::optional<std::uint32_t> hexadecimal(std::string_view text) noexcept {
+  if (!text.starts_with("0x")) return std::nullopt;
+  text.remove_prefix(2);
+  std::uint32_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
 // Matches without a condition of their own: those of their options are decoded.
-constexpr std::array<std::string_view, 13> kMatches{"comment", "tcp",       "udp",      "sctp",    "addrtype",
-                                                    "recent",  "statistic", "nfacct",   "physdev", "state",
-                                                    "set",     "ipvs",      "conntrack"};
+constexpr std::array<std::string_view, 14> kMatches{"comment", "tcp",       "udp",       "sctp",    "addrtype",
+                                                    "recent",  "statistic", "nfacct",    "physdev", "state",
+                                                    "set",     "ipvs",      "conntrack", "mark"};
 
 }  // namespace
 
@@ -89,6 +99,7 @@ std::uint32_t RuleFields::conditions() const noexcept {
       {!set.empty(), kSet},
       {virtual_address || virtual_port || virtual_protocol, kVirtual},
       {other, kOther},
+      {unmarked != 0, kUnmarked},
   };
   std::uint32_t bits = 0;
   for (const auto& [is_set, bit] : all) bits |= is_set ? std::uint32_t{bit} : 0u;
@@ -125,7 +136,7 @@ RuleReader::Handler RuleReader::find_handler(std::string_view option) noexcept {
     return !value.negated;
   };
   static constexpr auto kLocal = local;
-  static constexpr std::array<Named, 30> kHandlers{{
+  static constexpr std::array<Named, 31> kHandlers{{
       {"-s",
        [](const Value& value, RuleFields& fields) {
          const auto prefix = parse_prefix(value.text, value.family);
@@ -174,6 +185,15 @@ RuleReader::Handler RuleReader::find_handler(std::string_view option) noexcept {
       {"--state", kState},
       {"--physdev-is-in",
        [](const Value& value, RuleFields& fields) { return fields.not_from_bridge_port = value.negated; }},
+      {"--mark",
+       [](const Value& value, RuleFields& fields) {
+         const std::size_t slash = std::min(value.text.find('/'), value.text.size());
+         const auto mark = hexadecimal(value.text.substr(0, slash));
+         const auto mask = hexadecimal(value.text.substr(std::min(slash + 1, value.text.size())));
+         if (!value.negated || !mark || mark != mask || fields.unmarked != 0) return false;
+         fields.unmarked = *mark;
+         return *mark != 0;
+       }},
       {"--rcheck",
        [](const Value& value, RuleFields& fields) {
          fields.recent = RuleFields::Recent::kChecks;

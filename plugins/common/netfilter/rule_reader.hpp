@@ -37,6 +37,7 @@ struct RuleFields {
   bool is_new = false;                // --ctstate NEW
   bool not_translated = false;        // ! --ctstate DNAT
   bool not_from_bridge_port = false;  // ! --physdev-is-in
+  std::uint32_t unmarked = 0;         // bits that the packet must not have all, ! --mark BITS/BITS
   Recent recent = Recent::kNone;
   std::string_view list;                        // of `recent`
   std::uint32_t seconds = 0;                    // of `recent`
@@ -66,6 +67,7 @@ struct RuleFields {
     kSet = 1u << 11,
     kVirtual = 1u << 12,
     kOther = 1u << 13,
+    kUnmarked = 1u << 14,
   };
   std::uint32_t conditions() const noexcept;
   // The rule is for exactly one address and port.

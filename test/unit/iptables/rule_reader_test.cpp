@@ -43,6 +43,7 @@ class RuleReaderTest : public CppUnit::TestFixture {
         {"-m conntrack --ctstate NEW -j A", F::kNew},
         {"-m state --state NEW -j A", F::kNew},
         {"-m conntrack ! --ctstate DNAT -j A", F::kNotTranslated},
+        {"-m conntrack --ctstate NEW -m mark ! --mark 0x1000/0x00001000 -j A", F::kNew | F::kUnmarked},
         {"-m physdev ! --physdev-is-in -m addrtype ! --src-type LOCAL -j A", F::kNotFromBridgePort | F::kSourceLocal},
         {"-m recent --rcheck --seconds 60 --reap --name A --mask 255.255.255.255 --rsource -j A", F::kRemembered},
         {"-m statistic --mode random --probability 0.33333333349 -j A", F::kProbability},
@@ -88,6 +89,14 @@ class RuleReaderTest : public CppUnit::TestFixture {
   void what_is_not_understood_is_a_condition() {
     RuleReader reader(abi::Family::kIpv4);
     for (const char* const rule : {"-m mark --mark 0x1 -j A",
+                                   "-m mark --mark 0x1/0x1 -j A",
+                                   "-m mark ! --mark 0x1 -j A",
+                                   "-m mark ! --mark 0x1/0x3 -j A",
+                                   "-m mark ! --mark 0x0/0x0 -j A",
+                                   "-m mark ! --mark 1/1 -j A",
+                                   "-m mark ! --mark 0x/0x -j A",
+                                   "-m mark ! --mark 0x100000000/0x100000000 -j A",
+                                   "-m mark ! --mark 0x1/0x1 -m mark ! --mark 0x2/0x2 -j A",
                                    "-m tcp --sport 80 -j A",
                                    "-m tcp ! --dport 80 -j A",
                                    "-m string --algo bm -j A",
