@@ -4,7 +4,10 @@
 #include "core/app/cleanup/names.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
+
+#include "plugins/common/netfilter/relay_mark.hpp"
 
 namespace sluice::app {
 namespace {
@@ -203,10 +206,16 @@ bool is_kubelets(std::string_view chain) {
 std::vector<KnownJump> known_jumps() {
   std::vector<KnownJump> out;
   for (const JumpForm& jump : kJumps) {
+    const auto add = [&](std::string match) {
+      match.append("-m comment --comment \"").append(jump.comment).append("\" -j ").append(jump.to);
+      out.push_back({jump.table, jump.from, std::move(match), jump.to, jump.makers});
+    };
     for (const std::string_view match : kMatches) {
-      std::string rule(match);
-      rule.append("-m comment --comment \"").append(jump.comment).append("\" -j ").append(jump.to);
-      out.push_back({jump.table, jump.from, std::move(rule), jump.to, jump.makers});
+      add(std::string(match));
+      if (jump.makers != kUserspace || jump.from != "OUTPUT") continue;
+      for (const std::uint32_t mark : netfilter::kRelayMarks) {
+        add(std::string(match).append(netfilter::not_relayed_match(mark)).append(" "));
+      }
     }
   }
   return out;

@@ -110,6 +110,36 @@ class CleanupChainPlanTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(all, planned(Selection(kAllModes & ~kIptables, kIptables),
                                       saved("-d 192.168.0.2/32 " + comment,
                                             "! -d 127.0.0.0/8 -m addrtype --dst-type LOCAL " + comment)));
+    // Of each version: without a mark, and with those that the relay may use.
+    for (const std::string mark : {"", "-m mark ! --mark 0x1000/0x1000 ", "-m mark ! --mark 0x40/0x40 "}) {
+      for (const std::string match :
+           {"-d 192.168.0.2/32 ", "! -d ::1/128 -m addrtype --dst-type LOCAL ", "-m addrtype --dst-type LOCAL "}) {
+        CPPUNIT_ASSERT_EQUAL_MESSAGE(
+            match + mark, all,
+            planned(Selection(kAllModes, 0),
+                    saved("-d 192.168.0.2/32 " + comment, std::string(match + mark).append(comment))));
+      }
+      CPPUNIT_ASSERT_EQUAL_MESSAGE(
+          mark,
+          std::string("-D filter OUTPUT -j KUBE-PORTALS-FIREWALL\n-D nat OUTPUT -j KUBE-PORTALS-HOST\n"
+                      "-X filter KUBE-PORTALS-FIREWALL\n-X nat KUBE-PORTALS-HOST\n"),
+          planned(
+              Selection(kAllModes, 0),
+              "*filter\n:OUTPUT ACCEPT [0:0]\n:KUBE-PORTALS-FIREWALL - [0:0]\n"
+              "-A OUTPUT -m conntrack --ctstate NEW " +
+                  mark +
+                  "-m comment --comment \"drop what may not use a service portal\" -j KUBE-PORTALS-FIREWALL\nCOMMIT\n"
+                  "*nat\n:OUTPUT ACCEPT [0:0]\n:KUBE-PORTALS-HOST - [0:0]\n-A OUTPUT " +
+                  mark +
+                  "-m comment --comment \"handle ClusterIPs; NOTE: this must be before the NodePort rules\" "
+                  "-j KUBE-PORTALS-HOST\nCOMMIT\n"));
+    }
+    // With another mark it is not ours.
+    CPPUNIT_ASSERT_EQUAL(std::string("-F KUBE-NODEPORT-HOST by OUTPUT\n"),
+                         planned(Selection(kAllModes, 0),
+                                 "*nat\n:OUTPUT ACCEPT [0:0]\n:KUBE-NODEPORT-HOST - [0:0]\n-A OUTPUT -m addrtype "
+                                 "--dst-type LOCAL -m mark ! --mark 0x4000/0x4000 " +
+                                     comment + "-j KUBE-NODEPORT-HOST\nCOMMIT\n"));
     // Without the comment it is somebody's own.
     CPPUNIT_ASSERT_EQUAL(std::string("-D filter INPUT -j KUBE-PORTALS-FIREWALL\n-X filter KUBE-PORTALS-FIREWALL\n"
                                      "-F KUBE-NODEPORT-CONTAINER by PREROUTING\n-F KUBE-NODEPORT-HOST by OUTPUT\n"),
