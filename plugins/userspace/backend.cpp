@@ -69,6 +69,7 @@ UserspaceBackend::~UserspaceBackend() {
 
 abi::Code UserspaceBackend::do_probe(abi::Error*) {
   probe_kernel(*kernel_, family());
+  if (owns_node_) probe_socket_mark(family());
   return abi::Code::kOk;
 }
 
@@ -95,10 +96,13 @@ abi::Code UserspaceBackend::do_apply(const abi::Transaction& transaction, const 
   facts_ = std::move(facts);
   claim_facts_ = std::move(claims);
   start();
+  // Rules for an earlier mark are in place until write() ends, and those for the new one from then on.
+  relay_mark_->fetch_or(facts_.relay_mark);
   Problems problems;
   std::vector<PortalId> removed;
   const std::vector<Portal> portals = serve(transaction, removed, problems);
   write(transaction, portals, removed, problems, result);
+  relay_mark_->store(facts_.relay_mark);
   table_->finish(full);
   tell_relays(transaction);
   left_out_.note(transaction, problems);
@@ -120,7 +124,7 @@ void UserspaceBackend::start() {
   if (table_ != nullptr) return;
   std::map<PortalId, ProxyPorts> adopted = writer_.adopt();
   if (engine_ == nullptr) start_engine();
-  table_ = std::make_unique<ServiceTable>(family(), settings_, *engine_, *metrics_, kept_, relayed_,
+  table_ = std::make_unique<ServiceTable>(family(), settings_, *engine_, *metrics_, kept_, relayed_, relay_mark_,
                                           beside_predecessor_ ? Takeover::kBesidePredecessor : Takeover::kAll);
   table_->prefer(std::move(adopted));
   affinity_.set_table(table_.get());

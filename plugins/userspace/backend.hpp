@@ -79,7 +79,7 @@ class UserspaceBackend final : public sdk::BackendBase {
   const Settings settings_;
   const std::string state_dir_;
   const bool beside_predecessor_;
-  const bool owns_node_;  // limits of the process and settings of the kernel may be changed
+  const bool owns_node_;  // limits and privileges of the process and settings of the kernel matter
   std::unique_ptr<netfilter::Kernel> kernel_;
   PortalWriter writer_;
 
@@ -87,6 +87,7 @@ class UserspaceBackend final : public sdk::BackendBase {
   std::shared_ptr<Engine> engine_;
   std::unique_ptr<MetricsReporter> metrics_;
   std::shared_ptr<RelayedCount> relayed_;
+  const std::shared_ptr<RelayMark> relay_mark_ = std::make_shared<RelayMark>(0);
   KeptSockets kept_;
   std::unique_ptr<ServiceTable> table_;
   std::unique_ptr<Retirement> retirement_;

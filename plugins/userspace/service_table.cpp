@@ -27,13 +27,15 @@ std::uint64_t random_seed() {
 PortalId portal_id(const abi::ServicePortKey& key) { return {sdk::service_port_name(key), key.protocol}; }
 
 ServiceTable::ServiceTable(abi::Family family, const Settings& settings, Engine& engine, MetricsReporter& metrics,
-                           KeptSockets& kept, std::shared_ptr<RelayedCount> relayed, Takeover takeover)
+                           KeptSockets& kept, std::shared_ptr<RelayedCount> relayed,
+                           std::shared_ptr<const RelayMark> mark, Takeover takeover)
     : family_(family),
       settings_(settings),
       engine_(engine),
       metrics_(metrics),
       kept_(kept),
       relayed_(std::move(relayed)),
+      mark_(std::move(mark)),
       takeover_(takeover),
       opener_(family, settings.listen_address, settings.proxy_ports, engine.udp_sockets(), random_seed(), &kept,
               takeover),
@@ -100,7 +102,7 @@ std::string ServiceTable::bring(OpenFace& to, FaceKind kind, bool needed, const 
   const bool is_new = face == nullptr;
   if (is_new) {
     face = std::make_shared<Face>(sdk::service_port_name(port.key), port.key.protocol, family_, kind,
-                                  settings_.balancer, ++seed_, relayed_);
+                                  settings_.balancer, ++seed_, relayed_, mark_);
   }
   face->set_tells_client(port.key.protocol == abi::Protocol::kTcp &&
                          settings_.uses_proxy_protocol(sdk::text(port.key.service_namespace),

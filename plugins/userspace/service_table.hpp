@@ -41,9 +41,10 @@ struct ClaimFacts {
 
 class ServiceTable {
  public:
-  // All outlive this. What is relayed is counted in `relayed`.
+  // All outlive this. What is relayed is counted in `relayed`; `mark` is that of sockets towards endpoints.
   ServiceTable(abi::Family family, const Settings& settings, Engine& engine, MetricsReporter& metrics,
-               KeptSockets& kept, std::shared_ptr<RelayedCount> relayed, Takeover takeover);
+               KeptSockets& kept, std::shared_ptr<RelayedCount> relayed, std::shared_ptr<const RelayMark> mark,
+               Takeover takeover);
   // Ends what is established. Sockets that are kept wait for who takes them over, with all who have connected.
   ~ServiceTable();
   ServiceTable(const ServiceTable&) = delete;
@@ -176,6 +177,7 @@ class ServiceTable {
   MetricsReporter& metrics_;
   KeptSockets& kept_;
   const std::shared_ptr<RelayedCount> relayed_;
+  const std::shared_ptr<const RelayMark> mark_;
   const Takeover takeover_;
   ProxyPortOpener opener_;
   ClaimBook claims_;

@@ -1,6 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
+#include <utility>
+
 #include "plugins/common/netfilter/local_match.hpp"
 #include "plugins/common/netfilter/rule_text.hpp"
 #include "plugins/userspace/portal/portal_plan.hpp"
@@ -57,6 +59,7 @@ PortalFacts portal_facts(abi::Family family, const std::optional<abi::Address>& 
   facts.detector = node.detector;
   if (node.detector == abi::LocalDetectorKind::kCidr) facts.detector_cidr = node.detector_cidr;
   facts.from_pods = netfilter::local_match(family, node).is_local;
+  facts.relay_mark = netfilter::relay_mark(node.masquerade_mark);
   return facts;
 }
 
@@ -71,9 +74,16 @@ std::vector<std::string> unusable_node_port_addresses(const PortalFacts& facts) 
 
 std::vector<FixedRule> fixed_rules(const PortalFacts& facts) {
   std::vector<FixedRule> rules;
+  // What the relay sends goes to the endpoint, even if the same address and port are those of a Service: any Service
+  // may have the address of another one's endpoint as an external one.
   const auto jump = [&](bool first, Table table, const char* from, const std::string& match, const char* comment,
                         const char* to) {
-    rules.push_back({{table, from, match + (match.empty() ? "" : " ") + quoted_comment(comment) + " -j " + to}, first});
+    std::string rule = match;
+    if (std::string_view(from) == "OUTPUT") {
+      rule.append(match.empty() ? "" : " ").append(netfilter::not_relayed_match(facts.relay_mark));
+    }
+    rule.append(rule.empty() ? "" : " ").append(quoted_comment(comment)).append(" -j ").append(to);
+    rules.push_back({{table, from, std::move(rule)}, first});
   };
   jump(true, Table::kNat, "PREROUTING", "", kClusterIps, kPortalsContainer);
   jump(true, Table::kNat, "OUTPUT", "", kClusterIps, kPortalsHost);

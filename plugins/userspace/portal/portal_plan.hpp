@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "plugins/common/netfilter/relay_mark.hpp"
 #include "plugins/common/netfilter/restore.hpp"
 #include "sluice/abi/node.hpp"
 #include "sluice/abi/service.hpp"
@@ -67,6 +68,7 @@ struct PortalFacts {
   abi::LocalDetectorKind detector = abi::LocalDetectorKind::kNone;
   abi::Prefix detector_cidr{};
   std::string from_pods;  // match of traffic from pods of this node; empty: not possible
+  std::uint32_t relay_mark = netfilter::kRelayMarks[0];  // of packets that the relay sends to endpoints
   bool operator==(const PortalFacts&) const = default;
 };
 // Throws sdk::Failure (kInvalid) for an interface name that could not be one.

@@ -39,6 +39,10 @@ std::uint16_t proxy_port_of(std::string_view to) {
   return netfilter::parse_port(colon == std::string_view::npos ? to : to.substr(colon + 1)).value_or(0);
 }
 
+bool is_relay_mark(std::uint32_t mark) {
+  return std::find(netfilter::kRelayMarks.begin(), netfilter::kRelayMarks.end(), mark) != netfilter::kRelayMarks.end();
+}
+
 bool is_built_in(std::string_view chain) {
   constexpr std::array<std::string_view, 4> kBuiltIn{"PREROUTING", "INPUT", "FORWARD", "OUTPUT"};
   return std::find(kBuiltIn.begin(), kBuiltIn.end(), chain) != kBuiltIn.end();
@@ -86,7 +90,9 @@ void SeenPortals::on_rule(std::string_view chain, std::string_view rule) {
 
 // Rules of others are understood: nothing has to be said of them.
 bool SeenPortals::read_jump(const Fields& rule) {
-  const std::uint32_t conditions = rule.conditions() & ~std::uint32_t{Fields::kNew};
+  std::uint32_t conditions = rule.conditions() & ~std::uint32_t{Fields::kNew};
+  // Processes of the node are led there, but for the relay.
+  if (chain_ == "OUTPUT" && is_relay_mark(rule.unmarked)) conditions &= ~std::uint32_t{Fields::kUnmarked};
   if (rule.target != kNodePortContainer && rule.target != kNodePortHost) {
     if (conditions == 0) jumps_.push_back(jump_of(*table_, chain_, rule.target));
     return true;

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "plugins/userspace/balancer/balancer.hpp"
+#include "plugins/userspace/relay/endpoint_socket.hpp"
 #include "plugins/userspace/relay/relayed_count.hpp"
 #include "sluice/abi/types.hpp"
 
@@ -26,15 +27,18 @@ enum class FaceKind : std::uint8_t {
 
 class Face {
  public:
-  // `relayed`: where what is relayed is counted, beside the statistics of the engine; may be null.
+  // `relayed`: where what is relayed is counted, beside the statistics of the engine. `mark`: of sockets towards
+  // endpoints. Both may be null.
   Face(std::string name, abi::Protocol protocol, abi::Family family, FaceKind kind, const BalancerSettings& settings,
-       std::uint64_t seed, std::shared_ptr<RelayedCount> relayed = nullptr)
+       std::uint64_t seed, std::shared_ptr<RelayedCount> relayed = nullptr,
+       std::shared_ptr<const RelayMark> mark = nullptr)
       : name_(std::move(name)),
         protocol_(protocol),
         family_(family),
         kind_(kind),
         balancer_(settings, seed),
-        relayed_(std::move(relayed)) {}
+        relayed_(std::move(relayed)),
+        mark_(std::move(mark)) {}
 
   const std::string& name() const noexcept { return name_; }  // "shop/cart:http"
   abi::Protocol protocol() const noexcept { return protocol_; }
@@ -42,6 +46,7 @@ class Face {
   FaceKind kind() const noexcept { return kind_; }
   Balancer& balancer() noexcept { return balancer_; }
   RelayedCount* relayed() const noexcept { return relayed_.get(); }
+  std::uint32_t mark() const noexcept { return mark_ == nullptr ? 0 : mark_->load(std::memory_order_relaxed); }
 
   bool tells_client() const noexcept { return tells_client_.load(std::memory_order_relaxed); }
   void set_tells_client(bool on) noexcept { tells_client_.store(on, std::memory_order_relaxed); }
@@ -53,6 +58,7 @@ class Face {
   const FaceKind kind_;
   Balancer balancer_;
   const std::shared_ptr<RelayedCount> relayed_;
+  const std::shared_ptr<const RelayMark> mark_;
   std::atomic<bool> tells_client_{false};  // PROXY protocol v2 towards the endpoint
 };
 

@@ -11,6 +11,7 @@
 #include <new>
 #include <utility>
 
+#include "plugins/userspace/relay/endpoint_socket.hpp"
 #include "plugins/userspace/relay/tcp_connection.hpp"
 #include "plugins/userspace/relay/tcp_relay.hpp"
 
@@ -50,9 +51,10 @@ TcpShortage shortage_of(int error) noexcept {
 
 // EADDRNOTAVAIL says that all ports are taken, and also that the node has no address to speak to this one from: then it
 // is just another endpoint that cannot be reached. UDP has ports of its own, so only the second concerns it.
-bool has_source_address(const SocketAddress& target) noexcept {
-  const Descriptor probe(socket(target.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  return !probe || connect(probe.get(), target.get(), target.size()) == 0 || errno != EADDRNOTAVAIL;
+bool has_source_address(const SocketAddress& target, std::uint32_t mark) noexcept {
+  Descriptor probe;
+  return open_endpoint_socket(target.family(), SOCK_DGRAM, mark, probe) != 0 ||
+         connect(probe.get(), target.get(), target.size()) == 0 || errno != EADDRNOTAVAIL;
 }
 
 }  // namespace
@@ -98,12 +100,14 @@ bool TcpConnection::choose(Nanoseconds now) noexcept {
 // 0, or why it has failed already.
 int TcpConnection::attempt(Nanoseconds now) noexcept {
   const SocketAddress& target = endpoint_->target();
-  server_.socket = Descriptor(socket(target.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!server_.socket) return errno;
+  const std::uint32_t mark = face_.face->mark();
+  if (const int failure = open_endpoint_socket(target.family(), SOCK_STREAM, mark, server_.socket); failure != 0) {
+    return failure;
+  }
   server_.readable = server_.hung_up = server_.failed = false;
   if (connect(server_.socket.get(), target.get(), target.size()) != 0 && errno != EINPROGRESS && errno != EINTR) {
     int error = errno;
-    if (error == EADDRNOTAVAIL && !has_source_address(target)) error = ENETUNREACH;
+    if (error == EADDRNOTAVAIL && !has_source_address(target, mark)) error = ENETUNREACH;
     if (of_this_node(error)) return error;
     ++attempts_;
     relay_.statistics().dials.add();

@@ -66,7 +66,7 @@ struct UdpRelay::State {
   // Null when there is no endpoint, or nothing to connect with; `datagrams` of them are counted as dropped.
   Client* open(Serving& serving, const UdpClientKey& key, std::vector<EndpointPtr>& tried, std::size_t datagrams);
   // Connects, and takes the place of the client that is idle longest where the node has no more. 0 or an errno.
-  int connect(const EndpointPtr& endpoint, Client& client) noexcept;
+  int connect(const EndpointPtr& endpoint, std::uint32_t mark, Client& client) noexcept;
   bool evict() noexcept;
 
   // From endpoints.

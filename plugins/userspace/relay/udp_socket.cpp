@@ -12,6 +12,8 @@
 #include <cstring>
 #include <utility>
 
+#include "plugins/userspace/relay/endpoint_socket.hpp"
+
 namespace sluice::userspace {
 namespace {
 
@@ -50,9 +52,9 @@ void prepare_udp_service_socket(int fd) noexcept {
   setsockopt(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof(on));
 }
 
-int connect_udp(const SocketAddress& target, Descriptor& out) noexcept {
-  Descriptor fd(socket(target.family(), SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!fd) return errno;
+int connect_udp(const SocketAddress& target, std::uint32_t mark, Descriptor& out) noexcept {
+  Descriptor fd;
+  if (const int failure = open_endpoint_socket(target.family(), SOCK_DGRAM, mark, fd); failure != 0) return failure;
   // Else the kernel keeps to itself that a host is unreachable.
   const int on = 1;
   if (target.family() == AF_INET6) {

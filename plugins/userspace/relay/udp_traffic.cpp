@@ -141,7 +141,7 @@ UdpRelay::State::Client* UdpRelay::State::open(Serving& serving, const UdpClient
       return nullptr;
     }
     while (table.full()) evict();
-    const int failure = connect(endpoint, *client);
+    const int failure = connect(endpoint, serving.face->mark(), *client);
     if (failure == 0) {
       Endpoint& target = *endpoint;
       table.insert(*client, key, std::move(endpoint), loop.now());
@@ -165,9 +165,9 @@ UdpRelay::State::Client* UdpRelay::State::open(Serving& serving, const UdpClient
   return nullptr;
 }
 
-int UdpRelay::State::connect(const EndpointPtr& endpoint, Client& client) noexcept {
+int UdpRelay::State::connect(const EndpointPtr& endpoint, std::uint32_t mark, Client& client) noexcept {
   for (int evictions = 0;; ++evictions) {
-    int failure = connect_udp(endpoint->target(), client.socket);
+    int failure = connect_udp(endpoint->target(), mark, client.socket);
     if (failure == 0) failure = loop.add(client.socket.get(), EPOLLIN, &client);
     if (failure == 0) return 0;
     client.socket.close();

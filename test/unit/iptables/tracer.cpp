@@ -325,7 +325,7 @@ std::map<std::string, double> Tracer::trace(const Packet& packet) const {
     return true;
   };
   const bool from_node = packet.interface.empty();
-  const State begin{packet, 0, false, false, false, {}, {}};
+  const State begin{packet, packet.mark, false, false, false, {}, {}};
   rules.walk("nat", from_node ? "OUTPUT" : "PREROUTING", 0, begin, 1, [&](State routed, double p, bool) {
     const std::string& to = routed.packet.destination;
     const bool here = local_.contains(to) || to.starts_with("127.") || to == "::1";

@@ -23,6 +23,7 @@ struct Packet {
   int port = 80;
   std::string interface = "eth0";  // it came in through; empty: a process of the node sends it
   bool from_bridge_port = false;
+  unsigned mark = 0;  // of the socket that sends it
 };
 
 class Tracer {

@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <memory>
 #include <set>
 #include <stdexcept>
@@ -36,6 +37,7 @@ class UserspaceInspectionTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(endpoints_of_a_delta_are_shown);
   CPPUNIT_TEST(a_socket_that_does_not_listen_is_shown);
   CPPUNIT_TEST(drift_of_rules_is_shown);
+  CPPUNIT_TEST(a_jump_with_another_mark_is_no_jump);
   CPPUNIT_TEST(drift_of_external_traffic_is_shown);
   CPPUNIT_TEST(drift_of_source_ranges_is_shown);
   CPPUNIT_TEST(objects_that_no_service_wants_come_last);
@@ -284,6 +286,27 @@ class UserspaceInspectionTest : public CppUnit::TestFixture {
         "REDIRECT --to-ports 9\n-A KUBE-PORTALS-HOST -m comment --comment ns1/svc1:p80 -p tcp -m tcp --dport 80 -d "
         "172.30.0.41/32 -j DNAT --to-destination 127.0.0.1:9\nCOMMIT\n");
     expect_first(front + "nowhere (proxy port 9 is not open)");
+  }
+
+  void a_jump_with_another_mark_is_no_jump() {
+    full({example()});
+    const std::string line = std::string("ns1/svc1:p80 172.30.0.41:80/tcp -> ") + kAll;
+    expect_first(line);
+    auto& rules = bench().kernel.tables.at("nat").at("OUTPUT");
+    const auto jump = std::find_if(rules.begin(), rules.end(), [](const std::string& rule) {
+      return rule.find("KUBE-PORTALS-HOST") != std::string::npos;
+    });
+    CPPUNIT_ASSERT(jump != rules.end());
+    const std::size_t at = jump->find("-m mark ! --mark 0x00001000/0x00001000 ");
+    CPPUNIT_ASSERT(at != std::string::npos);
+    const std::string wanted = *jump;
+    for (const char* const other : {"-m mark --mark 0x1000/0x1000 ", "-m mark ! --mark 0x4000/0x4000 "}) {
+      *jump = other + wanted.substr(0, at) + wanted.substr(wanted.find("-m comment"));
+      expect_first(line + " (OUTPUT does not lead to KUBE-PORTALS-HOST)");
+    }
+    // As an earlier version wrote it.
+    *jump = wanted.substr(wanted.find("-m comment"));
+    expect_first(line);
   }
 
   void drift_of_external_traffic_is_shown() {

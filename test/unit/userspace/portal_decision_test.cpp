@@ -56,6 +56,7 @@ class PortalDecisionTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(case_63_to_66_node_port_addresses);
   CPPUNIT_TEST(case_71_service_address_wins_over_node_port);
   CPPUNIT_TEST(external_addresses_from_bridge_ports);
+  CPPUNIT_TEST(the_relay_reaches_an_endpoint_whose_address_a_service_has);
   CPPUNIT_TEST_SUITE_END();
 
   struct Scene : PortalBench {
@@ -330,6 +331,42 @@ class PortalDecisionTest : public CppUnit::TestFixture {
     without.expect(kCluster, from_bridge);
     without.expect(kCluster, node(kExternalIp));
     without.expect("DROP", outside(kExternalIp));
+  }
+
+  void the_relay_reaches_an_endpoint_whose_address_a_service_has() {
+    const auto relayed = [](Packet packet, unsigned mark) {
+      packet.mark = mark;
+      return packet;
+    };
+    ServiceSpec spec = everything({kHere});
+    spec.node_port = 8080;
+    NodeSpec moved;
+    moved.mark = 0x1000;
+    for (const std::string protocol : {"tcp", "udp"}) {
+      spec.protocol = protocol == "tcp" ? abi::Protocol::kTcp : abi::Protocol::kUdp;
+      for (const auto& [node_spec, mark] : {std::pair{NodeSpec{}, 0x1000u}, {moved, 0x40u}}) {
+        Scene led({spec}, node_spec);
+        led.local.insert(kExternalIp);
+        ServiceSpec closed = spec;
+        closed.source_ranges = {"203.0.113.0/25"};
+        const Scene dropped({closed}, node_spec);
+        for (const auto& [to, port] :
+             {std::pair(kVip, 80), {kExternalIp, 80}, {kClusterIp, 80}, {"192.168.0.2", 8080}}) {
+          Packet sent = node(to, port);
+          sent.protocol = protocol;
+          led.expect("PASS", relayed(sent, mark));
+          led.expect("PASS", relayed(sent, mark | 0x8000));
+          led.expect(kCluster, sent);
+          led.expect(kCluster, relayed(sent, 0x8000 | node_spec.mark));
+          if (to == kVip) dropped.expect("PASS", relayed(sent, mark));
+          if (to == kVip) dropped.expect("DROP", sent);
+          // A mark that a packet brings along changes nothing.
+          Packet arrives = outside(to, port);
+          arrives.protocol = protocol;
+          led.expect(kCluster, relayed(arrives, mark));
+        }
+      }
+    }
   }
 };
 CPPUNIT_TEST_SUITE_REGISTRATION(PortalDecisionTest);

@@ -6,6 +6,7 @@
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
 
+#include <algorithm>
 #include <string>
 
 #include "sluice/sdk/address.hpp"
@@ -359,8 +360,9 @@ class PortalPlanTest : public CppUnit::TestFixture {
   static std::string node_port_jumps(const NodeSpec& node, abi::Family family = abi::Family::kIpv4) {
     std::string text;
     for (const userspace::FixedRule& jump : userspace::fixed_rules(portal_facts(node, family))) {
-      if (!jump.first)
-        text += jump.rule.chain + " " + jump.rule.rule.substr(0, jump.rule.rule.find(" -m comment")) + "\n";
+      const std::string& rule = jump.rule.rule;
+      const std::size_t end = std::min(rule.find(" -m mark"), rule.find(" -m comment"));
+      if (!jump.first) text += jump.rule.chain + " " + rule.substr(0, end) + "\n";
     }
     return text;
   }
@@ -371,7 +373,8 @@ class PortalPlanTest : public CppUnit::TestFixture {
             "-I nat PREROUTING -m comment --comment \"handle ClusterIPs; NOTE: this must be before the NodePort "
             "rules\" "
             "-j KUBE-PORTALS-CONTAINER\n"
-            "-I nat OUTPUT -m comment --comment \"handle ClusterIPs; NOTE: this must be before the NodePort rules\" "
+            "-I nat OUTPUT -m mark ! --mark 0x00001000/0x00001000 -m comment --comment \"handle ClusterIPs; NOTE: this "
+            "must be before the NodePort rules\" "
             "-j KUBE-PORTALS-HOST\n"
             "-I filter INPUT -m comment --comment \"Ensure that non-local NodePort traffic can flow\" "
             "-j KUBE-NODEPORT-NON-LOCAL\n"
@@ -380,12 +383,12 @@ class PortalPlanTest : public CppUnit::TestFixture {
             "-j KUBE-PORTALS-FIREWALL\n"
             "-I filter FORWARD -m conntrack --ctstate NEW -m comment --comment \"drop what may not use a service "
             "portal\" -j KUBE-PORTALS-FIREWALL\n"
-            "-I filter OUTPUT -m conntrack --ctstate NEW -m comment --comment \"drop what may not use a service "
-            "portal\" -j KUBE-PORTALS-FIREWALL\n"
+            "-I filter OUTPUT -m conntrack --ctstate NEW -m mark ! --mark 0x00001000/0x00001000 -m comment --comment "
+            "\"drop what may not use a service portal\" -j KUBE-PORTALS-FIREWALL\n"
             "-A nat PREROUTING -m addrtype --dst-type LOCAL -m comment --comment \"handle service NodePorts; NOTE: "
             "this must be the last rule in the chain\" -j KUBE-NODEPORT-CONTAINER\n"
-            "-A nat OUTPUT -m addrtype --dst-type LOCAL -m comment --comment \"handle service NodePorts; NOTE: "
-            "this must be the last rule in the chain\" -j KUBE-NODEPORT-HOST\n"),
+            "-A nat OUTPUT -m addrtype --dst-type LOCAL -m mark ! --mark 0x00001000/0x00001000 -m comment --comment "
+            "\"handle service NodePorts; NOTE: this must be the last rule in the chain\" -j KUBE-NODEPORT-HOST\n"),
         jump_lines(portal_facts()));
     NodeSpec node;
     node.flags = abi::kNodePortsMatchAll;

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "plugins/common/netfilter/relay_mark.hpp"
 #include "plugins/userspace/cleanup.hpp"
 #include "sluice/sdk/error.hpp"
 #include "test/unit/userspace/portal_bench.hpp"
@@ -30,6 +31,7 @@ class PortalUpkeepTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_delta_after_somebody_else_was_there_is_put_right);
   CPPUNIT_TEST(a_lock_is_a_failure_and_takes_a_full);
   CPPUNIT_TEST(damage_is_described);
+  CPPUNIT_TEST(jumps_of_an_earlier_version_are_replaced_at_once);
   CPPUNIT_TEST(nobody_looks_while_nobody_writes);
   CPPUNIT_TEST(the_old_iptables_is_looked_at_with_pauses);
   CPPUNIT_TEST(removal_leaves_what_is_not_ours);
@@ -194,6 +196,28 @@ class PortalUpkeepTest : public CppUnit::TestFixture {
                          damage("*nat\n-I KUBE-PORTALS-HOST -j RETURN\nCOMMIT\n"));
     const std::string many = damage("*filter\n-F FORWARD\n-F OUTPUT\n-F INPUT\n-X KUBE-PORTALS-FIREWALL\nCOMMIT\n");
     CPPUNIT_ASSERT(many.ends_with("in filter FORWARD is gone; and 2 more"));
+  }
+
+  // Of the original, too: they say nothing of marks.
+  void jumps_of_an_earlier_version_are_replaced_at_once() {
+    PortalBench bench;
+    bench.full({another()});
+    const std::string wanted = bench.kernel.text();
+    const std::string match = netfilter::not_relayed_match(bench.facts.relay_mark) + " ";
+    std::size_t earlier = 0;
+    for (const char* const table : {"nat", "filter"}) {
+      for (std::string& rule : bench.kernel.tables[table]["OUTPUT"]) {
+        const std::size_t at = rule.find(match);
+        CPPUNIT_ASSERT_MESSAGE(rule, at != std::string::npos);
+        rule.erase(at, match.size());
+        ++earlier;
+      }
+    }
+    CPPUNIT_ASSERT_EQUAL(std::size_t{3}, earlier);
+    bench.restart();
+    CPPUNIT_ASSERT_EQUAL(2 * earlier, bench.full({another()}).lines);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.kernel.restores.size());
+    CPPUNIT_ASSERT_EQUAL(wanted, bench.kernel.text());
   }
 
   void nobody_looks_while_nobody_writes() {

@@ -48,7 +48,8 @@ class PortalWriterTest : public CppUnit::TestFixture {
             "-j KUBE-PORTALS-FIREWALL\n"
             "-I FORWARD -m conntrack --ctstate NEW -m comment --comment \"drop what may not use a service portal\" "
             "-j KUBE-PORTALS-FIREWALL\n"
-            "-I OUTPUT -m conntrack --ctstate NEW -m comment --comment \"drop what may not use a service portal\" "
+            "-I OUTPUT -m conntrack --ctstate NEW -m mark ! --mark 0x00001000/0x00001000 -m comment --comment \"drop "
+            "what may not use a service portal\" "
             "-j KUBE-PORTALS-FIREWALL\n"
             "COMMIT\n"
             "*nat\n"
@@ -64,12 +65,13 @@ class PortalWriterTest : public CppUnit::TestFixture {
             "40001\n"
             "-I PREROUTING -m comment --comment \"handle ClusterIPs; NOTE: this must be before the NodePort rules\" "
             "-j KUBE-PORTALS-CONTAINER\n"
-            "-I OUTPUT -m comment --comment \"handle ClusterIPs; NOTE: this must be before the NodePort rules\" "
+            "-I OUTPUT -m mark ! --mark 0x00001000/0x00001000 -m comment --comment \"handle ClusterIPs; NOTE: this "
+            "must be before the NodePort rules\" "
             "-j KUBE-PORTALS-HOST\n"
             "-A PREROUTING -m addrtype --dst-type LOCAL -m comment --comment \"handle service NodePorts; NOTE: this "
             "must be the last rule in the chain\" -j KUBE-NODEPORT-CONTAINER\n"
-            "-A OUTPUT -m addrtype --dst-type LOCAL -m comment --comment \"handle service NodePorts; NOTE: this "
-            "must be the last rule in the chain\" -j KUBE-NODEPORT-HOST\n"
+            "-A OUTPUT -m addrtype --dst-type LOCAL -m mark ! --mark 0x00001000/0x00001000 -m comment --comment "
+            "\"handle service NodePorts; NOTE: this must be the last rule in the chain\" -j KUBE-NODEPORT-HOST\n"
             "COMMIT\n",
         bench.sent());
     CPPUNIT_ASSERT_EQUAL(std::size_t{16}, written.lines);
