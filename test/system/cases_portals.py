@@ -8,8 +8,8 @@ import errno
 from cases_conntrack import everywhere
 from cases_resilience import wait_changes
 from lib import foreign, talk
-from lib.addresses import E1, E2, E3, E4, FAMILIES, NODE as FIRST, V4
-from lib.cases import DROPPED, EXT, POD, UNTOUCHED, case, kept, masqueraded, own_daemon, untouched
+from lib.addresses import E1, E2, E3, E4, FAMILIES, NODE as FIRST, V4, V6
+from lib.cases import DROPPED, EXT, NODE, POD, UNTOUCHED, case, kept, masqueraded, own_daemon, untouched
 from lib.objects import port, ready
 from lib.services import Front
 from lib.writes import WriteWatch
@@ -17,6 +17,7 @@ from lib.writes import WriteWatch
 BOTH = [ready(E1), ready(E2)]
 FOUR = [ready(E1), ready(E2), ready(E3), ready(E4)]
 OTHER = {"tcp": "udp", "udp": "tcp"}
+CLIENTS = {V4: "203.0.113.0/25", V6: "2001:db8:113::/49"}
 WITH_ONE_SOURCE = {"sources": ["manifests"], "backends": ["userspace"]}
 TCP_ONLY = {"protocols": ["tcp"], **WITH_ONE_SOURCE}
 FEW_PORTS = range(21000, 21008)
@@ -89,6 +90,24 @@ def held_ports(t):
 
 
 # Which clients.
+
+
+@case(None, "a Service has the address and port of another one's endpoint, as external IP and load balancer address, with and "
+      "without source ranges: the daemon still reaches that endpoint", legacy=["userspace"], **WITH_ONE_SOURCE)
+def endpoint_of_another(t):
+    victim = t.service([ready(E1)], type="LoadBalancer", external=True)
+    other = t.service([ready(E2)])
+    vips = [other.vip().ip, E1.ip(t.family)]
+    for ranges in (None, [CLIENTS[t.family]]):
+        other.update(type="LoadBalancer", spec={"externalIPs": vips}, source_ranges=ranges,
+                     ingress=[{"ip": ip, "ipMode": "VIP"} for ip in vips])
+        t.settle()
+        t.expect(EXT, other.vip(), masqueraded(E2))
+        t.expect(POD, victim.cluster(), kept(E1))
+        t.expect(NODE, victim.cluster(), masqueraded(E1))
+        t.expect(EXT, [victim.external(), victim.vip(), *victim.node_ports()], masqueraded(E1))
+        if ranges:
+            t.expect(NODE, other.vip(), DROPPED)
 
 
 def policy_local(t, insiders):
