@@ -4,12 +4,12 @@
 
 import os
 import resource
-import subprocess
 import sys
 import time
 
 sys.dont_write_bytecode = True
 
+import bytecode  # noqa: E402
 import changed  # noqa: E402
 import options  # noqa: E402
 import parts  # noqa: E402
@@ -34,12 +34,6 @@ def set_environment(settings):
                       PYTHONPYCACHEPREFIX=settings.built("pycache"))
 
 
-def compile_python(settings):
-    """Compiles the tests' Python modules once, outside of the source tree; programs that start later only read the result."""
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    subprocess.run([sys.executable, "-m", "compileall", "-q", settings.test()], env=environment, stdout=subprocess.DEVNULL, check=False)
-
-
 def list_names(wanted, settings):
     if not wanted.part:
         print(*parts.PARTS, sep="\n")
@@ -60,7 +54,7 @@ def run(wanted, settings):
         os.remove(settings.built("packages", "done"))  # packages of an earlier run
     except FileNotFoundError:
         pass
-    compile_python(settings)
+    bytecode.provide(settings.test())
     with Processes() as processes:
         if wanted.stress:
             return stress.run(settings, processes, steps, wanted)

@@ -12,6 +12,7 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
+import selftest_bytecode  # noqa: E402
 import selftest_counting  # noqa: E402
 import selftest_reading  # noqa: E402
 import selftest_running  # noqa: E402
@@ -21,7 +22,7 @@ import selftest_tables  # noqa: E402
 def main():
     number = failed = 0
     with tempfile.TemporaryDirectory(prefix="sluice-harness-") as folder:
-        for module in (selftest_counting, selftest_reading, selftest_running, selftest_tables):
+        for module in (selftest_bytecode, selftest_counting, selftest_reading, selftest_running, selftest_tables):
             for title, problems in module.tests(folder):
                 number += 1
                 failed += bool(problems)
