@@ -15,7 +15,7 @@ from lib.hostile import CONFIG, LONG, restart, settle
 from lib.objects import Endpoint, port, ready
 from lib.services import Front
 
-ONLY = {"config": CONFIG, "protocols": ["tcp"], "sources": ["apiserver"], "exclusive": True}
+ONLY = {"config": CONFIG, "protocols": ["tcp"], "sources": ["apiserver"], "exclusive": True, "legacy": ("ipvs",)}
 V4_ONLY = {**ONLY, "families": [V4]}
 BOTH_IN_LONG = {**ONLY, "families": FAMILIES if LONG else [V4]}
 # Addresses that no Service and no endpoint may have: of the node itself, of no host, of many hosts.
@@ -66,7 +66,7 @@ def cluster_ip_is_its_own(t):
 
 
 @case(None, "the address of another Service's endpoint as external IP and load balancer address: that Service still reaches its "
-      "endpoint, from pods, from the node and from outside", **BOTH_IN_LONG)
+      "endpoint, from pods, from the node and from outside", backends=("iptables", "nftables", "userspace"), **BOTH_IN_LONG)
 def endpoint_of_another(t):
     victim = t.service([ready(E1)], type="LoadBalancer", external=True)
     thief = t.service([ready(E2)])
