@@ -8,7 +8,7 @@ from parts import PARTS
 
 ALL = tuple(PARTS)
 CODE = tuple(part for part in ALL if part not in ("apiserver", "dist"))  # tests of everything that is compiled
-PACKETS = ("system", "swap", "kit", "vm", "asan", "tsan")
+PACKETS = ("system", "swap", "kit", "vm", "conformance", "asan", "tsan")
 # Folder or file → parts. The longest one that fits counts; what is not here affects all parts.
 TABLE = {
     ".ci": ("lint",),
@@ -25,6 +25,7 @@ TABLE = {
     "core": CODE,
     "docs": ("lint",),
     "docs/abi.md": ("lint", "check"),
+    "docs/conformance.md": ("lint", "conformance"),
     "docs/kubernetes": ("lint", "kubernetes"),
     "docs/man": ("lint", "check", "package"),
     "docs/plugin-guide.md": ("lint", "check"),
@@ -67,7 +68,7 @@ TABLE = {
     "test/subdir.am": ALL,
     "test/system": ("lint", "check", "kernel", *PACKETS, "bench", "package", "kubernetes"),
     "test/tools": ("lint", "check", "kernel", "demo", *PACKETS, "bench", "package", "kubernetes"),
-    "test/unit": ("lint", "check", "fuzz", "asan", "tsan"),
+    "test/unit": ("lint", "check", "conformance", "fuzz", "asan", "tsan"),
     "test/vm": ("lint", "vm", "bench", "package", "kubernetes"),
 }
 BRANCHES = ("origin/main", "main")

@@ -13,6 +13,7 @@ import bytecode  # noqa: E402
 import changed  # noqa: E402
 import options  # noqa: E402
 import parts  # noqa: E402
+import parts_conformance  # noqa: E402
 import report  # noqa: E402
 import stress  # noqa: E402
 from processes import Interrupted, Processes  # noqa: E402
@@ -50,6 +51,7 @@ def processor_seconds():
 def run(wanted, settings):
     begun = time.monotonic()
     steps = parts.with_builds(settings, parts.steps_of(settings, wanted.chosen))
+    parts_conformance.remove_earlier(steps)
     try:
         os.remove(settings.built("packages", "done"))  # packages of an earlier run
     except FileNotFoundError:
@@ -76,8 +78,8 @@ def main(words):
             if not wanted.chosen:
                 return report.last_line(0, 0, 0)
         os.environ["SLUICE_JOBS"] = str(settings.jobs)
-        only_lint = all(name.partition("/")[0] == "lint" for name in wanted.chosen)
-        if os.geteuid() != 0 and not only_lint:
+        is_rootless = all(name.partition("/")[0] in parts.ROOTLESS for name in wanted.chosen)
+        if os.geteuid() != 0 and not is_rootless:
             print("run.sh: network namespaces and packages need root; run it with sudo", file=sys.stderr)
             report.say("Failed:\n  not rooted: needs root")
             return report.last_line(0, 1, 0)

@@ -11,8 +11,8 @@ from settings import SOURCE, Settings
 DESCRIPTION = f"""\
 Runs every test, from a fresh clone on: installs what tests need, builds with warnings as errors, runs the
 steps of all parts side by side and adds up their results. Takes about half an hour on two processors.
-Needs root, because system tests make network namespaces; --part lint alone needs neither root nor a build
-and takes 10 seconds.
+Needs root, because system tests make network namespaces; --part lint and --part conformance alone need
+neither root nor a build and take 10 seconds.
 
 parts: {' '.join(PARTS)}
 """
@@ -34,8 +34,8 @@ def parse(words):
     form.add_argument("--part", action="append", default=[], metavar="PART[/STEP]",
                       help="run only this part, or this step of it; repeatable")
     form.add_argument("--quick", action="store_true",
-                      help="run lint, check, the system tests of nftables mode, and the installation of the Debian packages: "
-                           "about eight minutes on two processors")
+                      help="run lint, check, the system tests of nftables mode, the check of docs/conformance.md, and the "
+                           "installation of the Debian packages: about eight minutes on two processors")
     form.add_argument("--changed", nargs="?", const="", metavar="BASE",
                       help="run the parts that the changes since BASE can affect (default: the merge base with main; "
                            "changes that are not committed count): from seconds to an hour")

@@ -4,6 +4,7 @@
 
 import parts_basic
 import parts_build
+import parts_conformance
 import parts_packages
 import parts_sanitizers
 import parts_system
@@ -18,6 +19,7 @@ PARTS = {
     "swap": parts_system.swap,
     "kit": parts_system.kit,
     "vm": parts_vm.vm,
+    "conformance": parts_conformance.conformance,
     "demo": parts_basic.demo,
     "separate": parts_basic.separate,
     "bench": parts_basic.bench,
@@ -28,7 +30,8 @@ PARTS = {
     "kubernetes": parts_packages.kubernetes,
     "dist": parts_basic.dist,
 }
-QUICK = ("lint", "check", "system/nftables", "package/install")
+QUICK = ("lint", "check", "system/nftables", "conformance", "package/install")
+ROOTLESS = ("lint", "conformance")  # alone they need neither root nor a build
 
 
 class Unknown(Exception):
@@ -49,7 +52,7 @@ def steps_of(run, chosen):
         if any(one.reports for one in made):  # without these two, what sanitizers report would be lost
             made = [one for one in PARTS[part](run) if step in ("", one.name) or one.name in ("detection", "reports")]
         found.update((one.id, one) for one in made)
-    return list(found.values())
+    return parts_conformance.with_results(run, list(found.values()))
 
 
 def with_builds(run, steps):

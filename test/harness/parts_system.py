@@ -54,10 +54,11 @@ def cases(run, part, name, limit, *words, results=None, builddir=None, log=None,
     """A step of test/system/run.py."""
     log = log or f"{part}-{name}"
     command = ["python3", run.test("system/run.py"), "--builddir", builddir or run.build, *words]
-    if results:
-        command += ["--results", run.log(f"{results}.json")]
-    command += ["--keep-logs", run.log(log)]
     about = {"needs": READY, "after": (PROGRAMS,), "programs": SYSTEM_PROGRAMS, "again": only_trial, **more}
+    if results:
+        about["records"] = run.log(f"{results}.json")
+        command += ["--results", about["records"]]
+    command += ["--keep-logs", run.log(log)]
     return Step(part, name, filtered(run, command), limit, **about)
 
 

@@ -97,10 +97,11 @@ def _machine(run, name, limit, release):
 
 def _cases(run, name, limit, release, *words, expected=60, **more):
     """System tests in a virtual machine with that kernel."""
+    records = run.log(f"vm-{name}", "results.json")
     command = ["/usr/bin/python3", run.test("system/run.py"), "--builddir", run.build,
-               "--results", run.log(f"vm-{name}", "results.json"), "--keep-logs", run.log(f"vm-{name}"), *words]
+               "--results", records, "--keep-logs", run.log(f"vm-{name}"), *words]
     return Step("vm", name, [*_machine(run, name, limit, release), *filtered(run, command)], limit + PATIENCE,
-                again=only_trial, expected=expected, **ABOUT, **more)
+                again=only_trial, expected=expected, records=records, **ABOUT, **more)
 
 
 def _kit(run, release, limit, *words):

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs steps and collects their outcomes, while it prints what happens."""
 
+import json
+import os
 import sys
 import time
 
@@ -57,6 +59,10 @@ class Runner:
     def dropped(self, step, why, is_skip):
         """A step that cannot run: one skip for its part, or nothing beside the failure that is the reason."""
         report.say(f"not run {step.id}: {why}")
+        if is_skip and step.records:
+            os.makedirs(os.path.dirname(step.records), exist_ok=True)
+            with open(step.records, "w", encoding="utf-8") as file:
+                json.dump({"skipped": why}, file)
         if is_skip and not step.is_build and step.part not in self._skipped:
             self._skipped.add(step.part)
             now = time.monotonic()

@@ -5,6 +5,7 @@
 import contextlib
 import dataclasses
 import io
+import json
 import os
 import signal
 import subprocess
@@ -167,6 +168,12 @@ def _retries(folder):
     _, status, said = run(folder, [good, *many])
     yield "nothing runs again when very many tests fail", [] if status == 1 and "again " not in said else [said]
     yield "two failures of one name run again together", _same_name(folder)
+    records = os.path.join(folder, "of-a-step", "results.json")
+    run(folder, [good, Step("p", "absent", GOOD, 20, records=records, absent=lambda: "no such kernel")])
+    with open(records, encoding="utf-8") as file:
+        left = json.load(file)
+    yield "a step that this machine cannot run leaves the reason in place of its results", \
+        [] if left == {"skipped": "no such kernel"} else [str(left)]
     _, status, said = run(folder, [Step("p", "empty", ["echo", "1..0 # SKIP no kernel"], 20)])
     yield "a run in which nothing passed has failed", [] if status == 1 and said.endswith("0 passed, 0 failed\n") else [said]
     _, status, said = run(folder, [Step("p", "s", ["false"], 3000, STATUS, "it works"), good])

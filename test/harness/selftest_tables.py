@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables of the harness: steps of both forms, the table of --changed, and what a change selects."""
 
+import dataclasses
 import os
 import shutil
 import subprocess
@@ -9,6 +10,8 @@ import sys
 
 import changed
 import parts
+import parts_conformance
+from parts_build import BUILD
 from settings import SOURCE, Settings
 
 sys.path.append(os.path.join(SOURCE, "test", "lint"))
@@ -28,11 +31,13 @@ def tests(folder):
     unbuilt = parts.with_builds(Settings(folder, folder, with_build=False), quick)
     yield "--no-build neither installs nor configures", [step.id for step in unbuilt if step.id in ("install", "build")]
     yield "one step with sanitizers brings the one that counts their reports", _lonely(run)
+    yield from _conformance(folder)
     yield "--changed names only parts that exist", sorted({one for row in changed.TABLE.values() for one in row} - {*parts.PARTS})
     yield "--changed has a row for every folder and file of the top, and of test", list(_without_row())
     yield "--changed has no row for what does not exist", [row for row in changed.TABLE if not os.path.exists(os.path.join(SOURCE, row))]
     for path, expected in (("docs/operations.md", {"lint"}), ("nowhere/a.c", {*parts.PARTS}), ("core/subdir.am", {*parts.PARTS}),
-                           ("test/bench/load.py", {"lint", "bench"}), ("test/harness/backends_in_vm.sh", {"lint", "vm"})):
+                           ("docs/conformance.md", {"lint", "conformance"}), ("test/bench/load.py", {"lint", "bench"}),
+                           ("test/harness/backends_in_vm.sh", {"lint", "vm"})):
         found = set(changed.parts_of(path)[0])
         yield f"--changed: {path}", [] if found == expected else [f"expected {sorted(expected)}, found {sorted(found)}"]
     title = "--changed sees what is committed, edited and new"
@@ -63,6 +68,40 @@ def _missing(steps):
 def _lonely(run):
     found = [step.name for step in parts.steps_of(run, ["asan/unit_tests"])]
     return [] if found == ["detection", "unit_tests", "reports"] else found
+
+
+def _conformance(folder):
+    """Which results part conformance reads."""
+    def asked(run, *chosen):
+        """(Steps that must have left results, steps that are not read, needs)."""
+        step = next(one for one in parts.steps_of(run, [*chosen, "conformance"]) if one.part == parts_conformance.PART)
+        words = step.command
+        return ({words[place + 1] for place, word in enumerate(words) if word == "--step"},
+                {words[place + 1] for place, word in enumerate(words) if word == "--absent"}, step.needs)
+
+    def expect(found, expected):
+        return [] if found == expected else [f"expected {expected}", f"found    {found}"]
+
+    run = Settings(folder, os.path.join(folder, "logs"))
+    steps = parts.steps_of(run, parts.PARTS)
+    writing = {step.id for step in steps if step.records}
+    step = next(step for step in steps if step.id == parts_conformance.PART)
+    yield "conformance runs after every step whose results it reads", expect({*step.after}, writing)
+    yield "conformance reads what the steps of the page write", \
+        [] if writing >= {"system/iptables", "system/legacy", "swap/userspace", "swap/legacy", "vm/ipvs-swap"} else [str(writing)]
+    yield "a step knows the result file that it writes", \
+        [step.id for step in steps if step.records and (step.records not in step.command or step.part not in ("system", "swap", "vm"))]
+    yield "the whole run must leave all results", expect(asked(run, *parts.PARTS), (writing, set(), (BUILD,)))
+    yield "conformance alone reads none, and needs no build", expect(asked(run), (set(), writing, ()))
+    yield "a part of the run must leave its results", expect(asked(run, "swap"), (
+        {name for name in writing if name.startswith("swap/")}, {name for name in writing if not name.startswith("swap/")}, (BUILD,)))
+    filtered = dataclasses.replace(run, words=("nothing has this name",))
+    yield "with --filter conformance reads no results", expect(asked(filtered, "swap"), (set(), writing, ()))
+    there = os.path.join(folder, "earlier.json")
+    with open(there, "w", encoding="utf-8") as file:
+        file.write("{}")
+    parts_conformance.remove_earlier([dataclasses.replace(step, records=there), dataclasses.replace(step, records=f"{there}.none")])
+    yield "results of an earlier run are removed", [there] if os.path.exists(there) else []
 
 
 def _without_row():

@@ -34,6 +34,7 @@ class Step:
     again: object = WHOLE
     clean: tuple = ()        # folders that are emptied first
     results: str = ""        # folder of a MACHINE step
+    records: str = ""        # file with the results of cases that docs/conformance.md has
     machines: tuple = ()     # names of programs of a MACHINE step
     reports: str = ""        # folder with reports of sanitizers, which are findings
     nice: int = 0            # less than 0: before everything else, where that is allowed
