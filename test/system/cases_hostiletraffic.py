@@ -156,7 +156,7 @@ def special_endpoints(t):
 
 
 def api_answers(t, place):
-    """The status of the API server's answer to a client at that place, who checks its certificate; 0 without an answer."""
+    """The status of the API server's answer to a client at that place that checks its certificate; 0 without an answer."""
     tls = ssl.create_default_context(cafile=f"{t.bench.source.tls_dir}/ca.crt")
     tls.load_cert_chain(f"{t.bench.source.tls_dir}/client.crt", f"{t.bench.source.tls_dir}/client.key")
     connection = netns_http.NamespaceConnection(t.topology.namespace(place), NODE2.v4, API_PORT, tls)

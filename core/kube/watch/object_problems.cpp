@@ -27,9 +27,9 @@ void ObjectProblems::report(const model::ObjectName& name, const std::string& pr
   const auto known = known_.find(name);
   if (known != known_.end() ? known->second == text : known_.size() >= kMaxKnown) return;
   known_[name] = text;
-  const std::string who = kind_ + " " + (name.name.empty() ? "without a readable name" : name.to_string());
+  const std::string object = kind_ + " " + (name.name.empty() ? "without a readable name" : name.to_string());
   if (!problem.empty()) text += "; what was known of the object before stays in force";
-  budget_.log(base::LogLevel::warning, "kube", who + ": " + text);
+  budget_.log(base::LogLevel::warning, "kube", object + ": " + text);
   if (known_.size() == kMaxKnown && known == known_.end()) {
     base::log_warning("kube", "further " + kind_ + " objects with problems are not named");
   }

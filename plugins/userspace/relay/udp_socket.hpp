@@ -14,7 +14,7 @@ namespace sluice::userspace {
 // A socket that everybody sends to: buffers for bursts, addresses of both ends with each datagram.
 void prepare_udp_service_socket(int fd) noexcept;
 
-// A non-blocking socket with this mark that hears nobody but `target`, and of its ICMP errors. 0 or an errno.
+// A non-blocking socket with this mark that receives from `target` alone, and its ICMP errors. 0 or an errno.
 [[nodiscard]] int connect_udp(const SocketAddress& target, std::uint32_t mark, Descriptor& out) noexcept;
 
 // The error that waits at a socket of connect_udp(), which no longer waits then; 0: none that concerns the endpoint.

@@ -241,8 +241,8 @@ class FrontendClaimsTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(said.ends_with("; and so do 3 more"));
   }
 
-  // Whatever happens: a frontend that is wanted has one owner, the one whose cluster IP it is if there is one; what
-  // nobody was told of has not changed; and who has something keeps it while it wants it and no cluster IP is at stake.
+  // Invariants: each listed frontend has one owner, and a cluster IP its own Service. A Service that is not reported as
+  // dirty has not changed. An owner keeps its frontend as long as it lists it and no cluster IP takes precedence.
   void each_address_has_one_owner_through_random_changes() {
     for (unsigned seed = 0; seed < test::repetitions(20, 500); ++seed) random_history(seed);
   }
