@@ -241,23 +241,39 @@ void IpvsBackend::plan(const abi::Transaction& transaction, Problems& problems) 
       leave_alone(id.first, made, problems);
       for (const std::string& why : made.problems) add_problem(problems, id.first, why);
       no_local_.put(id, made);
-      for (const Wanted::Conflict& conflict : wanted_.put(id, std::move(made))) {
-        losers.insert({conflict.loser, conflict.key.protocol});
-      }
+      note_losers(wanted_.put(id, std::move(made)), losers);
+      add_withheld(id, problems);
     } catch (const sdk::Failure& failure) {
       add_problem(problems, id.first, failure.what());
       forget(id);
     }
   }
+  for (const PortId& id : wanted_.take_concerned()) {
+    note_losers(wanted_.put_again(id), losers);
+    add_withheld(id, problems);
+    if (wanted_.withheld(id).empty()) gained_.insert(id);
+  }
   note_conflicts(losers, problems);
+}
+
+void IpvsBackend::note_losers(const std::vector<Wanted::Conflict>& conflicts, std::set<PortId>& losers) {
+  for (const Wanted::Conflict& conflict : conflicts) losers.insert({conflict.loser, conflict.key.protocol});
+}
+
+void IpvsBackend::add_withheld(const PortId& id, Problems& problems) const {
+  for (const abi::Address& address : wanted_.withheld(id)) {
+    add_problem(problems, id.first,
+                sdk::to_string(address, family()) +
+                    " is the address of an endpoint: as an address of kube-ipvs0 it would cut the node off from that "
+                    "endpoint; give the Service another external address");
+  }
 }
 
 // When everything is planned: whoever had a virtual server may have given it up since.
 void IpvsBackend::note_conflicts(const std::set<PortId>& losers, Problems& problems) {
   for (const PortId& id : losers) {
-    const ServicePlan* const plan = wanted_.find(id);
-    if (plan == nullptr) continue;
-    for (const Wanted::Conflict& conflict : wanted_.put(id, ServicePlan(*plan))) {
+    if (wanted_.find(id) == nullptr) continue;
+    for (const Wanted::Conflict& conflict : wanted_.put_again(id)) {
       add_problem(problems, conflict.loser,
                   to_string(conflict.key, family()) + " belongs to Service port " + conflict.owner +
                       "; give one of them another port or address");
@@ -403,6 +419,7 @@ void IpvsBackend::write_rules(const Write& write) {
 
 void IpvsBackend::note_gained() {
   for (const PortId& id : wanted_.take_gained()) left_out_.gained(id.first, "a virtual server that another Service had");
+  for (const PortId& id : std::exchange(gained_, {})) left_out_.gained(id.first, "an address that an endpoint had");
 }
 
 Messages IpvsBackend::all_messages() const { return {servers_.messages(), sets_.messages(), kernels_.links->messages()}; }

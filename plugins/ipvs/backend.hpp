@@ -84,7 +84,9 @@ class IpvsBackend final : public sdk::BackendBase {
   void say_tools();
   void refresh();
   void plan(const abi::Transaction& transaction, Problems& problems);
+  static void note_losers(const std::vector<Wanted::Conflict>& conflicts, std::set<PortId>& losers);
   void note_conflicts(const std::set<PortId>& losers, Problems& problems);
+  void add_withheld(const PortId& id, Problems& problems) const;
   Changes all_changes();
   bool wants(const SetItem& item) const;
   void write(Changes changes, bool full, Problems& problems);
@@ -116,6 +118,7 @@ class IpvsBackend final : public sdk::BackendBase {
   AddressWriter links_;
   Ownership ownership_;
   Wanted wanted_;
+  std::set<PortId> gained_;  // service ports that no longer lack an external address
   NoLocalEndpoints no_local_;
   Metrics metrics_;
   DamageWatch damage_;

@@ -66,6 +66,7 @@ std::vector<ServerKey> leave_out(ServicePlan& plan, const std::function<bool(con
   std::erase_if(plan.servers, [&](const WantedServer& one) { return !left.has(one.server.key); });
   std::erase_if(plan.items, [&](const SetItem& item) { return !left.has(item); });
   std::erase_if(plan.addresses, [&](const abi::Address& address) { return !left.has(address); });
+  std::erase_if(plan.external, [&](const abi::Address& address) { return !left.has(address); });
   std::erase_if(plan.closed, [&](const ServerKey& key) { return !left.has(key); });
   return found;
 }

@@ -77,6 +77,7 @@ class ServicePlanner {
     }
     sort_unique(plan_.items);
     sort_unique(plan_.closed);
+    std::sort(plan_.external.begin(), plan_.external.end());
     return std::move(plan_);
   }
 
@@ -180,6 +181,7 @@ class ServicePlanner {
     if ((cluster_ip || !facts_.local_addresses.contains(frontend.address)) &&
         std::find(addresses.begin(), addresses.end(), frontend.address) == addresses.end()) {
       plan_.addresses.push_back(frontend.address);
+      if (!cluster_ip) plan_.external.push_back(frontend.address);
     }
     const SetEntry entry = front_entry(frontend.address, frontend.port);
     const bool local = sdk::has(port_, abi::kExternalPolicyLocal);

@@ -34,6 +34,7 @@ struct ServicePlan {
   std::size_t node_ports = 0;           // how many of them are of node ports
   std::vector<SetItem> items;           // sorted, without duplicates
   std::vector<abi::Address> addresses;  // to be bound; without duplicates
+  std::vector<abi::Address> external;   // of those: external IPs and load balancer IPs; sorted
   std::vector<ServerKey> closed;        // for KUBE-IPVS-OUT-FILTER; sorted, without duplicates
   std::vector<std::string> problems;    // addresses that are left out, one sentence each
   // There are endpoints, but none on this node although policy Local wants one.

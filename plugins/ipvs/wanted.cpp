@@ -66,6 +66,21 @@ class Counted {
   std::map<T, bool> touched_;  // and whether it was wanted before
 };
 
+// Of all real servers: each list of them once, and an address as often as the list has it.
+template <class F>
+void each_endpoint(const ServicePlan& plan, F f) {
+  std::vector<const std::vector<RealServer>*> lists;  // two as a rule: all endpoints, and the local ones
+  for (const WantedServer& one : plan.servers) {
+    if (std::find(lists.begin(), lists.end(), one.real.get()) != lists.end()) continue;
+    lists.push_back(one.real.get());
+    for (const RealServer& real : *one.real) f(real.address);
+  }
+}
+
+bool is_external(const ServicePlan& plan, const abi::Address& address) {
+  return std::binary_search(plan.external.begin(), plan.external.end(), address);
+}
+
 // Who wants a virtual server. Names point into the map of plans.
 struct Claimant {
   bool node_port;
@@ -100,6 +115,10 @@ struct Wanted::State {
   std::map<ServerKey, bool> touched_servers;  // and whether somebody had it before
   Counted<ServerKey, ServerKeyHash> closed;
   std::set<PortId> gained;
+  std::unordered_map<abi::Address, std::uint32_t, AddressHash> endpoints;    // and how many plans have each
+  std::unordered_map<abi::Address, std::set<PortId>, AddressHash> external;  // and the service ports that list it
+  std::map<PortId, ServicePlan> whole;  // of service ports in `plans` that lack a withheld address there
+  std::set<PortId> concerned;
   std::set<ServerKey> missing;  // of those in `servers`: not in the kernel
 
   Frontends frontends(const ServicePlan& plan) const {
@@ -133,6 +152,51 @@ struct Wanted::State {
     for (const ServerKey& key : plan.closed) {
       if (there.has(key)) closed.release(key);
     }
+  }
+
+  const ServicePlan& whole_plan(const PortId& id) const {
+    const auto found = whole.find(id);
+    return found != whole.end() ? found->second : plans.at(id);
+  }
+
+  // All that the service port lists from now on, in place of what it listed before; null: nothing.
+  void list(const PortId& id, const ServicePlan* before, const ServicePlan* now) {
+    if (now != nullptr) {
+      each_endpoint(*now, [this](const abi::Address& address) {
+        if (++endpoints[address] == 1) note_concerned(address);
+      });
+      for (const abi::Address& address : now->external) external[address].insert(id);
+    }
+    if (before == nullptr) return;
+    each_endpoint(*before, [this](const abi::Address& address) {
+      const auto place = endpoints.find(address);
+      if (--place->second != 0) return;
+      endpoints.erase(place);
+      note_concerned(address);
+    });
+    for (const abi::Address& address : before->external) {
+      const bool stays = now != nullptr && is_external(*now, address);
+      const auto place = external.find(address);
+      if (stays || place == external.end()) continue;
+      place->second.erase(id);
+      if (place->second.empty()) external.erase(place);
+    }
+  }
+  void note_concerned(const abi::Address& address) {
+    if (const auto found = external.find(address); found != external.end()) {
+      concerned.insert(found->second.begin(), found->second.end());
+    }
+  }
+
+  // Takes what is withheld out of the plan, and keeps a copy of the whole one then.
+  void withhold(const PortId& id, ServicePlan& plan) {
+    whole.erase(id);
+    const bool any = std::any_of(plan.external.begin(), plan.external.end(),
+                                 [this](const abi::Address& address) { return endpoints.contains(address); });
+    if (!any) return;
+    const ServicePlan& kept = whole.emplace(id, plan).first->second;
+    ipvs::leave_out(
+        plan, [&](const ServerKey& key) { return endpoints.contains(key.address) && is_external(kept, key.address); });
   }
 
   void touch(const ServerKey& key) { touched_servers.try_emplace(key, servers.contains(key)); }
@@ -186,6 +250,8 @@ Wanted::~Wanted() = default;
 std::vector<Wanted::Conflict> Wanted::put(const PortId& id, ServicePlan plan) {
   const auto [place, fresh] = state_->plans.try_emplace(id);
   const PortId* const name = &place->first;
+  state_->list(id, fresh ? nullptr : &state_->whole_plan(id), &plan);
+  state_->withhold(id, plan);
   const ServicePlan before = std::exchange(place->second, std::move(plan));
   const ServicePlan& now = place->second;
   state_->count(now);
@@ -204,9 +270,31 @@ std::vector<Wanted::Conflict> Wanted::put(const PortId& id, ServicePlan plan) {
   return conflicts;
 }
 
+std::vector<Wanted::Conflict> Wanted::put_again(const PortId& id) {
+  return put(id, ServicePlan(state_->whole_plan(id)));
+}
+
+std::vector<abi::Address> Wanted::withheld(const PortId& id) const {
+  const auto found = state_->whole.find(id);
+  if (found == state_->whole.end()) return {};
+  std::vector<abi::Address> out;
+  for (const abi::Address& address : found->second.external) {
+    if (state_->endpoints.contains(address)) out.push_back(address);
+  }
+  return out;
+}
+
+std::vector<PortId> Wanted::take_concerned() {
+  const std::set<PortId> taken = std::exchange(state_->concerned, {});
+  return {taken.begin(), taken.end()};
+}
+
 void Wanted::remove(const PortId& id) {
   const auto place = state_->plans.find(id);
   if (place == state_->plans.end()) return;
+  state_->list(id, &state_->whole_plan(id), nullptr);
+  state_->whole.erase(id);
+  state_->concerned.erase(id);
   state_->discount(place->second);
   for (const WantedServer& server : place->second.servers) state_->release(server.server.key, &place->first);
   state_->gained.erase(id);
@@ -245,7 +333,7 @@ void Wanted::leave_out(const std::set<ServerKey>& foreign) {
     for (const Claimant& claimant : claims->second.claimants) concerned.insert(*claimant.id);
   }
   for (const PortId& id : concerned) {
-    ServicePlan plan = state_->plans.at(id);
+    ServicePlan plan = state_->whole_plan(id);
     ipvs::leave_out(plan, [&](const ServerKey& key) { return foreign.contains(key); });
     put(id, std::move(plan));
   }

@@ -45,7 +45,17 @@ class Wanted {
   // Replaces what `id` wanted. Of several that want a virtual server one has it: whose own address it is goes before
   // whose node port it is (BEH case 71); then, whoever had it first keeps it until it goes, and the next in the order
   // of names gets it. Returns what `id` does not get, and what others lose to it.
+  //
+  // An external address that is an endpoint of any service port is withheld: it would become an address of the node,
+  // with all of its ports, and the node could no longer reach the endpoint.
   std::vector<Conflict> put(const PortId& id, ServicePlan plan);
+  // Puts the last plan of `id` again.
+  std::vector<Conflict> put_again(const PortId& id);
+  // External addresses of `id` that are withheld. Sorted.
+  std::vector<abi::Address> withheld(const PortId& id) const;
+  // Service ports that list an external address which became an endpoint's, or is none any more, since the last call.
+  // Each needs put_again(). Sorted, each once.
+  std::vector<PortId> take_concerned();
   void remove(const PortId& id);
   void clear();
 

@@ -66,7 +66,7 @@ def cluster_ip_is_its_own(t):
 
 
 @case(None, "the address of another Service's endpoint as external IP and load balancer address: that Service still reaches its "
-      "endpoint, from pods, from the node and from outside", backends=("iptables", "nftables", "userspace"), **BOTH_IN_LONG)
+      "endpoint, from pods, from the node and from outside", **BOTH_IN_LONG)
 def endpoint_of_another(t):
     victim = t.service([ready(E1)], type="LoadBalancer", external=True)
     thief = t.service([ready(E2)])

@@ -437,7 +437,7 @@ def impossible_addresses(t):
     t.require(not bound & set(IMPOSSIBLE[t.family]), f"bound are {bound}")
     said = t.bench.daemon.log()[before:].splitlines()
     for ip, service in zip(IMPOSSIBLE[t.family], bad):
-        lines = [line for line in said if line[:1] in "WE" and f" {ip} " in line and f"/{service.name}" in line]
+        lines = [line for line in said if line[:1] in "WE" and f'"{ip}" ' in line and f"/{service.name}" in line]
         t.require(len(lines) == 1, f"of {ip} it says {lines}")
 
 

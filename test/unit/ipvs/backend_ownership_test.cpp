@@ -27,7 +27,37 @@ class IpvsOwnershipTest : public IpvsFixture {
   CPPUNIT_TEST(a_node_port_that_appears_in_an_excluded_range_is_not_touched);
   CPPUNIT_TEST(own_virtual_servers_in_excluded_ranges_are_kept_current);
   CPPUNIT_TEST(addresses_of_others_on_the_link_stay);
+  CPPUNIT_TEST(an_external_address_of_an_endpoint_is_not_bound);
   CPPUNIT_TEST_SUITE_END();
+
+  void an_external_address_of_an_endpoint_is_not_bound() {
+    IpvsBench bench;
+    std::vector<ServiceSpec> both = many_services(2, 2);
+    const std::string endpoint = both[0].endpoints.at(0).address;
+    both[1].external_ips = {endpoint};
+    const auto is_bound = [&] {
+      return has(bench.links_text() + " ", " " + endpoint + " ") || has(bench.links_text(), " " + endpoint + "\n");
+    };
+    const auto is_withheld = [&] {
+      CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.failed.size());
+      CPPUNIT_ASSERT_MESSAGE(bench.host.failed[0],
+                             has(bench.host.failed[0], both[1].name + ":") &&
+                                 has(bench.host.failed[0], endpoint + " is the address of an endpoint"));
+      CPPUNIT_ASSERT(!is_bound() && !has(bench.servers_text(), endpoint + ":80/TCP"));
+      CPPUNIT_ASSERT(!has(bench.sets.text(), "KUBE-EXTERNAL-IP " + endpoint));
+    };
+    ok(bench, bench.full(both));
+    is_withheld();
+    std::vector<ServiceSpec> without = both;
+    without[0].endpoints.erase(without[0].endpoints.begin());
+    ok(bench, bench.delta({without[0]}));
+    CPPUNIT_ASSERT(bench.host.failed.empty() && is_bound() && has(bench.servers_text(), endpoint + ":80/TCP"));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, bench.host.resyncs.size());
+    ok(bench, bench.delta({both[0]}));
+    is_withheld();
+    ok(bench, bench.delta({both[1]}));
+    is_withheld();
+  }
 
   void what_others_made_stays() {
     IpvsBench bench;

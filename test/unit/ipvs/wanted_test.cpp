@@ -86,6 +86,8 @@ class WantedTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(what_is_missing_holds_its_frontend_back);
   CPPUNIT_TEST(a_node_port_goes_with_its_last_address);
   CPPUNIT_TEST(somebody_elses_frontend_goes_from_all);
+  CPPUNIT_TEST(an_external_address_of_an_endpoint_is_withheld);
+  CPPUNIT_TEST(a_withheld_address_survives_other_changes_of_the_plan);
   CPPUNIT_TEST(everything_is_sorted_and_whole);
   CPPUNIT_TEST(random_histories);
   CPPUNIT_TEST(random_refusals);
@@ -307,6 +309,71 @@ class WantedTest : public CppUnit::TestFixture {
                                                            item(SetId::kNodePortTcp, 0, 30001)}));
     CPPUNIT_ASSERT(changes.unbind.empty() && changes.reopen.size() == 1 && wanted.node_ports().empty());
     CPPUNIT_ASSERT(!wanted.wants(key(2, 81)) && wanted.wants(key(2, 80)));
+  }
+
+  // A cluster IP and an external IP.
+  static ServicePlan with_external(const std::string& owner, unsigned cluster_ip, unsigned external,
+                                   unsigned real = 3) {
+    ServicePlan made = plan(owner, {key(cluster_ip), key(external)}, {}, real);
+    made.items = {item(SetId::kClusterIp, cluster_ip), item(SetId::kExternalIp, external),
+                  item(SetId::kIpvsAddresses, cluster_ip, 0), item(SetId::kIpvsAddresses, external, 0)};
+    made.addresses = {address(cluster_ip), address(external)};
+    made.external = {address(external)};
+    return made;
+  }
+  using Ids = std::vector<PortId>;
+  using Addresses = std::vector<abi::Address>;
+
+  void an_external_address_of_an_endpoint_is_withheld() {
+    Wanted wanted;
+    wanted.put(id("thief"), with_external("thief", 1, 7));
+    CPPUNIT_ASSERT(wanted.withheld(id("thief")).empty() && wanted.wants(address(7)));
+    wanted.take_changes();
+    wanted.put(id("victim"), plan("victim", {key(2)}, {}, 7));
+    CPPUNIT_ASSERT(wanted.take_concerned() == Ids{id("thief")});
+    wanted.put_again(id("thief"));
+    CPPUNIT_ASSERT(wanted.withheld(id("thief")) == Addresses{address(7)});
+    Changes changes = wanted.take_changes();
+    CPPUNIT_ASSERT(changes.drop == std::vector<ServerKey>{key(7)} && changes.unbind == Addresses{address(7)});
+    CPPUNIT_ASSERT(
+        (changes.remove == std::vector<SetItem>{item(SetId::kExternalIp, 7), item(SetId::kIpvsAddresses, 7, 0)}));
+    CPPUNIT_ASSERT(wanted.wants(key(1)) && !wanted.wants(key(7)));
+    // An address of its own that is an endpoint's too stays.
+    wanted.put(id("own"), plan("own", {key(3)}, {}, 2));
+    CPPUNIT_ASSERT(wanted.take_concerned().empty() && wanted.wants(key(2)));
+    wanted.take_changes();
+    // Another endpoint of the victim.
+    wanted.put(id("victim"), plan("victim", {key(2)}, {}, 8));
+    CPPUNIT_ASSERT(wanted.take_concerned() == Ids{id("thief")});
+    wanted.put_again(id("thief"));
+    changes = wanted.take_changes();
+    CPPUNIT_ASSERT(changes.bind == Addresses{address(7)} && changes.add.size() == 2 && changes.drop.empty());
+    CPPUNIT_ASSERT(wanted.withheld(id("thief")).empty() && wanted.take_concerned().empty());
+    // The endpoint comes first.
+    wanted.put(id("late"), with_external("late", 4, 8));
+    CPPUNIT_ASSERT(wanted.withheld(id("late")) == Addresses{address(8)} && !wanted.wants(address(8)));
+    wanted.remove(id("victim"));
+    CPPUNIT_ASSERT(wanted.take_concerned() == Ids{id("late")});
+    wanted.remove(id("late"));
+    wanted.put(id("victim"), plan("victim", {key(2)}, {}, 8));
+    CPPUNIT_ASSERT(wanted.take_concerned().empty());
+  }
+
+  void a_withheld_address_survives_other_changes_of_the_plan() {
+    Wanted wanted;
+    wanted.put(id("victim"), plan("victim", {key(2)}, {}, 7));
+    ServicePlan thief = with_external("thief", 1, 7);
+    thief.servers.push_back(server("thief", key(9)));
+    thief.addresses.push_back(address(9));
+    thief.external.push_back(address(9));
+    wanted.put(id("thief"), thief);
+    wanted.leave_out({key(9)});  // another process has it
+    CPPUNIT_ASSERT(!wanted.wants(key(9)) && !wanted.wants(key(7)));
+    CPPUNIT_ASSERT(wanted.withheld(id("thief")) == Addresses{address(7)});
+    wanted.remove(id("victim"));
+    CPPUNIT_ASSERT(wanted.take_concerned() == Ids{id("thief")});
+    wanted.put_again(id("thief"));
+    CPPUNIT_ASSERT(!wanted.wants(key(9)) && wanted.wants(key(7)) && wanted.wants(address(7)));
   }
 
   void everything_is_sorted_and_whole() {
