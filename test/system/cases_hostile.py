@@ -16,7 +16,8 @@ from lib.latency import Client
 from lib.objects import port, ready
 from lib.services import Front
 
-ONLY = {"config": hostile.CONFIG, "families": [V4], "protocols": ["tcp"], "sources": ["apiserver"], "exclusive": True}
+ONLY = {"config": hostile.CONFIG, "families": [V4], "protocols": ["tcp"], "sources": ["apiserver"], "exclusive": True,
+        "legacy": ("ipvs",)}
 
 # Of each half; 10^5 in all in the long form.
 REWRITES = 50_000 if LONG else 300
