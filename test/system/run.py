@@ -40,8 +40,7 @@ def options():
                              "have their own daemons, with iptables, from another source too, with half of the families "
                              "and protocols; with --churn or userspace half of the families and protocols; with --iptables "
                              "legacy from the first source, each case that is not marked for it with one family and "
-                             "protocol, no case that is above the backends and true of several, and in other modes than iptables "
-                             "only marked cases; with ipvs, which an emulated "
+                             "protocol, and in other modes than iptables only marked cases; with ipvs, which an emulated "
                              "machine runs, each marked case with one family and protocol")
     parser.add_argument("--once", action="store_true", help="each case with one family and protocol")
     parser.add_argument("--only-trial", metavar="NAME", help="one test alone: NAME is what was printed for it, parameters and all")
@@ -80,8 +79,6 @@ def chosen(one, wanted):
         return False
     if wanted.short and wanted.backend != cases.BACKENDS[0] and one.above:
         return False
-    if unmarked(one, wanted) and one.above and len(one.backends) > 1:
-        return False  # of those above the backends, cases of mode iptables alone use its programs
     if wanted.churn and (one.exclusive or one.config is None):
         return False  # alone on its daemon, it would run as it does without
     if any(_matches(one, text) for text in wanted.left_out):

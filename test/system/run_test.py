@@ -19,22 +19,11 @@ def taken(*words):
             for one in cases.registered() if run.chosen(one, wanted)}
 
 
-def independent(one):
-    """Whether the case says that it is above the backends, is true of several, and is not marked for the old iptables."""
-    return one.above and len(one.backends) > 1 and "iptables" not in one.legacy
-
-
 def tests():
     run.load_cases()
     new, old = taken("--short"), taken("--short", "--iptables", "legacy")
-    yield "iptables: the old variant takes every case of the new one that may depend on it", \
-        sorted(one.test for one in new if one not in old and "legacy" in one.variants and not independent(one))
-    yield "iptables: the old variant takes no other case", sorted(
-        one.test for one in old if "nft" in one.variants and one not in new or independent(one))
-    shared = [one for one in new if independent(one)]
-    yield "iptables: what the old variant leaves out is left out with nftables and userspace, too", sorted(
-        one.test for mode in ("nftables", "userspace") for one in taken("--short", "--backend", mode) if one in shared)
-    yield "iptables: it is some cases and not most", [] if 0 < len(shared) < len(new) / 2 else [f"{len(shared)} of {len(new)}"]
+    yield "iptables: the old variant takes every case of the new one", \
+        sorted(one.test for one in new if one not in old and "legacy" in one.variants)
     marked = {one: made for one, made in old.items() if "iptables" in one.legacy}
     yield "iptables: with the old variant some cases are marked, more are not", \
         [] if 0 < len(marked) < len(old) / 2 else [f"{len(marked)} of {len(old)}"]

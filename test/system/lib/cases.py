@@ -34,7 +34,7 @@ class Case:
     variants: tuple  # of iptables
     legacy: tuple  # backends for which it is part of the short run with the old iptables, too
     slow: bool  # begins early, so that nobody waits for it at the end
-    above: bool  # nothing of it is the backend's: the short runs of other backends, and mostly of the old iptables, do without
+    above: bool  # nothing of it is the backend's: the short runs of all backends but the first do without
     needs: tuple  # abilities that a backend may lack, see lib/declaration.py
     starts: bool  # with a daemon that runs
 
