@@ -186,8 +186,8 @@ def back_while_draining(t):
     t.remark(traffic.summary(steady.flows, counts))
 
 
-@own_daemon(None, "this traffic notices what it is to notice: what is dropped, refused, answered late or answered by somebody "
-            "else for 300 ms; and nothing where nothing is wrong", families=FAMILIES, sources=["manifests"], backends=["iptables"])
+@own_daemon(None, "the traffic of these tests notices packets that are dropped, refused, answered late or answered by another "
+            "server for 300 ms, and reports nothing if nothing is wrong", families=FAMILIES, sources=["manifests"], backends=["iptables"])
 def notices(t):
     everywhere, local = swapping.services(t)
     t.settle()
