@@ -51,8 +51,8 @@ def check_again(run, step, failure):
 
 
 def apiserver(run):
-    return [Step("apiserver", "test", ["python3", run.test("apiserver/test_apiserver.py")], 300, needs=READY, weight=0.3,
-                 expected=60)]
+    return [Step("apiserver", "test", ["python3", run.test("apiserver/test_apiserver.py")], 300, needs=READY, weight=0.1,
+                 expected=80)]
 
 
 def kernel(run):
@@ -63,7 +63,7 @@ def kernel(run):
         target = f"test/system/{program}"
         starter = [] if not script else ["python3", f"{system}/{script}"] if script.endswith(".py") else [f"{system}/{script}"]
         return Step("kernel", name, [*starter, run.built(target), *words], limit, needs=READY, after=(PROGRAMS,),
-                    programs=(target,), weight=0.3, expected=expected, environment={"SLUICE_BUILDDIR": run.build})
+                    programs=(target,), weight=0.2, expected=expected, environment={"SLUICE_BUILDDIR": run.build})
 
     return [
         step("iptables", 300, "iptables_kernel_test.sh", "iptables_roundtrip", expected=60),
@@ -94,7 +94,7 @@ def demo(run):
 def bench(run):
     """Benchmarks compare times: in the long form little runs beside them, and never another one. The short form runs them with
     tiny sizes and compares nothing."""
-    forms = (("smoke", "bench", "the benchmark", 3600, 110), ("scale", "scale", "the benchmark of nftables mode", 5400, 20),
+    forms = (("smoke", "bench", "the benchmark", 3600, 135), ("scale", "scale", "the benchmark of nftables mode", 5400, 20),
              ("swap", "swap", "the benchmark of swaps", 3600, 20))
     made = []
     for name, program, title, limit, tiny in forms:
@@ -104,7 +104,7 @@ def bench(run):
             made.append(Step("bench", name, [*command, "--json", run.log(f"{program}.json")], limit, STATUS, title, again=NEVER,
                              expected=limit / 2, weight=1.6, quiet=True, **about))
         else:
-            made.append(Step("bench", name, [*command, "--smoke"], 300, expected=tiny, weight=0.8, **about))
+            made.append(Step("bench", name, [*command, "--smoke"], 300, expected=tiny, weight=0.4, **about))
     return made
 
 

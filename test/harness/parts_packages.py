@@ -21,7 +21,7 @@ def package(run):
     def step(name, limit, *words, **about):
         command = ["python3", run.test("package", f"{name}_test.py"), "--builddir", run.build, *words]
         return Step("package", "install" if name == "package" else name, command, limit, needs=(PACKAGES,),
-                    **{"weight": 0.5, "locks": (CONTAINER,), **about})
+                    **{"weight": 0.35, "locks": (CONTAINER,), **about})
 
     def rpm():
         built = [] if run.long else ["--built", run.built("packages", f"sluice-{run.variable('PACKAGE_VERSION')}", "build")]
@@ -29,12 +29,12 @@ def package(run):
 
     extent = ["all"] if run.long else []
     made = [
-        step("package", 900, "--debs", debs, expected=180),
-        step("author", 900, "--debs", debs, expected=180),
+        step("package", 900, "--debs", debs, expected=190),
+        step("author", 900, "--debs", debs, expected=210),
         Step("package", "again", [run.test("package/again.sh"), debs, run.build, *extent], 7200 if run.long else 600, STATUS,
-             "packages built again are the same", needs=(PACKAGES,), locks=(PACKED,), weight=1.0, expected=120,
+             "packages built again are the same", needs=(PACKAGES,), locks=(PACKED,), weight=1.0, expected=45,
              environment=packaging(run)),
-        Step("package", "rpm", rpm, 7200 if run.long else 600, needs=(PACKAGES,), locks=(PACKED,), weight=1.0, expected=120),
+        Step("package", "rpm", rpm, 7200 if run.long else 600, needs=(PACKAGES,), locks=(PACKED,), weight=0.8, expected=20),
     ]
     if run.long:
         made.append(step("upgrade", 16000, "--debs", debs, locks=(CONTAINER, "virtual machine"), weight=1.2, expected=3600))
@@ -54,7 +54,7 @@ def kubernetes(run):
         Step("kubernetes", "image", lambda: [*image, *(["--debs", run.built("packages")] if packages_built() else [])], 300,
              after=(PACKAGES, *(["kubernetes/image-tree"] if run.long else [])), weight=0.7, **about),
         Step("kubernetes", "pods", [*pods, *(() if run.long else ("--short",))], 1200, after=("kubernetes/image", PROGRAMS),
-             weight=0.8, expected=180, needs=READY, locks=(IMAGE,)),
+             weight=0.4, expected=30, needs=READY, locks=(IMAGE,)),
     ]
     if run.long:
         # From what is installed; the other step takes the packages if there are any.

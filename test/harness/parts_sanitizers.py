@@ -39,18 +39,18 @@ class Watched:
         self._add(Step(self.part, name, words, limit, after=(f"{self.part}/detection",), needs=self._needs, reports=self.reports,
                        **about))
 
-    def unit(self, program, fragment=None):
+    def unit(self, program, fragment=None, weight=0.6, expected=15):
         name = program if not fragment else f"{program.removesuffix('_tests')}-{fragment}"
         limit = 1200 if not fragment else 600 if program.startswith("userspace") else 300
         command = ["env", f"SLUICE_TEST_DATA={self.run.test()}", f"SLUICE_SRCDIR={self.run.source}",
                    f"SLUICE_BUILDDIR={self.tree}", f"{self.tree}/test/unit/{program}", *([fragment] if fragment else [])]
-        self.add(name, limit, command, again=exact, weight=0.6, expected=15 if fragment else 120 if program == "unit_tests" else 60)
+        self.add(name, limit, command, again=exact, weight=weight, expected=expected)
 
-    def system(self, name, limit, *words, expected=120):
+    def system(self, name, limit, *words, expected):
         # Clients and servers are those of the main build: the daemon is watched, and they start thousands of times.
         words += ("--netecho", self.run.built("test/tools/netecho"))
         self.add(f"system-{name}", limit, cases(self.run, self.part, name, limit, *words, builddir=self.tree,
-                                                log=f"{self.part}-system-{name}").command, again=only_trial, weight=0.9,
+                                                log=f"{self.part}-system-{name}").command, again=only_trial, weight=0.7,
                  expected=expected)
 
     def finish(self):
@@ -71,30 +71,32 @@ def asan(run):
     """Memory and undefined behaviour: all unit tests, and the daemon with real packets."""
     watched = Watched(run, "asan", ASAN, "clang")
     watched.detection("address")
-    for program in ("unit_tests", "iptables_tests", "ipvs_tests", "nftables_tests", "userspace_tests"):
-        watched.unit(program)
+    for program, weight, seconds in (("unit_tests", 0.5, 90), ("iptables_tests", 0.7, 45), ("ipvs_tests", 0.6, 35),
+                                     ("nftables_tests", 0.6, 85), ("userspace_tests", 0.2, 50)):
+        watched.unit(program, weight=weight, expected=seconds)
     if run.long:
         for mode in MODES:
             watched.system(mode, 3600, *BUT_FIGURES, "--backend", mode, expected=1200)
     else:
         # The short form takes each source once, and both families and protocols; the configurations of the daemon differ in
         # rules, which the part system tests.
-        watched.system("manifests", 600, *BUT_FIGURES, "--source", "manifests", "--family", "v6", "--protocol", "udp", "--lanes", "3")
+        watched.system("manifests", 600, *BUT_FIGURES, "--source", "manifests", "--family", "v6", "--protocol", "udp", "--lanes", "3",
+                       expected=25)
         watched.system("apiserver", 600, *BUT_FIGURES, "--backend", "nftables", "--source", "apiserver", "--family", "v4",
-                       "--protocol", "tcp", "--lanes", "3")
+                       "--protocol", "tcp", "--lanes", "3", expected=220)
         watched.system("nftables-manifests", 600, *BUT_FIGURES, "--backend", "nftables", "--source", "manifests", "--once",
-                       "--filter", "cases_nftables.*", "--filter", "cases_nftablesdrift.*")
+                       "--filter", "cases_nftables.*", "--filter", "cases_nftablesdrift.*", expected=90)
         # All of it together: a relay goes on while programs are started and everything else happens.
-        watched.system("userspace", 600, *BUT_FIGURES, "--backend", "userspace", "--short", "--family", "v4", "--lanes", "4")
+        watched.system("userspace", 600, *BUT_FIGURES, "--backend", "userspace", "--short", "--family", "v4", "--lanes", "4", expected=110)
     # Libraries come and go while everything runs.
-    watched.system("swap", 600, "--family", "v4", "--filter", "cases_swap.every_pair")
+    watched.system("swap", 600, "--family", "v4", "--filter", "cases_swap.every_pair", expected=45)
     return watched.finish()
 
 
 def fuzz(run):
     command = [run.test("fuzz/fuzz.sh"), "--builddir", run.built("clang"), "--seconds", "600" if run.long else "2",
                "--jobs", str(run.jobs)]
-    weight, expected = (2, 14400) if run.long else (1.3, 120)
+    weight, expected = (2, 14400) if run.long else (1.3, 60)
     return [Step("fuzz", "targets", command, 36000, needs=(ASAN,), again=NEVER, weight=weight, expected=expected)]
 
 
@@ -103,7 +105,7 @@ def tsan(run):
     everything changes; in the long form with real packets too."""
     watched = Watched(run, "tsan", TSAN, "thread")
     watched.detection("thread")
-    watched.unit("unit_tests")
+    watched.unit("unit_tests", expected=110)
     # Where the backend has threads. GCC 12's sanitizer does not know how std::timed_mutex, which guards the writing of
     # rules, waits, and takes it for unlocked.
     for program, fragments in (("userspace_tests", ("Balancer", "EventLoop", "MetricsReporter", "Tcp", "Udp")),
@@ -112,7 +114,7 @@ def tsan(run):
         for fragment in fragments:
             watched.unit(program, fragment)
     watched.add("change", 1200, ["python3", run.test("sanitizers/daemon_under_change.py"), "--builddir", watched.tree,
-                                 "--seconds", "300" if run.long else "20"], weight=1.2, expected=300 if run.long else 60)
+                                 "--seconds", "300" if run.long else "20"], weight=1.2, expected=300 if run.long else 90)
     if run.long:
         for mode in MODES:
             watched.system(mode, 3600, *BUT_TRAFFIC, "--backend", mode, expected=1200)

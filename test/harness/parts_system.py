@@ -70,18 +70,18 @@ def system(run):
     short = () if run.long else ("--short",)
 
     def step(name, *words, results=None, expected=120):
-        return cases(run, "system", name, 900, *BUT_TRAFFIC, *words, *short, results=results, expected=expected, weight=0.6)
+        return cases(run, "system", name, 900, *BUT_TRAFFIC, *words, *short, results=results, expected=expected, weight=0.7)
 
     made = [
-        Step("system", "fd-holder", ["python3", run.test("system/fd_holder_test.py")], 120, needs=READY, weight=0.5),
+        Step("system", "fd-holder", ["python3", run.test("system/fd_holder_test.py")], 120, needs=READY, weight=0.4),
         Step("system", "asking", ["python3", run.test("system/asking_test.py"), run.built("test/tools/netecho")], 120,
-             needs=READY, weight=0.5),
-        step("iptables", "--lanes", "4", results="system-nft", expected=180),
-        step("nftables", "--lanes", "4", "--backend", "nftables", results="system-nftables", expected=120),
+             needs=READY, weight=0.1),
+        step("iptables", "--lanes", "4", results="system-nft", expected=230),
+        step("nftables", "--lanes", "4", "--backend", "nftables", results="system-nftables", expected=160),
         *(step(f"{mode}-churn", "--backend", mode, "--churn", expected=25) for mode in ("iptables", "nftables")),
-        step("legacy", "--lanes", "4", "--iptables", "legacy", results="system-legacy", expected=150),
-        step("userspace", "--lanes", "4", "--backend", "userspace", results="system-userspace", expected=130),
-        step("userspace-legacy", "--lanes", "3", "--backend", "userspace", "--iptables", "legacy", expected=60),
+        step("legacy", "--lanes", "4", "--iptables", "legacy", results="system-legacy", expected=180),
+        step("userspace", "--lanes", "4", "--backend", "userspace", results="system-userspace", expected=100),
+        step("userspace-legacy", "--lanes", "3", "--backend", "userspace", "--iptables", "legacy", expected=20),
     ]
     if run.long:
         made.append(step("userspace-churn", "--backend", "userspace", "--churn"))
@@ -97,12 +97,13 @@ def swap(run):
     short = () if run.long else ("--short",)
     programs = ("test/tools/sluiced-faults", "test/plugins/faulty.la")
 
-    def step(name, *words, expected=150):
+    def step(name, *words, expected):
         return cases(run, "swap", name, 28800 if run.long else 900, "--lanes", "2", *words, *short, results=f"swap-{name}",
-                     programs=programs, weight=0.5, quiet=True, locks=("swap",), expected=expected)
+                     programs=programs, weight=0.4, quiet=True, locks=("swap",), expected=expected)
 
-    return [*(step(mode, "--backend", mode, *ONLY_TRAFFIC) for mode in ("iptables", "nftables", "userspace")),
-            step("legacy", "--iptables", "legacy", *(ONLY_TRAFFIC if run.long else LEGACY_TRAFFIC), expected=60)]
+    return [*(step(mode, "--backend", mode, *ONLY_TRAFFIC, expected=seconds)
+              for mode, seconds in (("iptables", 350), ("nftables", 25), ("userspace", 30))),
+            step("legacy", "--iptables", "legacy", *(ONLY_TRAFFIC if run.long else LEGACY_TRAFFIC), expected=45)]
 
 
 def kit(run):
@@ -115,7 +116,7 @@ def kit(run):
         command = ["python3", run.test("system/kit.py"), "--builddir", run.build, "--lanes", "4", "--plugin",
                    run.built("plugins", mode, ".libs", f"{mode}.so"), *extent, "--json", run.log(f"kit-{mode}.json"),
                    "--keep-logs", run.log(f"kit-{mode}")]
-        made.append(Step("kit", mode, command, 7200 if run.long else 300, again=only_trial, expected=40, **about))
+        made.append(Step("kit", mode, command, 7200 if run.long else 300, again=only_trial, expected=20, **about))
     # One mistake that only the model sees; all of them in the long form.
     chosen = [] if run.long else ["--only", "forgets"]
     made.append(Step("kit", "mutants", ["python3", run.test("system/kit_mutants.py"), "--builddir", run.build, *chosen],
