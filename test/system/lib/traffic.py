@@ -75,6 +75,43 @@ def serve(t, *hosts):
         t.wait_until(lambda ready=ready: os.path.exists(ready), f"the server {host.name} listens")
 
 
+class Output:
+    """The documents that one process has written so far. Only what is new is read, and only the last document is kept."""
+
+    def __init__(self, path):
+        self._path = path
+        self._read = 0  # bytes
+        self._documents = 0
+        self._last = None
+
+    @property
+    def documents(self):
+        """How many there are."""
+        self._advance()
+        return self._documents
+
+    @property
+    def last(self):
+        self._advance()
+        return self._last
+
+    def end(self):
+        """The end of its text, for an error."""
+        with open(self._path, encoding="utf-8") as file:
+            return file.read()[-300:]
+
+    def _advance(self):
+        with open(self._path, "rb") as file:
+            file.seek(self._read)
+            text = file.read()
+        whole = text[:text.rfind(b"\n") + 1]  # a line may be half written
+        self._read += len(whole)
+        lines = [line for line in whole.splitlines() if line.startswith(b"{")]
+        if lines:
+            self._documents += len(lines)
+            self._last = json.loads(lines[-1])
+
+
 class Traffic:
     """Runs from the start on; one process for each place that sends."""
 
@@ -88,9 +125,9 @@ class Traffic:
         for flow in self.flows:
             by_place[flow.sender.place] += flow.words(t.family)
         for place, words in by_place.items():
-            output = os.path.join(t.topology.directory, f"traffic-{next(_serial)}.log")
-            self._outputs[place] = output
-            with open(output, "w", encoding="utf-8") as file:
+            path = os.path.join(t.topology.directory, f"traffic-{next(_serial)}.log")
+            self._outputs[place] = Output(path)
+            with open(path, "w", encoding="utf-8") as file:
                 self._processes[place] = t.topology.start(place, *URGENT, t.bench.programs.swaptraffic, "run", *words,
                                                           stdout=file, stderr=file)
         t.defer(self._end)
@@ -106,7 +143,7 @@ class Traffic:
 
     def _wait_for(self, documents):
         def said():
-            return all(len(self._documents(place)) >= documents for place in self._processes)
+            return all(output.documents >= documents for output in self._outputs.values())
 
         def ended():
             return any(process.poll() is not None for process in self._processes.values())
@@ -124,7 +161,7 @@ class Traffic:
         """As progress(), of the whole run."""
         self._end()
         documents = self._merged()
-        if not all(self._documents(place)[-1]["done"] for place in self._processes):
+        if not all(output.last["done"] for output in self._outputs.values()):
             raise shell.CommandFailed(f"swaptraffic did not end: {self._said()}")
         return documents
 
@@ -136,19 +173,11 @@ class Traffic:
             shell.wait_ended(process, 30)
             shell.stop(process)
 
-    def _documents(self, place):
-        with open(self._outputs[place], encoding="utf-8") as file:
-            return [json.loads(line) for line in file if line.startswith("{") and line.endswith("\n")]
-
     def _merged(self):
-        return {label: one for place in self._processes for label, one in self._documents(place)[-1]["flows"].items()}
+        return {label: one for output in self._outputs.values() for label, one in output.last["flows"].items()}
 
     def _said(self):
-        texts = []
-        for output in self._outputs.values():
-            with open(output, encoding="utf-8") as file:
-                texts.append(file.read()[-300:])
-        return "; ".join(texts)
+        return "; ".join(output.end() for output in self._outputs.values())
 
 
 def since(before, after):
