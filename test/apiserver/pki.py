@@ -21,12 +21,14 @@ class Pki:
         # The serial number of the client certificate that counts; None: any of ours.
         self.only_client = None
         os.makedirs(directory, exist_ok=True)
-        # The authority and the client's credentials survive a restart with the same folder.
+        # The authorities and all credentials survive a restart with the same folder, and can be those of a copied folder.
         if not os.path.exists(self.path("ca.key")):
             self.authority("ca")
             self.authority("other-ca")
             self.issue("client")
-        self.issue("server")
+        if self._names_of_server() != sans:
+            self.issue("server")
+            self.write("server.names", "\n".join(sans).encode())
         if not os.path.exists(self.path("token")):
             self.write("token", secrets.token_hex(20).encode(), private=True)
 
@@ -77,6 +79,13 @@ class Pki:
             os.replace(fresh + ending, self.path(name + ending))
         os.unlink(self.path(name + ".ext"))
         os.unlink(fresh + ".csr")
+
+    def _names_of_server(self):
+        """The names in the server's certificate, or None."""
+        try:
+            return self.read("server.names").decode().split("\n")
+        except FileNotFoundError:
+            return None
 
     def revoke_others(self):
         """From now on no client certificate counts but the one in the folder."""
