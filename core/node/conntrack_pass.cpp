@@ -27,6 +27,17 @@ bool is_stale(const Flow& flow, const ConntrackState& state, const ConntrackWork
   return false;
 }
 
+// The queries of the pass as the table can answer them, each once, or one for all flows if that costs less.
+std::vector<FlowQuery> queries_of_pass(base::Family family, const ConntrackWork& work, const ConntrackTable& table) {
+  std::vector<FlowQuery> queries;
+  for (const FlowQuery& wanted : work.queries()) {
+    const FlowQuery query = table.askable(family, wanted);
+    if (std::find(queries.begin(), queries.end(), query) == queries.end()) queries.push_back(query);
+  }
+  if (queries.size() > 1 && table.is_whole_cheaper(family, queries.size())) return {FlowQuery{}};
+  return queries;
+}
+
 }  // namespace
 
 base::Result<ConntrackPass> reconcile_conntrack(base::Family family, const ConntrackState& state,
@@ -54,7 +65,8 @@ base::Result<ConntrackPass> reconcile_conntrack(base::Family family, const Connt
     return !stop && (batch.size() < kBatch || flush());
   };
   std::vector<FlowQuery> asked;
-  for (const FlowQuery& wanted : work.queries()) {
+  for (const FlowQuery& wanted : queries_of_pass(family, work, table)) {
+    // Asked again: the last visit may have shown that the kernel ignores filters, and the table may have grown.
     const FlowQuery query = table.askable(family, wanted);
     if (std::find(asked.begin(), asked.end(), query) != asked.end()) continue;
     asked.push_back(query);

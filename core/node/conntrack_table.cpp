@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -117,15 +119,24 @@ int dump(base::Family family, const FlowQuery& query, bool filtered, std::uint32
   }
 }
 
+std::optional<std::uint64_t> read_table_setting(std::string_view name) {
+  const auto text = Sysctl().read(name);
+  std::uint64_t number = 0;
+  if (!text || std::from_chars(text->data(), text->data() + text->size(), number).ec != std::errc())
+    return std::nullopt;
+  return number;
+}
+// Of this network namespace. The kernel walks those of other namespaces as well, and does not report how many they are.
+std::optional<std::uint64_t> count_entries() { return read_table_setting("net/netfilter/nf_conntrack_count"); }
+std::optional<std::uint64_t> count_buckets() { return read_table_setting("net/netfilter/nf_conntrack_buckets"); }
+
 }  // namespace
 
-// Whether the table is small enough. Entries of other namespaces, which the kernel walks as well, it tells nobody.
+// Whether the table is small enough.
 bool KernelConntrackTable::filtering() const {
   if (!filters_) return false;
-  const auto text = Sysctl().read("net/netfilter/nf_conntrack_count");
-  std::uint64_t count = 0;
-  return text && std::from_chars(text->data(), text->data() + text->size(), count).ec == std::errc() &&
-         count <= most_filtered_;
+  const auto count = count_entries();
+  return count && *count <= most_filtered_;
 }
 
 FlowQuery KernelConntrackTable::askable(base::Family family, const FlowQuery& query) const {
@@ -136,17 +147,31 @@ FlowQuery KernelConntrackTable::askable(base::Family family, const FlowQuery& qu
   return {std::nullopt, query.destination_port, std::nullopt, query.reply_source_port};
 }
 
+bool KernelConntrackTable::is_whole_cheaper(base::Family family, std::size_t visits) const {
+  const auto entries = count_entries();
+  const auto buckets = count_buckets();
+  if (!entries || !buckets) return false;
+  const std::uint64_t copied = std::min(*entries, shown_[base::family_index(family)]);
+  return *buckets + copied * buckets_per_entry_ <= visits * *buckets;
+}
+
 base::Status KernelConntrackTable::visit(base::Family family, const FlowQuery& query, const Visitor& visitor) {
   bool filter_ignored = false;
   const bool filtered = filtering();
-  int error = dump(family, query, filtered, ++sequence_, filter_ignored, visitor);
+  std::uint64_t shown = 0;
+  const auto counting = [&](const Flow& flow) {
+    ++shown;
+    return visitor(flow);
+  };
+  int error = dump(family, query, filtered, ++sequence_, filter_ignored, counting);
   if (filtered && (error == EOPNOTSUPP || error == EINVAL)) {
     // A filter this kernel cannot apply; if it is connection tracking that is missing,
     // the second attempt says so as well.
-    error = dump(family, query, false, ++sequence_, filter_ignored, visitor);
+    error = dump(family, query, false, ++sequence_, filter_ignored, counting);
     if (error == 0) filters_ = false;
   }
   if (filter_ignored) filters_ = false;
+  if (error == 0 && query.everything()) shown_[base::family_index(family)] = shown;
   return error == 0 ? base::Status() : failure(family, "reading", error);
 }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,6 +40,7 @@ class FakeConntrackTable : public node::ConntrackTable {
   std::size_t visits_of_everything = 0;
   int interruptions = 0;  // of the next visits: each ends half way
   base::Status failure;   // of each visit, when not ok
+  std::size_t whole_cheaper_from = SIZE_MAX;  // that many visits cost more than one of all flows
 
   // A client sends; `answered_by` is whom the rules chose, or where it sent to.
   node::Flow& add(const base::SocketAddress& client, const base::SocketAddress& to,
@@ -63,6 +65,7 @@ class FakeConntrackTable : public node::ConntrackTable {
   }
 
   node::FlowQuery askable(base::Family, const node::FlowQuery& query) const override { return query; }
+  bool is_whole_cheaper(base::Family, std::size_t number) const override { return number >= whole_cheaper_from; }
 
   base::Result<std::size_t> remove(base::Family, std::span<const node::Flow> gone) override {
     return std::erase_if(flows, [&](const node::Flow& flow) {

@@ -22,6 +22,7 @@
 
 #include "core/base/fd.hpp"
 #include "core/node/conntrack_pass.hpp"
+#include "core/node/sysctl.hpp"
 #include "test/unit/node/conntrack_fakes.hpp"
 #include "test/unit/skip.hpp"
 
@@ -99,6 +100,34 @@ class Loopback {
   base::Fd socket_;
 };
 
+std::uint64_t buckets() {
+  const auto text = Sysctl().read("net/netfilter/nf_conntrack_buckets");
+  CPPUNIT_ASSERT_EQUAL(std::string(), text.status().message());
+  return std::stoull(*text);
+}
+
+// Counts the visits of a pass: each is one dump.
+class CountingTable : public ConntrackTable {
+ public:
+  explicit CountingTable(ConntrackTable& of) : of_(of) {}
+  std::size_t visits = 0;
+
+  base::Status visit(Family family, const FlowQuery& query, const Visitor& visitor) override {
+    ++visits;
+    return of_.visit(family, query, visitor);
+  }
+  FlowQuery askable(Family family, const FlowQuery& query) const override { return of_.askable(family, query); }
+  bool is_whole_cheaper(Family family, std::size_t number) const override {
+    return of_.is_whole_cheaper(family, number);
+  }
+  base::Result<std::size_t> remove(Family family, std::span<const Flow> flows) override {
+    return of_.remove(family, flows);
+  }
+
+ private:
+  ConntrackTable& of_;
+};
+
 class ConntrackKernelTest : public CppUnit::TestFixture {
   CPPUNIT_TEST_SUITE(ConntrackKernelTest);
   CPPUNIT_TEST(entries_are_read_and_filtered_by_the_kernel);
@@ -106,6 +135,8 @@ class ConntrackKernelTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_large_table_is_read_whole_and_shows_the_same);
   CPPUNIT_TEST(exactly_the_entry_is_removed);
   CPPUNIT_TEST(a_pass_removes_what_is_stale_and_nothing_else);
+  CPPUNIT_TEST(a_pass_reads_a_table_of_few_entries_once);
+  CPPUNIT_TEST(entries_that_a_visit_does_not_show_cost_nothing);
   CPPUNIT_TEST(many_entries_are_removed_in_batches);
   CPPUNIT_TEST_SUITE_END();
 
@@ -264,6 +295,63 @@ class ConntrackKernelTest : public CppUnit::TestFixture {
       CPPUNIT_ASSERT_EQUAL(std::size_t(2), left.size());
       CPPUNIT_ASSERT(std::system("test $(conntrack -L -f ipv4 2>/dev/null | wc -l) = 4 || "
                                  "test $(conntrack -L -f ipv6 2>/dev/null | wc -l) = 4") == 0);
+      std::system("conntrack -F >/dev/null 2>&1");
+    });
+  }
+
+  // A walk over the kernel's buckets takes more time than copies of a few entries.
+  void a_pass_reads_a_table_of_few_entries_once() {
+    isolated([](const Addresses& a) {
+      CPPUNIT_ASSERT(KernelConntrackTable().is_whole_cheaper(a.family, 2));
+      for (const bool few : {true, false}) {
+        CPPUNIT_ASSERT(insert("udp", client(a, 1), a.vip, a.vip));
+        CPPUNIT_ASSERT(insert("udp", client(a, 2), a.vip, a.e1));
+        CPPUNIT_ASSERT(insert("udp", client(a, 3), a.other_vip, a.e1));
+        // Two saved walks over the buckets, against copies of three entries.
+        KernelConntrackTable kernel(KernelConntrackTable::kMostFiltered, 2 * buckets() / 3 + (few ? 0 : 1));
+        CountingTable table(kernel);
+        ConntrackState state;
+        ConntrackWork work;
+        UdpChange change;
+        const SocketAddress other_port{a.other_vip.address, 54};
+        change.ports.emplace_back(test::udp_key("svc1"), test::udp_port({a.vip, other_port}, 30053, {a.e1}));
+        state.apply(change, work);
+        CPPUNIT_ASSERT_EQUAL(std::size_t(3), work.queries().size());
+        const auto pass = reconcile_conntrack(a.family, state, work, table, std::atomic<bool>(false));
+        CPPUNIT_ASSERT_EQUAL(std::string(), pass.status().message());
+        CPPUNIT_ASSERT_EQUAL(std::size_t(few ? 1 : 3), table.visits);
+        CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), pass->deleted);
+        CPPUNIT_ASSERT_EQUAL(std::size_t(2), flows(kernel, a.family, {}).size());
+        std::system("conntrack -F >/dev/null 2>&1");
+      }
+    });
+  }
+
+  // Most entries of a node are of TCP: a dump of all UDP entries does not copy them.
+  void entries_that_a_visit_does_not_show_cost_nothing() {
+    isolated([](const Addresses& a) {
+      const Addresses& other = a.family == Family::ipv4 ? kV6 : kV4;
+      CPPUNIT_ASSERT(insert("udp", client(a, 1), a.vip, a.e1));
+      CPPUNIT_ASSERT(insert("udp", client(a, 2), a.vip, a.e1));
+      CPPUNIT_ASSERT(insert("tcp", client(a, 3), a.vip, a.e1, "--state ESTABLISHED"));
+      CPPUNIT_ASSERT(insert("udp", client(other, 4), other.vip, other.e1));
+      // A copy takes as long as half a walk: two copies and a walk as long as two walks, four as long as three.
+      KernelConntrackTable table(KernelConntrackTable::kMostFiltered, buckets() / 2);
+      CPPUNIT_ASSERT(!table.is_whole_cheaper(a.family, 2) && table.is_whole_cheaper(a.family, 3));
+      // A visit of a part says nothing of all.
+      CPPUNIT_ASSERT_EQUAL(std::size_t(0), flows(table, a.family, {std::nullopt, 54, std::nullopt, 0}).size());
+      CPPUNIT_ASSERT(!table.is_whole_cheaper(a.family, 2));
+      CPPUNIT_ASSERT_EQUAL(std::size_t(2), flows(table, a.family, {}).size());
+      CPPUNIT_ASSERT(table.is_whole_cheaper(a.family, 2) && !table.is_whole_cheaper(other.family, 2));
+      // The next visit of all flows shows that there are more.
+      CPPUNIT_ASSERT(insert("udp", client(a, 5), a.vip, a.e1));
+      CPPUNIT_ASSERT(table.is_whole_cheaper(a.family, 2));
+      CPPUNIT_ASSERT_EQUAL(std::size_t(3), flows(table, a.family, {}).size());
+      CPPUNIT_ASSERT(!table.is_whole_cheaper(a.family, 2));
+      // Never more than there are.
+      std::system("conntrack -F >/dev/null 2>&1");
+      CPPUNIT_ASSERT(insert("udp", client(a, 1), a.vip, a.e1));
+      CPPUNIT_ASSERT(table.is_whole_cheaper(a.family, 2));
       std::system("conntrack -F >/dev/null 2>&1");
     });
   }

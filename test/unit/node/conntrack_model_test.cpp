@@ -74,6 +74,7 @@ class History {
       // Whatever the rules said, the client goes on with what is tracked.
     }
     if (one_of(20) == 0) put_full();
+    table_.whole_cheaper_from = one_of(4) == 0 ? 2 : SIZE_MAX;
     if (one_of(15) == 0) table_.interruptions = static_cast<int>(one_of(kConntrackAttempts));
     reconcile();
     if (one_of(10) == 0) restart();

@@ -58,6 +58,7 @@ class WatchedTable : public ConntrackTable {
     return status;
   }
   FlowQuery askable(base::Family, const FlowQuery& query) const override { return query; }
+  bool is_whole_cheaper(base::Family, std::size_t) const override { return false; }
   base::Result<std::size_t> remove(base::Family family, std::span<const Flow> flows) override {
     std::unique_lock lock(shared_.mutex, std::defer_lock);
     if (!visiting_) lock.lock();

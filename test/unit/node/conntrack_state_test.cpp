@@ -49,6 +49,7 @@ class ConntrackStateTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(frontends_are_remembered_as_text);
   CPPUNIT_TEST(a_damaged_memory_is_refused_with_its_line);
   CPPUNIT_TEST(interruptions_are_tried_again_and_then_lived_with);
+  CPPUNIT_TEST(a_pass_visits_all_flows_once_if_that_costs_less);
   CPPUNIT_TEST(stop_ends_a_pass);
   CPPUNIT_TEST(a_failure_is_told);
   CPPUNIT_TEST_SUITE_END();
@@ -330,6 +331,37 @@ class ConntrackStateTest : public CppUnit::TestFixture {
         CPPUNIT_ASSERT_EQUAL(std::uint64_t(4), pass->deleted);
       }
     }
+  }
+
+  void a_pass_visits_all_flows_once_if_that_costs_less() {
+    set(udp_port({kVip, kExternal}, 30053, {kE1}));
+    CPPUNIT_ASSERT_EQUAL(std::size_t(3), work_.queries().size());
+    const std::size_t rows[][3] = {
+        // whole cheaper from, visits, of them of everything
+        {2, 1, 1},
+        {3, 1, 1},
+        {4, 3, 0},
+    };
+    for (const auto& [cheaper_from, visits, of_everything] : rows) {
+      test::FakeConntrackTable table;
+      table.whole_cheaper_from = cheaper_from;
+      for (const SocketAddress& to : {kVip, kExternal, kNodePort}) table.add(kClient, to, kE2);
+      const auto kept = table.add(kClient, kElsewhere, kE2).id;
+      const auto pass = reconcile_conntrack(base::Family::ipv4, state_, work_, table, std::atomic<bool>(false));
+      CPPUNIT_ASSERT(pass.ok());
+      CPPUNIT_ASSERT_EQUAL(visits, table.visits);
+      CPPUNIT_ASSERT_EQUAL(of_everything, table.visits_of_everything);
+      CPPUNIT_ASSERT_EQUAL(std::uint64_t(3), pass->deleted);
+      CPPUNIT_ASSERT(table.has(kept));
+    }
+    // One narrow visit is never widened.
+    work_ = {};
+    work_.note_retired(kVip);
+    test::FakeConntrackTable table;
+    table.whole_cheaper_from = 0;
+    CPPUNIT_ASSERT(reconcile_conntrack(base::Family::ipv4, state_, work_, table, std::atomic<bool>(false)).ok());
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), table.visits);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(0), table.visits_of_everything);
   }
 
   void stop_ends_a_pass() {
