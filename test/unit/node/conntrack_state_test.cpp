@@ -50,6 +50,7 @@ class ConntrackStateTest : public CppUnit::TestFixture {
   CPPUNIT_TEST(a_damaged_memory_is_refused_with_its_line);
   CPPUNIT_TEST(interruptions_are_tried_again_and_then_lived_with);
   CPPUNIT_TEST(a_pass_visits_all_flows_once_if_that_costs_less);
+  CPPUNIT_TEST(a_kernel_that_ignores_filters_is_asked_for_all_flows_next);
   CPPUNIT_TEST(stop_ends_a_pass);
   CPPUNIT_TEST(a_failure_is_told);
   CPPUNIT_TEST_SUITE_END();
@@ -362,6 +363,20 @@ class ConntrackStateTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT(reconcile_conntrack(base::Family::ipv4, state_, work_, table, std::atomic<bool>(false)).ok());
     CPPUNIT_ASSERT_EQUAL(std::size_t(1), table.visits);
     CPPUNIT_ASSERT_EQUAL(std::size_t(0), table.visits_of_everything);
+  }
+
+  void a_kernel_that_ignores_filters_is_asked_for_all_flows_next() {
+    class Table : public test::FakeConntrackTable {
+     public:
+      FlowQuery askable(base::Family, const FlowQuery& query) const override {
+        return visits == 0 ? query : FlowQuery{};
+      }
+    };
+    set(udp_port({kVip, kExternal}, 30053, {kE1}));
+    Table table;
+    CPPUNIT_ASSERT(reconcile_conntrack(base::Family::ipv4, state_, work_, table, std::atomic<bool>(false)).ok());
+    CPPUNIT_ASSERT_EQUAL(std::size_t(2), table.visits);
+    CPPUNIT_ASSERT_EQUAL(std::size_t(1), table.visits_of_everything);
   }
 
   void stop_ends_a_pass() {
