@@ -226,7 +226,8 @@ def newcomer_hangs_at_the_start(t):
         if seconds == 12:
             break
         for family in ("IPv4", "IPv6"):
-            t.require(daemon.daemon.wait_logged(f"backend faulty ({family}): probe has not returned") is not None,
+            # The daemon logs it after ten seconds.
+            t.require(daemon.daemon.wait_logged(f"backend faulty ({family}): probe has not returned", seconds=30) is not None,
                       f"no word of {family}: {daemon.daemon.log_tail()}")
         answer, _ = observed.wait_status(t, 503, "/readyz")
         t.require(all(one["reason"] == "probe of backend faulty has not returned" for one in answer.json()["families"].values()),
