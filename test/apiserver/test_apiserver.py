@@ -6,6 +6,7 @@
 import asyncio
 import gzip
 import json
+import math
 import os
 import re
 import signal
@@ -453,7 +454,7 @@ def running_watches_can_be_cut_and_fed():
 def bookmarks_come_at_the_interval():
     with Server("--bookmark-interval", "0.2") as server:
         answer = server.get("/api/v1/nodes?watch=1&allowWatchBookmarks=true&timeoutSeconds=%d"
-                            "&resourceVersion=500" % round(pace.stretched(1)))
+                            "&resourceVersion=500" % math.ceil(pace.stretched(2)))
         equal(len(answer.events) >= 3, True)
         equal({event["type"] for event in answer.events}, {"BOOKMARK"})
         quiet = server.get("/api/v1/nodes?watch=1&timeoutSeconds=1&resourceVersion=500")

@@ -29,7 +29,9 @@ if ! FUZZ_TARGET=values "$program" -help=1 2>&1 | grep max_total_time >/dev/null
   exit 1
 fi
 [ $# -gt 0 ] || set -- $(ls "$src/test/fuzz/corpus")
-export src build program seconds
+# Seconds for one input; a busy machine takes longer.
+limit=$((5 * (1 + $(cut -d. -f1 /proc/loadavg) / $(nproc))))
+export src build program seconds limit
 mkdir -p "$build/fuzz-findings" "$build/logs/fuzz"
 
 # One target; its log ends with its line of TAP.
@@ -44,7 +46,7 @@ export one='
     iptables_*) dictionary=iptables ;;
     *) dictionary= ;;
   esac
-  FUZZ_TARGET=$target "$src/test/sanitizers/watched.sh" - "$program" -max_total_time="$seconds" -timeout=5 -rss_limit_mb=2048 -max_len=16384 \
+  FUZZ_TARGET=$target "$src/test/sanitizers/watched.sh" - "$program" -max_total_time="$seconds" -timeout="$limit" -rss_limit_mb=2048 -max_len=16384 \
     -artifact_prefix="$found" ${dictionary:+-dict="$src/test/fuzz/dictionaries/$dictionary.dict"} -print_final_stats=1 \
     "$build/fuzz-corpus/$target" "$src/test/fuzz/corpus/$target" >"$log" 2>&1
   status=$?

@@ -16,7 +16,7 @@ BACKENDS = ("servers", "handover", "rules", "nftables", "nftables-crowd")
 PATIENCE = 300
 # The longest chain of a run: steps that need nothing but the main build begin beside the compiler of the test programs, and what
 # runs beside a machine has the processors that it leaves. One that has to wait for processors does more work for the same.
-ABOUT = {"needs": READY, "weight": 0.8, "locks": ("virtual machine",), "nice": -5}
+ABOUT = {"needs": READY, "weight": 1.0, "locks": ("virtual machine",), "nice": -5}
 
 
 # Cases of mode ipvs that depend on the kernel, by what of it they depend on. The long form has all cases. Left out of the short

@@ -30,7 +30,7 @@ from lib import pace  # noqa: E402
 APISERVER = os.path.join(HERE, "..", "apiserver", "apiserver.py")
 NODE = "node-1"
 SERVICES = 12
-PATIENCE = 60  # seconds for what takes milliseconds without a sanitizer
+PATIENCE = 150  # seconds for what takes milliseconds without a sanitizer
 FAULTS = [
     {"match": "watch", "kind": "cut", "after_events": 1},
     {"match": "watch", "kind": "cut-mid-line"},

@@ -275,7 +275,7 @@ CROWDS = {"silent": 10_000, "half": 500, "oversized": 500, "malformed": 500}
 READERS = 500
 PROBES = 200
 # Of the two addresses: 128 clients each with a buffer for a request, and 2 MiB of answers not taken.
-GROWTH_KIB = 7 << 10
+GROWTH_KIB = 8 << 10
 
 
 @own_daemon(None, f"{CROWDS['silent']} idle clients, and hundreds of slow, oversized and malformed ones, delay nobody "

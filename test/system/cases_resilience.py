@@ -56,7 +56,7 @@ def api_server_down(t):
     weather.episode.require_flat_memory()
     weather.source.restart()
     weather.expect_arrived(weather.change())
-    t.wait_until(lambda: back(t), "the status says that everything is connected")
+    t.wait_until(lambda: back(t), "the status says that everything is connected", seconds=40)  # the pauses grow to 13 s and more
 
 
 def watched(t):

@@ -83,8 +83,9 @@ def relayed(t):
             failed = sum(one["failed"].values())
             t.require(one["ok"] > 0, f"{flow.name}: nothing was answered")
             # Those that were open, or asked, when the process was killed: at this rate one each time at the most, as a rule less,
-            # but for a machine that is too busy to answer one before the next is sent.
-            most = MANY + open_at_kills[flow.name]
+            # but for a machine that is too busy to answer one before the next is sent. As many again may be sent between the count
+            # and the kill.
+            most = MANY + 2 * open_at_kills[flow.name]
             cut = one["reset"] if flow.kind == "tcp-new" else one["lost"]
             other = failed + one["lost"] - cut
             t.require(other == 0, f"{flow.name}: {other} failed that no kill explains: {one['failed']}, first: {one['first_failures'][:3]}")

@@ -21,6 +21,7 @@ PAIRS = (("iptables", "nftables"), ("nftables", "iptables"), ("nftables", "nftab
 EVERY_PAIR = (*PAIRS, ("iptables", "userspace"), ("userspace", "userspace"), ("userspace", "nftables"), ("nftables", "userspace"),
               ("userspace", "iptables"))
 DRAIN = 2
+ATTEMPTS = 3
 
 ONLY = {"sources": ["manifests"], "backends": ["iptables"], "slow": True}
 
@@ -53,7 +54,7 @@ class Ground:
 
     def require_struck(self, occasion):
         """And what happened is not to happen again."""
-        self.t.wait_until(lambda: os.path.exists(self.fault + ".done"), f"{occasion}: it came to that", DRAIN + 10)
+        self.t.wait_until(lambda: os.path.exists(self.fault + ".done"), f"{occasion}: it came to that", DRAIN + 25)
         self.disarm()
 
     def begin(self, mode, occasion):
@@ -78,7 +79,7 @@ class Ground:
         """That mode serves, all is synced, and nothing else is on the node once the drain is over."""
         self.daemon.daemon.wait_synced()
         self.t.require(self.daemon.serving() == mode, f"{occasion}: {self.daemon.serving()} serves, not {mode}")
-        self.daemon.wait_retired(occasion, DRAIN + 15)
+        self.daemon.wait_retired(occasion, DRAIN + 25)
         self.daemon.mode = mode
         self.daemon.require_tidy(occasion)
 
@@ -106,12 +107,17 @@ def step_fails(t):
     for number, step in enumerate(STEPS):
         for one, other in chosen(number, EVERY_PAIR):
             occasion = f"{one} → {other}, {step} fails"
-            ground.begin(one, occasion)
-            ground.arm(step, "fail")
-            ground.change(one, other)
-            done = ground.daemon.reload()
-            ground.daemon.wait_reloads_over()
-            ground.require_struck(occasion)
+            for _ in range(ATTEMPTS):
+                ground.begin(one, occasion)
+                ground.arm(step, "fail")
+                ground.change(one, other)
+                done = ground.daemon.reload()
+                ground.daemon.wait_reloads_over()
+                ground.require_struck(occasion)
+                # On a busy machine the daemon may notice the changed file before sluicectl asks: then that reload failed, and
+                # the one of sluicectl is the next, which succeeds.
+                if number >= SERVED_FROM or done.returncode != 0:
+                    break
             if number < SERVED_FROM:
                 require_refused(ground, done, occasion, step)
                 ground.require_serving(one, occasion)

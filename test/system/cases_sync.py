@@ -56,7 +56,7 @@ def served_by(service, *hosts):
     return lambda t: in_the_map(t) if t.nftables else {chain for chain in possible if any(line.startswith(f":{chain} ") for line in t.saved("nat"))} == wanted
 
 
-def wait_served_by(t, service, *hosts):
+def wait_served_by(t, service, *hosts, seconds=10):
     """Returns when it was last seen that they do not serve yet."""
     condition, begun = served_by(service, *hosts), [time.monotonic()]
 
@@ -64,7 +64,7 @@ def wait_served_by(t, service, *hosts):
         begun.append(time.monotonic())
         return condition(t)
 
-    t.wait_until(served, f"served by {', '.join(host.name for host in hosts) or 'nobody'} in the kernel")
+    t.wait_until(served, f"served by {', '.join(host.name for host in hosts) or 'nobody'} in the kernel", seconds)
     return begun[-2]
 
 
@@ -101,11 +101,11 @@ def there_and_back(t):
         t.bench.daemon.start(t.bench.source.daemon_flags(), [
             *t.bench.flags, "--iptables-sync-period", f"{5 * pause}s", "--iptables-min-sync-period", f"{pause}s"])
         t.bench.daemon.wait_synced()
-        wait_served_by(t, service, E1)
+        wait_served_by(t, service, E1, seconds=pause + 10)
         with WriteWatch(t.topology) as writes:
             # The pause until the next sync begins with the end of this one, which comes after `unserved`.
             service.set_endpoints(BOTH)
-            unserved = wait_served_by(t, service, E1, E2)
+            unserved = wait_served_by(t, service, E1, E2, seconds=pause + 10)
             seen = count_seen(t, writes)
             service.set_endpoints([ready(E1)])
             time.sleep(0.2)  # fixed time: long enough for a daemon that does not wait to begin
@@ -161,7 +161,7 @@ def waits_for_both(t):
     ours += [name for name in leftovers.tables(t.topology) if name.endswith(" kube-proxy")]
     t.require(not ours, f"there are rules of ours: {ours[:2]}")
     t.bench.source.clear_faults()
-    t.expect_soon(POD, service.cluster(), kept(E1), seconds=15)
+    t.expect_soon(POD, service.cluster(), kept(E1), seconds=30)
 
 
 def start_afresh(t):

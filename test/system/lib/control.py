@@ -7,13 +7,15 @@ import json
 import os
 import socket
 
+from . import pace
+
 PATIENCE = 10  # seconds
 
 
 def ask(state_dir, command):
     """The daemon's result for that command, or None if the daemon does not answer or returns an error."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC) as asking:
-        asking.settimeout(PATIENCE)
+        asking.settimeout(pace.stretched(PATIENCE))
         try:
             asking.connect(os.path.join(state_dir, "control.sock"))
             asking.sendall(json.dumps({"command": command}).encode() + b"\n")

@@ -21,8 +21,14 @@ def block_by_foreign_rule(trial, port):
     """A rule of the host's own firewall that closes a port unless the proxy opens it earlier."""
     tool = trial.topology.tools.program(trial.family)
     rule = ["INPUT", "-p", "tcp", "--dport", str(port), "-j", "DROP"]
-    trial.topology.run("node", tool, "-w", "-A", *rule)
-    trial.defer(lambda: trial.topology.run("node", tool, "-w", "-D", *rule))
+
+    def change(how):
+        # The old iptables fails if the daemon, which has another lock file, writes at the same time.
+        done = pace.wait_until(lambda: trial.topology.run("node", tool, "-w", how, *rule, check=False).returncode == 0, PATIENCE)
+        trial.require(done, f"{tool} {how} {' '.join(rule)} fails each time")
+
+    change("-A")
+    trial.defer(lambda: change("-D"))
 
 
 def answer_of(trial, port):

@@ -131,8 +131,8 @@ class Held:
     """One connection kept alive; `end` tells whether it survived."""
 
     def __init__(self, topology, sender, protocol, ip, port):
-        self._process = topology.start(sender.place, topology.netecho, "hold", protocol, ip, str(port),
-                                       stdout=subprocess.PIPE)
+        self._process = topology.start(sender.place, topology.netecho, "hold", "--timeout", f"{pace.stretched(5000):.0f}", protocol, ip,
+                                       str(port), stdout=subprocess.PIPE)
         self.greeting = self._process.stdout.readline().strip()
 
     def server(self):

@@ -13,8 +13,8 @@ COMPANY = 4  # Services that a half list would lose
 STRIKES = 3  # of the fault, before it may end
 AT_LEAST = 2  # seconds: who does not wait between attempts makes many in that time
 PATIENCE = 15
-# After four failures the next attempt comes within 12.8 s, and needs a list and a sync.
-ARRIVES_WITHIN = 16
+# After four failures the next attempt comes within 12.8 s, after five within 25.6 s; then a list and a sync are needed.
+ARRIVES_WITHIN = 32
 MANY_STRIKES = 6
 
 

@@ -76,12 +76,14 @@ class Manager {
     held.emplace(name, Fd(fd));
     return true;
   }
-  // Until `count` messages were read, in all.
+  // Until `count` messages were read, in all. Of thousands, some ten are read in each poll interval.
   void wait_for(std::size_t count) {
-    test::wait_until([&] {
-      while (heard.size() < count && read()) continue;
-      return heard.size() >= count;
-    });
+    test::wait_until(
+        [&] {
+          while (heard.size() < count && read()) continue;
+          return heard.size() >= count;
+        },
+        60s);
     CPPUNIT_ASSERT_EQUAL(count, heard.size());
   }
   // "userspace/IPv4/n", as the next process would be told what is in a slot.

@@ -85,7 +85,7 @@ class ReloadCommandTest : public CppUnit::TestFixture {
     found_ = [gone_on](Settings&, Problems&) { gone_on.wait(); };
     // The reload begins before the timeout, also on a busy machine.
     const auto timeout = std::chrono::ceil<std::chrono::seconds>(
-        test::stretched_at_most(std::chrono::seconds(1), std::chrono::seconds(10)));
+        test::stretched_at_most(std::chrono::seconds(2), std::chrono::seconds(10)));
     const json answer = ask({{"command", "reload"}, {"timeout_seconds", timeout.count()}});
     go_on.set_value();
     CPPUNIT_ASSERT_EQUAL_MESSAGE(answer.dump(), std::string("running"), answer["result"]["result"].get<std::string>());

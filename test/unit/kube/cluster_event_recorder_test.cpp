@@ -82,9 +82,15 @@ ClusterEvent event(const std::string& note) {
 }
 
 struct World {
-  explicit World(std::deque<int> statuses, std::size_t queue = 100)
+  explicit World(std::deque<int> statuses, std::size_t queue = 100, int tries = 3)
       : server(std::move(statuses)),
-        recorder({.node_name = "n", .queue = queue, .tries = 3, .pause = 1ms, .longest_pause = 2ms, .qps = 1e6, .burst = 1000},
+        recorder({.node_name = "n",
+                  .queue = queue,
+                  .tries = tries,
+                  .pause = 1ms,
+                  .longest_pause = 2ms,
+                  .qps = 1e6,
+                  .burst = 1000},
                  clock) {}
   ~World() {
     server.stop();
@@ -240,16 +246,17 @@ class ClusterEventRecorderTest : public CppUnit::TestFixture {
   }
 
   void what_waits_goes_to_the_other_server() {
-    World world({Server::kSilent});
+    World world({Server::kSilent}, 100, 1'000'000);
     Server other({201});
     world.recorder.start(&world.server);
     world.recorder.record(event("a"));
     world.server.await(1);
     world.server.stop();
     world.recorder.exchange(&other);  // the request on the old way has ended
+    const std::size_t asked = world.server.asked().size();  // the stopped server may be asked again before that
     other.await(1);
     world.await([](const EventFigures& f) { return f.written == 1; });
-    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, world.server.asked().size());
+    CPPUNIT_ASSERT_EQUAL(asked, world.server.asked().size());
     world.recorder.stop();
   }
 

@@ -181,6 +181,8 @@ abi::Code Subject::verify() {
 }
 
 bool Subject::notices() {
+  // After it repaired a table, the backend does not check for foreign changes for up to a minute.
+  host.pass(std::chrono::seconds(60));
   return wait_until([&] { return host.resyncs() != 0 || verify() == abi::Code::kNeedFull; }, kPatience);
 }
 

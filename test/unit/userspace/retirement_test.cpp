@@ -33,7 +33,7 @@ constexpr abi::Family kV4 = abi::Family::kIpv4;
 // After so much silence the relay ends the flow of a client. More than an answer takes on a busy machine: a flow that has
 // ended gets none.
 std::chrono::milliseconds client_flow_time() {
-  return test::stretched_at_most(std::chrono::milliseconds(400), std::chrono::seconds(3));
+  return test::stretched_at_most(std::chrono::seconds(1), std::chrono::seconds(5));
 }
 constexpr const char* kLostTcp = "sluice_userspace_connections_lost_total{ip_family=\"IPv4\",protocol=\"tcp\"}";
 constexpr const char* kLostUdp = "sluice_userspace_connections_lost_total{ip_family=\"IPv4\",protocol=\"udp\"}";
@@ -280,6 +280,8 @@ class RetirementTest : public CppUnit::TestFixture {
 
   void gauges_are_those_of_who_comes_back() {
     ok(bench().full({named("svc1", {endpoint()})}));
+    // The thread that reports metrics has begun: its first report does not come later than that of the new backend.
+    CPPUNIT_ASSERT(wait_until([&] { return bench().host.served().contains(kPortals); }));
     abi::Backend* const old = bench().detach();
     retries(bench().retire(*old, 60, {"ipset/*"}));
     bench().flags = abi::kCreatePredecessorServes;

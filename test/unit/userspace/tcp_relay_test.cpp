@@ -226,7 +226,8 @@ class TcpRelayTest : public CppUnit::TestFixture {
 
   void an_idle_connection_is_reset_after_its_time() {
     RelaySettings settings = Relayed::one_thread();
-    settings.tcp_idle_timeout = milliseconds(100);
+    // Longer than the exchange of the first bytes takes on a busy machine.
+    settings.tcp_idle_timeout = sluice::test::stretched_at_most(milliseconds(1000), std::chrono::seconds(5));
     settings.dial_timeouts = {milliseconds(50), milliseconds(5000)};
     Path path(settings);
     path.settle();

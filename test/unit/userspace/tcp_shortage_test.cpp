@@ -148,7 +148,9 @@ class TcpShortageTest : public CppUnit::TestFixture {
       CPPUNIT_ASSERT_EQUAL(std::string("x"), read_exactly(client, 1));
       client.close();
     }
-    CPPUNIT_ASSERT_EQUAL(std::uint64_t{1}, relay.sum(&ThreadStatistics::pauses_limit));
+    // One pause, unless the machine was so busy that no client came for a second.
+    const std::uint64_t pauses = relay.sum(&ThreadStatistics::pauses_limit);
+    CPPUNIT_ASSERT(pauses >= 1 && pauses < 10);
     CPPUNIT_ASSERT(relay.becomes(&ThreadStatistics::open, 0));
   }
 
