@@ -32,7 +32,7 @@ def check(run):
         return ["make", "-C", run.build, "-k", "-j", str(run.jobs), "check", *PLAIN]
 
     # Early, by more time than it takes, but after virtual machines: it wants both processors, which only small steps share.
-    return [Step("check", "", command, 900, CHECKS, needs=(BUILD, PROGRAMS), locks=(TREE,), weight=1.3, expected=500,
+    return [Step("check", "", command, 900, CHECKS, needs=(BUILD, PROGRAMS), locks=(TREE,), weight=0.8, expected=500,
                  again=lambda step, failure: check_again(run, step, failure))]
 
 
