@@ -16,7 +16,7 @@ from lib.objects import gone, ready, terminating
 
 UDP = ("udp",)
 # As many as fit a table of usual size, the one of a small machine in the short form.
-MANY = 200_000 if "SLUICE_LONG" in os.environ else 50_000
+MANY = 200_000 if "SLUICE_LONG" in os.environ else 60_000
 # One of them is 84 bytes: to keep the stale ones of the short form takes 5 MiB.
 MOST_GROWTH_MIB = 2
 ATTEMPTS = 10

@@ -504,8 +504,8 @@ class SwapperTest : public CppUnit::TestFixture {
     // The swap reads the clock each time before it checks whether it has to stop.
     const std::size_t reads = clock_.reads(swapping.get_id());
     const bool checked = test::wait_until([&] { return clock_.reads(swapping.get_id()) >= reads + 2; });
-    std::this_thread::sleep_for(
-        test::stretched_at_most(200ms, 3s));  // fixed time: from the check to the end of the wait
+    const auto pause = test::stretched_at_most(200ms, 3s);
+    std::this_thread::sleep_for(pause);  // fixed time: from the check to the end of the wait
     script_.go_on();
     swapping.join();
     CPPUNIT_ASSERT(checked);
