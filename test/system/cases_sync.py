@@ -64,7 +64,7 @@ def wait_served_by(t, service, *hosts, seconds=10):
         begun.append(time.monotonic())
         return condition(t)
 
-    t.wait_until(served, f"served by {', '.join(host.name for host in hosts) or 'nobody'} in the kernel", seconds)
+    t.wait_until(served, f"served by {', '.join(host.name for host in hosts) or 'no endpoint'} in the kernel", seconds)
     return begun[-2]
 
 
