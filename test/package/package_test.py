@@ -227,7 +227,7 @@ class Installed(Machine):
         """killed, or without a sign of life, the daemon is started again and takes over its rules"""
         drop_in = self.path("/etc/systemd/system/sluiced.service.d/test.conf")
         drop_in.parent.mkdir(parents=True)
-        drop_in.write_text(f"[Service]\nRestartSec=100ms\nWatchdogSec={stretched(10):g}s\n", encoding="ascii")
+        drop_in.write_text(f"[Service]\nRestartSec=100ms\nWatchdogSec={stretched(6):g}s\n", encoding="ascii")
         self.run("systemctl", "daemon-reload")
         self.run("systemctl", "restart", UNIT)
         for name, seconds in (("KILL", 60), ("STOP", 60)):
