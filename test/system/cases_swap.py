@@ -16,7 +16,7 @@ from lib.cases import POD, own_daemon
 LONG = os.environ.get("SLUICE_LONG", "0") != "0"
 HELD = 300 if LONG else 3  # seconds that connections live on after a swap
 # Connections live on for as long as that, and UDP clients that never pause have until then. It begins when the other backend
-# serves; an emulated machine takes seconds until `sluicectl reload` ends.
+# serves; an emulated machine takes seconds until `sluicectl reload` ends. On a busy machine it is longer (swapping.drain).
 DRAIN = round(HELD + 3 * pace.SLOWNESS)
 BEFORE_ITS_END = 0.5  # seconds: connections are judged so long before the drain can end
 NATIVE = ("iptables", "nftables", "userspace")
@@ -53,19 +53,20 @@ def exchange(t, daemon, everywhere, local, steady, one, other, forgotten=0):
     """One edge of the walk."""
     occasion = f"{one} → {other}"
     before = steady.progress()
+    drain = swapping.drain(DRAIN, steady.flows, before)
     connections = traffic.Traffic(t, swapping.held(everywhere, local)).wait_flowing()
     begun = time.monotonic()
-    daemon.swap(other)
+    daemon.swap(other, drain=drain)
     served = time.monotonic()
     # The drain begins after `begun`. On a busy machine less of it may be left than HELD.
-    left = begun + DRAIN - BEFORE_ITS_END - served
+    left = begun + drain - BEFORE_ITS_END - served
     time.sleep(max(0.0, min(HELD, left)))  # fixed time: connections have to live on for so long
     if left > 0:
         traffic.require_unharmed(t, connections.flows, connections.stop(), occasion)
     else:
         connections.stop()
-        t.remark(f"{occasion}: the swap took longer than the drain of {DRAIN} s: held connections may end")
-    daemon.wait_retired(occasion, DRAIN + 25)  # flows that are still tracked delay it by 10 s
+        t.remark(f"{occasion}: the swap took longer than the drain of {drain} s: held connections may end")
+    daemon.wait_retired(occasion, drain + 25)  # flows that are still tracked delay it by 10 s
     retired = time.monotonic()
     daemon.require_tidy(occasion)
     counts = traffic.since(before, steady.progress())
@@ -107,19 +108,21 @@ def third_party(t):
             sources=["manifests"], backends=["iptables"], slow=True)
 def many(t):
     everywhere, local = swapping.services(t)
-    daemon = swapping.Swappable(t, modes(t)[0], drain=5)
+    daemon = swapping.Swappable(t, modes(t)[0])
     t.settle()
     unrest = churn.Churn(t.bench)
     unrest.start()
     steady = traffic.Traffic(t, swapping.steady(everywhere, local, RATE_MS)).wait_flowing()
     order = random.Random(MANY)
-    history, held = [], None
+    history, held, longest = [], None, 0
     for number in range(MANY):
         one = daemon.mode
-        daemon.swap(order.choice([mode for mode in modes(t) if mode != one]))
+        drain = swapping.drain(5, steady.flows, steady.progress())
+        longest = max(longest, drain)
+        daemon.swap(order.choice([mode for mode in modes(t) if mode != one]), drain=drain)
         history.append((time.monotonic(), f"{one} → {daemon.mode}"))
         if number == 9:  # every library has been there, and every part of the daemon
-            daemon.wait_retired("after ten", 15)
+            daemon.wait_retired("after ten", longest + 10)
             held = artifacts.held_by(daemon.daemon.pid)
     counts = steady.stop()
     changes = unrest.stop()
@@ -128,7 +131,7 @@ def many(t):
     t.require(when is None, f"around the first failure: {[(f'{at - when:+.2f} s', what) for at, what in history if abs(at - when) < 3]}"
               if when else "")
     t.require(changes["failed"] == 0 and changes["ok"] > 0, f"during {changes['changes']} changes: {changes}")
-    daemon.wait_retired("at the end", 15)
+    daemon.wait_retired("at the end", longest + 10)
     daemon.require_tidy("at the end")
     now = artifacts.held_by(daemon.daemon.pid)
     # A backend of another mode has other libraries and descriptors than the one that served when it was looked first.

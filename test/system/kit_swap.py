@@ -36,18 +36,19 @@ def under_traffic(t):
 def exchange(t, daemon, everywhere, local, steady, other):
     occasion = f"{daemon.mode} → {other}"
     before = steady.progress()
+    drain = swapping.drain(DRAIN, steady.flows, before)
     connections = traffic.Traffic(t, swapping.held(everywhere, local)).wait_flowing()
     begun = time.monotonic()
-    daemon.swap(other)
+    daemon.swap(other, drain=drain)
     # The drain begins after `begun`. On a busy machine less of it may be left than HELD.
-    left = begun + DRAIN - BEFORE_ITS_END - time.monotonic()
+    left = begun + drain - BEFORE_ITS_END - time.monotonic()
     time.sleep(max(0.0, min(HELD, left)))  # fixed time: connections have to live on for so long
     if left > 0:
         traffic.require_unharmed(t, connections.flows, connections.stop(), occasion)
     else:
         connections.stop()
-        t.remark(f"{occasion}: the swap took longer than the drain of {DRAIN} s: held connections may end")
-    daemon.wait_retired(occasion, DRAIN + 10)
+        t.remark(f"{occasion}: the swap took longer than the drain of {drain} s: held connections may end")
+    daemon.wait_retired(occasion, drain + 10)
     counts = traffic.since(before, steady.progress())
     traffic.require_unharmed(t, steady.flows, counts, occasion, ended=False)
     t.wait_until(lambda: not unclaimed(t), f"{occasion}: only what {other} claims is on the node", seconds=10)

@@ -63,7 +63,7 @@ class Flow {
   [[nodiscard]] virtual bool quiet() const = 0;
 
   [[nodiscard]] const FlowOptions& options() const { return options_; }
-  [[nodiscard]] const Tally& tally() const { return tally_; }
+  [[nodiscard]] Tally& tally() { return tally_; }
 
  protected:
   // A non-blocking socket that connects; a negative errno. `port` is its own, 0: any.

@@ -63,7 +63,7 @@ class Run {
     }
   }
 
-  void print(bool done) const {
+  void print(bool done) {
     std::string text;
     for (const auto& flow : flows_) {
       text += (text.empty() ? "" : ", ") + ("\"" + flow->options().label) + "\": " + flow->tally().json();

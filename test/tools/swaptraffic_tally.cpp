@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 namespace swaptraffic {
 namespace {
@@ -44,6 +45,7 @@ void Tally::answered(double planned, double time, const std::string& server) {
   ++servers_[server];
   latencies_.add(took);
   longest_ = std::max(longest_, took);
+  slowest_ = std::max(slowest_, took);
   if (took <= late_after_) return;
   ++late_;
   if (first_late_.size() < kFirst) first_late_.push_back({planned, number(took * 1000)});
@@ -75,7 +77,7 @@ void Tally::note(double time, const std::string& what) {
   if (first_failures_.size() < kFirst) first_failures_.push_back({time, what});
 }
 
-std::string Tally::json() const {
+std::string Tally::json() {
   relayload::Latencies sorted = latencies_;  // a percentile ends what can be added
   std::string text = "{\"sent\": " + std::to_string(sent_) + ", \"ok\": " + std::to_string(ok_) +
                      ", \"failed\": " + counts(failed_) + ", \"reset\": " + std::to_string(reset_) +
@@ -83,6 +85,7 @@ std::string Tally::json() const {
                      ", \"repeated\": " + std::to_string(repeated_) +
                      ", \"p50_ms\": " + number(sorted.percentile(50)) +
                      ", \"p99_ms\": " + number(sorted.percentile(99)) + ", \"max_ms\": " + number(longest_ * 1000) +
+                     ", \"slowest_ms\": " + number(std::exchange(slowest_, 0.0) * 1000) +
                      ", \"servers\": " + counts(servers_) + ", \"first_failures\": [";
   for (const Moment& moment : first_failures_) {
     text += (&moment == first_failures_.data() ? "" : ", ") + ("{\"t\": " + number(moment.time)) +

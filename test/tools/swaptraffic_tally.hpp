@@ -30,7 +30,8 @@ class Tally {
   // Segments that TCP had to send again: packets lost on the way, whatever else the machine was busy with.
   void repeated(std::uint64_t segments) { repeated_ += segments; }
 
-  [[nodiscard]] std::string json() const;
+  // One document. The next one counts its slowest answer from here on.
+  [[nodiscard]] std::string json();
 
  private:
   struct Moment {
@@ -47,6 +48,7 @@ class Tally {
   std::uint64_t late_ = 0;
   std::uint64_t repeated_ = 0;
   double longest_ = 0;
+  double slowest_ = 0;  // since the last document
   relayload::Latencies latencies_;
   std::map<std::string, std::uint64_t> failed_;
   std::map<std::string, std::uint64_t> servers_;

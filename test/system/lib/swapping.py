@@ -128,12 +128,12 @@ class Swappable:
                        f"{occasion}: sluicectl reload: exit {done.returncode}: {(done.stdout + done.stderr)[-600:]}")
         return done
 
-    def swap(self, mode):
-        """To another mode, or to another file of the same; the sentences of the result."""
+    def swap(self, mode, **settings):
+        """To another mode, or to another file of the same, with these settings; the sentences of the result."""
         one, before, occasion = self.mode, self.last_swap(), f"{self.mode} → {mode}"
         if mode == one:
             self.exchange_plugin()
-        self.write(mode)
+        self.write(mode, **settings)
         done = self.require_reload(occasion)
         self.t.require(self.serving() == mode, f"{occasion}: the status says that {self.serving()} serves")
         last = self.last_swap()
@@ -253,6 +253,12 @@ def held(everywhere, local):
         Flow("held to the node port", "tcp-held", a.NODE2, node_port.ip, node_port.port, both, every_ms=beat, count=4),
         Flow("held to the node port (Local)", "tcp-held", a.NODE2, local_port.ip, local_port.port, (E1,), every_ms=beat, count=4),
     ]
+
+
+def drain(shortest, flows, counts):
+    """How long the drain of the next swap has to be, in seconds: a connection that began before a swap lasts longer on a busy machine,
+    and the end of the drain cuts it. Three times the slowest of those that went straight to an endpoint; `counts` are of now."""
+    return max(shortest, round(3 * traffic.slowest(flows, counts)))
 
 
 def walk(edges):

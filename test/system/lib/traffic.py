@@ -21,9 +21,13 @@ PORT = 7080  # where the servers of this module are, for Services
 STRAIGHT_PORT = 7081
 PATIENCE_MS = {"tcp-new": 10000, "tcp-held": 15000, "udp-fixed": 10000}
 LATE_MS = round(100 * pace.SLOWNESS)
-# Twins do not meet the same packets: so many more may be late by chance, more on a busy machine. Twice as many as of the twins may
-# be late: a relay is two more processes' turns on the way, and each of them can be late as the two ends can.
+# Twins do not meet the same packets: so many more may be late by chance, more on a busy machine.
 LATE_BY_CHANCE = round(5 * pace.SLOWNESS)
+# So many more for each late answer of a twin: a relay waits for a processor more often than the two ends do. Up to five were
+# seen in mode userspace on a machine with 20 times more work than processors.
+LATE_FOR_EACH_OF_TWINS = 8
+# If more than this part of the answers of the twins is late, the machine is: then only what fails, is lost or is sent again counts.
+LATE_MACHINE = 0.01
 # An emulated machine takes longer for an answer now and then than TCP waits: on its own, that is not late.
 REPEATED_BY_CHANCE = round(pace.SLOWNESS)
 URGENT = ["nice", "-n", "-10"]  # what else the machine does is not what is measured
@@ -193,6 +197,11 @@ def _less(value, earlier):
     return value - earlier if isinstance(value, int) else value
 
 
+def slowest(flows, counts):
+    """How long an answer of an endpoint to a twin took at most since the look before, in seconds."""
+    return max(counts[twin]["slowest_ms"] for flow in flows for twin in flow.twins) / 1000
+
+
 def faults(flow, counts, ended, forgotten=0, busy=1.0):
     """Sentences about what should not be in the counts of a flow; `counts` are of all flows and twins, `ended` says that
     nothing is under way any more, `forgotten` how often IPVS has gone since they began, `busy` how many times more
@@ -212,8 +221,8 @@ def faults(flow, counts, ended, forgotten=0, busy=1.0):
         elif ended and one["ok"] + one["lost"] != one["sent"]:
             said.append(f"{name}: of {one['sent']} only {one['ok']} were answered")
     mine = counts[flow.name]
-    late, repeated = (sum(counts[twin][name] for twin in flow.twins) for name in ("late", "repeated"))
-    if mine["late"] > late + max(busy * LATE_BY_CHANCE, late):
+    late, repeated, sent = (sum(counts[twin][name] for twin in flow.twins) for name in ("late", "repeated", "sent"))
+    if late <= LATE_MACHINE * sent and mine["late"] > busy * LATE_BY_CHANCE + LATE_FOR_EACH_OF_TWINS * late:
         said.append(f"{flow.name}: {mine['late']} of {mine['sent']} were late, of its twins {late}; first: {_moments(mine['first_late'])}")
     # A packet that had to be sent again is rarely a matter of a busy machine.
     if mine["repeated"] > repeated + busy * REPEATED_BY_CHANCE + repeated // 4:
