@@ -13,7 +13,7 @@ def make_tiny(wanted):
     wanted.endpoints, wanted.changes, wanted.core_changes, wanted.connects, wanted.churn_seconds = 3, 2, 3, 20, 2
     wanted.entries, wanted.conntrack_changes = [20_000], 3
     # On a busy machine a turn is longer, so that each program gets something done.
-    wanted.relay_rounds, wanted.relay_seconds, wanted.relay_open, wanted.relay_idle = 1, stretched(0.2), 50, 200
+    wanted.relay_rounds, wanted.relay_seconds, wanted.relay_open, wanted.relay_idle = 1, 0.1, 50, 200
     wanted.patience, wanted.change_patience = 20, 5
     # Phases that are not begun fail the run, so a busy machine gets many times what they take.
     wanted.part_minutes = wanted.relay_minutes = 10

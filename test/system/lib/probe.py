@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import threading
+import time
 
 from . import addresses as a
 from . import outcomes, pace, shell
@@ -103,6 +104,7 @@ class Hammer:
         timeout_ms = timeout_ms or pace.stretched(HAMMER_TIMEOUT_MS)
         interval_ms = HAMMER_INTERVAL_MS * pace.SLOWNESS * pace.processor_slowness()
         self._count_file = os.path.join(topology.directory, f"attempts-{next(_count_files)}")
+        self._started = time.time()
         self._process = topology.start(
             sender.place, topology.netecho, "hammer", protocol, ip, str(port), "--seconds", str(seconds),
             "--timeout", f"{timeout_ms:.0f}", "--source", source_ip(sender, ip, a.V6 if ":" in ip else a.V4),
@@ -118,6 +120,9 @@ class Hammer:
         self._process.terminate()
         output, _ = self._process.communicate(timeout=pace.stretched(30))
         counts = json.loads(output)
+        failed_at = self._started + counts["first_failure_at_ms"] / 1000
+        # As the log of the daemon has it.
+        counts["first_failure_time"] = time.strftime("%H:%M:%S", time.localtime(failed_at)) + f".{failed_at % 1 * 1000:03.0f}"
         # The default route answers what the node left alone: a connection, and none to the Service.
         astray = counts["servers"].get(a.OUTSIDE.name, 0)
         if astray:
