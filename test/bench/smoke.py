@@ -4,7 +4,6 @@
 
 import report
 import selftest
-from patience import stretched
 from plausible import problem
 
 
@@ -12,7 +11,7 @@ def make_tiny(wanted):
     wanted.services = wanted.core_services = [20]
     wanted.endpoints, wanted.changes, wanted.core_changes, wanted.connects, wanted.churn_seconds = 3, 2, 3, 20, 2
     wanted.entries, wanted.conntrack_changes = [20_000], 3
-    # On a busy machine a turn is longer, so that each program gets something done.
+    # A turn goes on until the first answer has come (test/tools/relayload_net.hpp).
     wanted.relay_rounds, wanted.relay_seconds, wanted.relay_open, wanted.relay_idle = 1, 0.1, 50, 200
     wanted.patience, wanted.change_patience = 20, 5
     # Phases that are not begun fail the run, so a busy machine gets many times what they take.

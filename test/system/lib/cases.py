@@ -228,8 +228,8 @@ class Trial:
         """The hammer saw no failure, and it did see traffic."""
         counts = hammer.stop()
         self.require(counts["ok"] > 0, f"{sentence}: the hammer never connected")
-        self.require(counts["failed"] == 0, f"{sentence}: {counts['failed']} failed connects of "
-                                            f"{counts['failed'] + counts['ok']}, first: {counts['first_failure']} at {counts['first_failure_time']}")
+        self.require(counts["failed"] == 0, f"{sentence}: {counts['failed']} failed connects of {counts['failed'] + counts['ok']}, "
+                                            f"first: {counts['first_failure']} at {counts['first_failure_time']}")
         return counts
 
     def hold(self, sender, front):

@@ -122,7 +122,7 @@ class Hammer:
         counts = json.loads(output)
         failed_at = self._started + counts["first_failure_at_ms"] / 1000
         # As the log of the daemon has it.
-        counts["first_failure_time"] = time.strftime("%H:%M:%S", time.localtime(failed_at)) + f".{failed_at % 1 * 1000:03.0f}"
+        counts["first_failure_time"] = time.strftime("%H:%M:%S", time.localtime(failed_at)) + f".{int(failed_at % 1 * 1000):03}"
         # The default route answers what the node left alone: a connection, and none to the Service.
         astray = counts["servers"].get(a.OUTSIDE.name, 0)
         if astray:
