@@ -115,6 +115,9 @@ def quiet_node(t):
     t.defer(lambda: t.bench.source.delete(*made))
     t.defer(t.bench.daemon.stop)
     clean(t)
+    # The Services have the addresses that they had in earlier trials. A client that happens to have a port of a flow of then would
+    # be led to a port of a daemon that has ended, until this one has scanned the flows.
+    t.topology.run("node", "conntrack", "-F")
 
 
 def clean(t):

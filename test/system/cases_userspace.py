@@ -25,6 +25,7 @@ UDP_SILENCE = 0.8  # three times the time a UDP client is remembered
 LADDER = 3.75
 REMEMBERED = 4
 IDLE = 2  # tcpIdleTimeout of the configuration userspace-drain
+DIAL = 0.25  # after so many seconds a connection is begun to another endpoint
 ATTEMPTS = 5
 WITH_ONE_SOURCE = {"sources": ["manifests"], "backends": ["userspace"]}
 TCP_ONLY = {"protocols": ["tcp"], **WITH_ONE_SOURCE}
@@ -417,17 +418,26 @@ def spoken_beside(silent, speaking, before):
 @case(None, "leastConnections: the next connections go to the endpoint that has fewest, until it has as many as others",
       config="userspace-reset", **TCP_ONLY)
 def least_connections(t):
-    fewest_first(t)
+    choice_of_endpoints(t)
 
 
 @case(None, "powerOfTwoChoices: of two endpoints the next connections go to the one that has fewer",
       config="userspace-drain", **TCP_ONLY)
 def two_choices(t):
-    # A machine that is so busy that no word is sent for the idle timeout loses a connection: that says nothing about the choice.
+    choice_of_endpoints(t)
+
+
+class TooSlow(Exception):
+    """An endpoint received a connection so late that another endpoint may have been tried before."""
+
+
+def choice_of_endpoints(t):
+    # A busy machine may send no word for the idle timeout, or take as long for a connection as for the choice of another
+    # endpoint: that says nothing about the choice.
     for left in reversed(range(ATTEMPTS)):
         try:
             return fewest_first(t)
-        except (BrokenPipeError, ConnectionResetError):
+        except (BrokenPipeError, ConnectionResetError, TooSlow):
             if not left:
                 raise
 
@@ -444,8 +454,11 @@ def fewest_first(t):
         for _ in range(count):
             for talker in speaking:
                 talker.sendall(b".")
+            begun = time.monotonic()
             client = talk.connect(t, POD, service.cluster())
             which, endpoint = accepted(t, servers)
+            if (took := time.monotonic() - begun) >= DIAL:
+                raise TooSlow(f"{took:.2f} s for a connection")
             made[which].append((client, endpoint))
             speaking.append(client)
         return made
