@@ -3,7 +3,7 @@
 
 // The one door to the log. Levels: error = needs a person, warning = degraded,
 // info = life events, debug = flow (shown from verbosity 4 up). Any thread.
-// Where lines go and how they look is set in core/app/logging.
+// Where lines go and how they look is set in core/daemon/logging.
 #pragma once
 
 #include <cstdint>

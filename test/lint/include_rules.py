@@ -6,7 +6,7 @@ The line is kube → store → snapshot → sync → plugin → (ABI) → plugin
 what stands left of it, but for the plain values in base and model.
 """
 
-# The folders of core, and which others each may include besides itself.
+# The folders of core, and which others each may include besides itself. There are no cycles.
 CORE = {
     "base": set(),
     "model": {"base"},
@@ -15,55 +15,68 @@ CORE = {
     "snapshot": {"base", "model", "store"},
     "plugin": {"base"},
     "sync": {"base", "snapshot", "plugin"},
-    # The exchange of backends: sees the line from the snapshots on.
-    "swap": {"base", "snapshot", "sync", "plugin"},
+    # Facts about the node, and its tracked flows.
     "node": {"base", "model"},
-    "serve": {"base"},
-    # A client of the socket: shares the lowest layer with the daemon, and none of its stages.
+    "conntrack": {"base", "model", "node", "snapshot"},
+    # The configuration, and what applies a change of it.
+    "config": {"base", "kube", "node"},
+    "reload": {"base", "config", "node"},
+    # What a backend owns on the node, and its removal without the backend's plugin.
+    "ownership": {"base"},
+    "cleanup": {"base", "node", "ownership"},
+    # What clients read from the daemon.
+    "observe": {"base", "config", "kube", "model", "plugin", "reload", "snapshot", "store", "sync"},
+    # Active and draining backends.
+    "lifecycle": {"base", "cleanup", "config", "conntrack", "kube", "node", "observe", "ownership", "plugin", "reload", "snapshot", "sync"},
+    # A client of the control socket: shares the lowest layer with the daemon, and none of its stages.
     "ctl": {"base"},
-    # The wiring: sees every stage, is seen by none.
-    "app": {"base", "model", "kube", "store", "snapshot", "plugin", "sync", "swap", "node", "serve"},
+    # The wiring: includes every stage, and is included by none.
+    "daemon": {"base", "cleanup", "config", "conntrack", "kube", "lifecycle", "model", "node", "observe", "ownership", "plugin", "reload",
+               "snapshot", "store", "sync"},
 }
 
 # Files of core that may include the SDK: prefix of the path → what of it.
 SDK_IN_CORE = {
     "core/snapshot/flatten.": ("sluice/abi/",),
     "core/plugin/": ("sluice/abi/", "sluice/sdk/"),
-    "core/swap/": ("sluice/abi/", "sluice/sdk/claims.hpp"),  # their grammar, as backends understand it
+    "core/lifecycle/": ("sluice/abi/", "sluice/sdk/claims.hpp"),  # their grammar, as backends understand it
+    "core/ownership/": ("sluice/abi/", "sluice/sdk/claims.hpp"),
     "core/sync/": ("sluice/abi/",),
-    "core/app/cleanup/": ("sluice/abi/", "sluice/sdk/"),
-    "core/app/config/": ("sluice/sdk/nearest.hpp",),  # for words, as backends say them
-    "core/app/": ("sluice/abi/", "sluice/sdk/claims.hpp"),
+    "core/cleanup/": ("sluice/abi/", "sluice/sdk/"),
+    "core/config/": ("sluice/sdk/nearest.hpp",),  # for words, as backends say them
+    "core/daemon/": ("sluice/abi/",),
+    "core/observe/": ("sluice/abi/",),
 }
 
 # Files of core that may include what the plugins share: prefix of the path → prefix of the header.
 # Clean-up takes away what a backend made whose file is gone.
-PLUGINS_IN_CORE = {"core/app/cleanup/": "plugins/common/"}
+PLUGINS_IN_CORE = {"core/cleanup/": "plugins/common/"}
 
 # Third-party libraries: how their headers begin → prefixes of the paths that may include them.
 THIRD_PARTY = {
-    "boost/asio": ("core/kube/", "core/serve/", "core/ctl/"),
-    "boost/beast": ("core/kube/", "core/serve/", "core/ctl/"),
+    "boost/asio": ("core/kube/", "core/observe/", "core/ctl/"),
+    "boost/beast": ("core/kube/", "core/observe/", "core/ctl/"),
     "boost/dll": ("core/plugin/", "test/abi/"),
     "boost/intrusive/": ("plugins/",),
-    "boost/program_options": ("core/app/", "core/ctl/"),
+    "boost/program_options": ("core/config/", "core/ctl/"),
     "cppunit/": ("test/unit/", "test/abi/", "test/precompiled.hpp"),
     "cpprest/": ("core/kube/http/",),
     "pplx/": ("core/kube/http/",),
-    "libmnl/": ("core/node/conntrack_", "plugins/nftables/layout/", "test/tools/", "test/unit/nftables/"),
+    "libmnl/": ("core/conntrack/", "plugins/nftables/layout/", "test/tools/", "test/unit/nftables/"),
     "libipset/": ("plugins/",),
     "libnftnl/": ("plugins/nftables/kernel/", "plugins/nftables/layout/", "test/tools/", "test/unit/nftables/"),
-    "log4cplus/": ("core/base/log.cpp", "core/app/logging.cpp", "test/unit/plugin/captured_log.hpp", "test/unit/app/"),
-    "netlink/": ("core/node/", "core/app/cleanup/", "test/unit/app/cleanup_", "plugins/", "test/unit/ipvs/", "test/unit/node/",
+    "log4cplus/": ("core/base/log.cpp", "core/daemon/logging.cpp", "test/unit/plugin/captured_log.hpp", "test/unit/daemon/"),
+    "netlink/": ("core/node/", "core/cleanup/", "test/unit/cleanup/", "plugins/", "test/unit/ipvs/", "test/unit/node/",
                  "test/fuzz/targets/ipvs"),
     # JSON is read with simdjson, which writes none.
-    "nlohmann/": ("core/app/", "core/serve/", "core/ctl/", "core/kube/recording/", "core/kube/events/",
-                  "test/unit/app/", "test/unit/serve/", "test/unit/ctl/", "test/precompiled.hpp"),
+    "nlohmann/": ("core/config/render.cpp", "core/ctl/", "core/daemon/", "core/kube/events/", "core/kube/recording/", "core/lifecycle/",
+                  "core/observe/", "core/ownership/", "core/reload/reload_result.", "test/unit/config/", "test/unit/ctl/",
+                  "test/unit/daemon/", "test/unit/lifecycle/", "test/unit/observe/", "test/unit/ownership/", "test/precompiled.hpp"),
     # The hash is part of the names of kube-proxy's chains.
     "openssl/": ("core/base/sha256.cpp", "core/kube/", "test/unit/kube/", "plugins/common/netfilter/base32_hash.cpp"),
-    "prometheus/": ("core/app/metrics/", "test/unit/app/"),
+    "prometheus/": ("core/observe/metrics/", "test/unit/observe/"),
     "simdjson": ("core/kube/", "test/unit/kube/"),
-    "yaml-cpp/": ("core/kube/", "core/app/", "core/ctl/output.cpp", "test/unit/kube/", "test/unit/app/"),
+    "yaml-cpp/": ("core/kube/", "core/config/", "core/ctl/output.cpp", "test/unit/kube/", "test/unit/config/"),
     # system_roots.cpp stands in for a function of OpenSSL and calls it.
     "dlfcn.h": ("core/plugin/", "core/kube/http/system_roots.cpp", "test/abi/", "test/unit/plugin/", "test/unit/plugin_library.hpp",
                 "test/plugins/mutant", "test/tools/conformance_", "test/tools/netlinkfaults"),
@@ -72,15 +85,14 @@ THIRD_PARTY = {
 # A library that throws is met in one file only, which turns its exceptions into Status.
 ONE_FILE = {"cpprest/": "core/kube/http/", "pplx/": "core/kube/http/"}
 
-# Which part of the tests may look at which folders of core; "*" is every folder but app.
+# Which part of the tests may include which folders of core; "*" is every folder.
 TESTS = {
-    "test/unit/app/": {"*", "app"},
-    "test/fuzz/": {"*", "app"},
+    "test/fuzz/": {"*"},
     "test/unit/": {"*"},
     "test/abi/": {"*"},
     "test/plugins/": set(),
     # Takes the place of a file of the daemon.
-    "test/tools/fault_point": {"base", "swap"},
+    "test/tools/fault_point": {"base", "lifecycle"},
     "test/tools/conformance_subject": {"plugin"},
     "test/tools/": set(),
     "test/": set(),

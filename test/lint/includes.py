@@ -104,8 +104,8 @@ def _problem_in_core(file, stage, target, there):
         return f"core/{stage} is not in the table of include_rules.py"
     if there[1] in rules.CORE[stage]:
         return None
-    if there[1] == "app":
-        return "nothing includes core/app"
+    if there[1] == "daemon":
+        return "nothing includes core/daemon"
     return f"core/{stage} may not include core/{there[1]} (it may: {', '.join(sorted(rules.CORE[stage])) or 'nothing'})"
 
 
@@ -118,7 +118,7 @@ def _problem_in_tests(file, target, there):
         return f"only unit tests and fuzz targets include {target}"
     if there[0] == "core":
         allowed = next(folders for prefix, folders in rules.TESTS.items() if file.startswith(prefix))
-        if there[1] in allowed or ("*" in allowed and there[1] != "app"):
+        if there[1] in allowed or "*" in allowed:
             return None
     return f"{'/'.join(file.split('/')[:2])} may not include {target}"
 
@@ -183,13 +183,13 @@ BROKEN = [
     ("core/sync/a.cpp", '#include "core/store/store.hpp"', "core/sync may not include core/store"),
     ("core/sync/a.cpp", '#include "sluice/sdk/views.hpp"', "crosses the boundary"),
     ("core/node/a.cpp", '#include "core/plugin/loader.hpp"', "core/node may not include core/plugin"),
-    ("core/serve/a.cpp", '#include "core/store/store.hpp"', "core/serve may not include core/store"),
-    ("core/serve/a.cpp", '#include "core/app/config/settings.hpp"', "nothing includes core/app"),
-    ("core/ctl/a.cpp", '#include "core/serve/control_server.hpp"', "core/ctl may not include core/serve"),
+    ("core/config/a.cpp", '#include "core/store/store.hpp"', "core/config may not include core/store"),
+    ("core/observe/a.cpp", '#include "core/daemon/daemon.hpp"', "nothing includes core/daemon"),
+    ("core/ctl/a.cpp", '#include "core/observe/control/control_server.hpp"', "core/ctl may not include core/observe"),
     ("core/other/a.cpp", '#include "core/base/status.hpp"', "not in the table"),
-    ("core/app/a.cpp", '#include "plugins/iptables/plan.hpp"', "core may not include plugins"),
-    ("core/app/a.cpp", '#include "plugins/common/process/command.hpp"', "core may not include plugins"),
-    ("core/app/cleanup/a.cpp", '#include "plugins/iptables/plan.hpp"', "core may not include plugins"),
+    ("core/daemon/a.cpp", '#include "plugins/iptables/plan.hpp"', "core may not include plugins"),
+    ("core/daemon/a.cpp", '#include "plugins/common/process/command.hpp"', "core may not include plugins"),
+    ("core/cleanup/a.cpp", '#include "plugins/iptables/plan.hpp"', "core may not include plugins"),
     ("plugins/iptables/a.cpp", '#include "core/base/ip.hpp"', "a backend sees the SDK"),
     ("plugins/iptables/a.cpp", '#include <core/base/ip.hpp>', "a backend sees the SDK"),
     ("plugins/iptables/a.cpp", '#include "../../core/base/ip.hpp"', "relative or absolute path"),
@@ -203,21 +203,21 @@ BROKEN = [
     ("core/store/a.cpp", "#include <simdjson.h>", "allowed only in core/kube/"),
     ("core/node/a.cpp", "#include <yaml-cpp/yaml.h>", "allowed only in core/kube/"),
     ("core/kube/a.cpp", "#include <log4cplus/logger.h>", "allowed only in core/base/log.cpp"),
-    ("core/app/a.cpp", "#include <boost/dll/shared_library.hpp>", "allowed only in core/plugin/"),
-    ("core/app/a.cpp", "#include <netlink/netlink.h>", "allowed only in core/node/"),
-    ("core/app/a.cpp", "#include <boost/foreach.hpp>", "does not know"),
-    ("core/app/a.cpp", "#include <curl.h>", "does not know"),
-    ("core/app/a.cpp", "#  include   HEADER", "through a macro"),
-    ("core/base/a.cpp", '%:include "core/app/config/settings.hpp"', "nothing includes core/app"),
-    ("core/base/a.cpp", '/* x */ #include "core/app/config/settings.hpp"', "nothing includes core/app"),
-    ("core/base/a.cpp", '#include \\\n  "core/app/config/settings.hpp"', "nothing includes core/app"),
-    ("core/base/a.cpp", 'import "core/app/config/settings.hpp";', "through a macro"),
-    ("core/app/a.cpp", '#include "settings.hpp"', "no path from the root"),
+    ("core/daemon/a.cpp", "#include <boost/dll/shared_library.hpp>", "allowed only in core/plugin/"),
+    ("core/daemon/a.cpp", "#include <netlink/netlink.h>", "allowed only in core/node/"),
+    ("core/daemon/a.cpp", "#include <boost/foreach.hpp>", "does not know"),
+    ("core/daemon/a.cpp", "#include <curl.h>", "does not know"),
+    ("core/daemon/a.cpp", "#  include   HEADER", "through a macro"),
+    ("core/base/a.cpp", '%:include "core/daemon/daemon.hpp"', "nothing includes core/daemon"),
+    ("core/base/a.cpp", '/* x */ #include "core/daemon/daemon.hpp"', "nothing includes core/daemon"),
+    ("core/base/a.cpp", '#include \\\n  "core/daemon/daemon.hpp"', "nothing includes core/daemon"),
+    ("core/base/a.cpp", 'import "core/config/settings.hpp";', "through a macro"),
+    ("core/daemon/a.cpp", '#include "settings.hpp"', "no path from the root"),
     ("sdk/include/sluice/abi/a.hpp", '#include "sluice/sdk/views.hpp"', "the ABI may not include"),
     ("sdk/include/sluice/abi/a.hpp", "#include <string>", "the ABI may not include"),
     ("sdk/include/sluice/sdk/a.hpp", '#include "core/base/ip.hpp"', "the SDK may not include"),
     ("sdk/examples/x/a.cpp", '#include "plugins/common/process/command.hpp"', "the SDK may not include"),
-    ("test/unit/store/a.cpp", '#include "core/app/config/settings.hpp"', "may not include core/app"),
+    ("test/tools/fault_point.cpp", '#include "core/config/settings.hpp"', "may not include core/config"),
     ("test/plugins/a.cpp", '#include "core/plugin/loader.hpp"', "may not include core/plugin"),
     ("test/tools/a.cpp", '#include "core/base/ip.hpp"', "may not include core/base"),
 ]
@@ -226,14 +226,14 @@ FINE = [
     ("core/kube/http/a.cpp", '#include "core/model/event.hpp"\n#include <cpprest/http_client.h>'),
     ("core/sync/a.cpp", '#include "core/snapshot/flatten.hpp"\n#include "core/plugin/loader.hpp"\n#include "sluice/abi/abi.hpp"'),
     ("core/snapshot/flatten.hpp", '#include "sluice/abi/transaction.hpp"'),
-    ("core/app/a.cpp", '#include "config.h"\n#include "core/sync/sync_loop.hpp"\n#include <unistd.h>\n#include <vector>'),
-    ("core/store/a.cpp", '// #include "core/app/config/settings.hpp"\n/*\n#include "core/app/config/settings.hpp"\n*/'),
-    ("core/store/a.cpp", 'auto text = R"(\n#include "core/app/config/settings.hpp"\n)";'),
+    ("core/daemon/a.cpp", '#include "config.h"\n#include "core/sync/sync_loop.hpp"\n#include <unistd.h>\n#include <vector>'),
+    ("core/store/a.cpp", '// #include "core/config/settings.hpp"\n/*\n#include "core/config/settings.hpp"\n*/'),
+    ("core/store/a.cpp", 'auto text = R"(\n#include "core/config/settings.hpp"\n)";'),
     ("core/ctl/a.cpp", '#include "core/base/status.hpp"'),
-    ("core/app/cleanup/a.cpp", '#include "plugins/common/process/command.hpp"'),
+    ("core/cleanup/a.cpp", '#include "plugins/common/process/command.hpp"'),
     ("plugins/iptables/entry.cpp", '#include "config.h"'),
     ("plugins/iptables/a.cpp", '#include "plugins/common/process/command.hpp"\n#include "sluice/sdk/sdk.hpp"\n#include <sys/wait.h>'),
-    ("test/unit/app/a.cpp", '#include "core/app/config/settings.hpp"'),
+    ("test/unit/config/a.cpp", '#include "core/config/settings.hpp"'),
     ("test/unit/iptables/a.cpp", '#include "plugins/iptables/plan.hpp"'),
 ]
 

@@ -5,7 +5,7 @@
 // right before which step of a swap: "apply:kill" ends the process as SIGKILL does, "apply:fail"
 // makes the step fail. The file SLUICE_TEST_FAULT_FILE says the same, read each time; FILE.done is
 // made before it happens, so that a test knows that it came to that.
-#include "core/swap/fault_point.hpp"
+#include "core/lifecycle/fault_point.hpp"
 
 #include <signal.h>
 
@@ -13,7 +13,7 @@
 #include <fstream>
 #include <string>
 
-namespace sluice::swap {
+namespace sluice::lifecycle {
 
 base::Status fault_point(Step step) {
   const std::string here(step_name(step));
@@ -29,4 +29,4 @@ base::Status fault_point(Step step) {
   return {};
 }
 
-}  // namespace sluice::swap
+}  // namespace sluice::lifecycle

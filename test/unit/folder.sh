@@ -10,7 +10,6 @@ folder=${1%/}
 shift
 
 case $folder in
-  core/ctl | core/ctl/*) program=unit_tests tests=serve ;;
   core/model | core/model/*) program=unit_tests tests=store ;;
   core/*) program=unit_tests tests=${folder#core/} ;;
   plugins/common | plugins/common/*) program=iptables_tests tests=iptables ;;

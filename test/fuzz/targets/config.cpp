@@ -3,9 +3,9 @@
 
 // The configuration file: byte 0 chooses whether it is read as by --check, the rest is
 // the file. What is taken without an error has to be usable.
-#include "core/app/config/file.hpp"
-#include "core/app/config/validate.hpp"
-#include "core/app/config/values.hpp"
+#include "core/config/file.hpp"
+#include "core/config/validate.hpp"
+#include "core/config/values.hpp"
 #include "test/fuzz/target.hpp"
 
 namespace sluice::fuzz {
@@ -15,16 +15,16 @@ FUZZ_TARGET(config) {
   Input in(input);
   const bool strict = in.flag();
   const std::string text(in.rest());
-  app::Draft draft;
-  app::Problems problems;
-  app::read_config_text(text, "config.yaml", {.strict = strict}, draft, problems);
-  const app::Settings settings = app::validate(draft, {{"iptables", "print"}, "node-1"}, problems);
+  config::Draft draft;
+  config::Problems problems;
+  config::read_config_text(text, "config.yaml", {.strict = strict}, draft, problems);
+  const config::Settings settings = config::validate(draft, {{"iptables", "print"}, "node-1"}, problems);
   for (const auto& problem : problems.all()) FUZZ_REQUIRE(!problem.text.empty(), "a problem has a text");
   if (problems.has_errors()) return;
   FUZZ_REQUIRE(!settings.node_name.empty() && !settings.backend.empty(), "settings name the node and the backend");
   FUZZ_REQUIRE(settings.masquerade_bit >= 0 && settings.masquerade_bit < 32, "the mark is one bit");
   FUZZ_REQUIRE(settings.min_sync_period <= settings.sync_period, "the shorter period is the shorter one");
-  FUZZ_REQUIRE(app::parse_duration(app::print_duration(settings.sync_period)) == settings.sync_period,
+  FUZZ_REQUIRE(config::parse_duration(config::print_duration(settings.sync_period)) == settings.sync_period,
                "a period can be printed and read");
 }
 

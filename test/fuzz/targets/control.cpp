@@ -16,7 +16,7 @@
 #include <stdexcept>
 
 #include "core/base/fd.hpp"
-#include "core/serve/control_server.hpp"
+#include "core/observe/control/control_server.hpp"
 #include "test/fuzz/target.hpp"
 
 namespace sluice::fuzz {
@@ -29,7 +29,7 @@ class Server {
     FUZZ_REQUIRE(mkdtemp(folder) != nullptr, "a folder can be made");
     folder_ = folder;
     path_ = folder_ + "/control.sock";
-    server_ = std::make_unique<serve::ControlServer>(path_);
+    server_ = std::make_unique<observe::ControlServer>(path_);
     server_->on("status", [](const nlohmann::json& request) { return request; });
     server_->on("fail", [](const nlohmann::json&) -> nlohmann::json { throw std::runtime_error("failed"); });
     const base::Status started = server_->start();
@@ -67,7 +67,7 @@ class Server {
  private:
   std::string folder_;
   std::string path_;
-  std::unique_ptr<serve::ControlServer> server_;
+  std::unique_ptr<observe::ControlServer> server_;
 };
 
 FUZZ_TARGET(control) {

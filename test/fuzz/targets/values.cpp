@@ -3,10 +3,11 @@
 
 // Small readers, all over the same text: what one of them takes, printed, it takes again
 // as the same value.
+#include "core/config/values.hpp"
+
 #include <chrono>
 #include <cstdlib>
 
-#include "core/app/config/values.hpp"
 #include "core/base/ip.hpp"
 #include "core/kube/access/base64.hpp"
 #include "core/kube/access/server_url.hpp"
@@ -37,8 +38,8 @@ void addresses(std::string_view text) {
 
 void times(std::string_view text) {
   using namespace std::chrono;
-  if (const auto duration = app::parse_duration(text)) {
-    FUZZ_REQUIRE(app::parse_duration(app::print_duration(*duration)) == duration, "a duration survives printing");
+  if (const auto duration = config::parse_duration(text)) {
+    FUZZ_REQUIRE(config::parse_duration(config::print_duration(*duration)) == duration, "a duration survives printing");
   }
   if (const auto time = kube::parse_rfc3339(text)) {
     FUZZ_REQUIRE(kube::parse_rfc3339(kube::print_rfc3339(*time)) == time, "a time survives printing");
@@ -61,11 +62,11 @@ FUZZ_TARGET(values) {
   addresses(input);
   times(input);
   credentials(input);
-  if (const auto number = app::parse_number(input)) {
-    FUZZ_REQUIRE(app::parse_number(std::to_string(*number)) == number, "a number survives printing");
+  if (const auto number = config::parse_number(input)) {
+    FUZZ_REQUIRE(config::parse_number(std::to_string(*number)) == number, "a number survives printing");
   }
   std::size_t length = 0;
-  for (const std::string& part : app::split_list(input)) length += part.size() + 1;
+  for (const std::string& part : config::split_list(input)) length += part.size() + 1;
   FUZZ_REQUIRE(length == (input.empty() ? 0 : input.size() + 1), "a list keeps all of its text");
 }
 

@@ -10,7 +10,7 @@
 
 #include <fstream>
 
-#include "test/unit/app/temporary_folder.hpp"
+#include "test/unit/temporary_folder.hpp"
 
 namespace sluice::ipvs {
 namespace connection_table_test {
@@ -74,13 +74,14 @@ class ConnectionTableTest : public CppUnit::TestFixture {
     for (const char* state : {"ESTABLISHED", "SYN_RECV", "FIN_WAIT", "CLOSE_WAIT", "LAST_ACK"}) {
       CPPUNIT_ASSERT_MESSAGE(state, alive(tcp, state, 1));
     }
-    CPPUNIT_ASSERT(alive(tcp, "TIME_WAIT", 119) && !alive(tcp, "TIME_WAIT", 115) && !alive(tcp, "CLOSE", 10) && !alive(tcp, "SYN_SENT", 119));
+    CPPUNIT_ASSERT(alive(tcp, "TIME_WAIT", 119) && !alive(tcp, "TIME_WAIT", 115) && !alive(tcp, "CLOSE", 10) &&
+                   !alive(tcp, "SYN_SENT", 119));
     CPPUNIT_ASSERT(alive(abi::Protocol::kSctp, "ESTABLISHED", 1) && !alive(abi::Protocol::kSctp, "CLOSED", 1));
     constexpr auto udp = abi::Protocol::kUdp;
     CPPUNIT_ASSERT(alive(udp, "UDP", 299) && alive(udp, "UDP", 271) && !alive(udp, "UDP", 270));
     CPPUNIT_ASSERT(alive(udp, "UDP", 11, 40) && !alive(udp, "UDP", 10, 40) && alive(udp, "UDP", 1, 30));
     CPPUNIT_ASSERT(alive(udp, "UDP", 1, 0));  // nobody knows when it was heard of
-    ServerConnection bound;  // a template
+    ServerConnection bound;                   // a template
     bound.state = "ASSURED";
     bound.expires = 10'000;
     CPPUNIT_ASSERT(!is_alive(bound, {900, 120, 300}));
@@ -105,7 +106,8 @@ class ConnectionTableTest : public CppUnit::TestFixture {
     };
     CPPUNIT_ASSERT(visit_connections(path, kFour, note, more));
     CPPUNIT_ASSERT((ports == std::vector<std::uint16_t>{0xDA06, 0xDA07}));
-    CPPUNIT_ASSERT(!visit_connections(path, kFour, [](const ServerConnection&) { return false; }, more));
+    CPPUNIT_ASSERT(!visit_connections(
+        path, kFour, [](const ServerConnection&) { return false; }, more));
     // Whose connections they are does not matter: reading them takes time as well.
     for (const abi::Family family : {kFour, kSix}) {
       int lines = 0;

@@ -12,11 +12,11 @@
 #include <mutex>
 #include <thread>
 
-#include "test/unit/app/temporary_folder.hpp"
 #include "test/unit/kube/hanging_lookup.hpp"
 #include "test/unit/kube/noted_observers.hpp"
 #include "test/unit/kube/tls_server.hpp"
 #include "test/unit/patience.hpp"
+#include "test/unit/temporary_folder.hpp"
 
 namespace sluice::kube {
 namespace api_client_test {

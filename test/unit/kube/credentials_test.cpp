@@ -10,7 +10,7 @@
 #include "core/kube/access/base64.hpp"
 #include "core/kube/http/tls_context.hpp"
 #include "core/kube/http/transport.hpp"
-#include "test/unit/app/temporary_folder.hpp"
+#include "test/unit/temporary_folder.hpp"
 
 namespace sluice::kube {
 namespace credentials_test {

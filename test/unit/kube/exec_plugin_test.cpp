@@ -14,10 +14,10 @@
 
 #include "core/kube/access/certificates.hpp"
 #include "core/kube/decode/rfc3339.hpp"
-#include "test/unit/app/temporary_folder.hpp"
 #include "test/unit/kube/noted_observers.hpp"
 #include "test/unit/kube/pem.hpp"
 #include "test/unit/sync/fake_clock.hpp"
+#include "test/unit/temporary_folder.hpp"
 
 namespace sluice::kube {
 namespace exec_plugin_test {

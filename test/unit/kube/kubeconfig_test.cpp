@@ -11,8 +11,8 @@
 
 #include "core/kube/access/base64.hpp"
 #include "core/kube/access/credentials.hpp"
-#include "test/unit/app/temporary_folder.hpp"
 #include "test/unit/kube/pem.hpp"
+#include "test/unit/temporary_folder.hpp"
 
 namespace sluice::kube {
 namespace kubeconfig_test {

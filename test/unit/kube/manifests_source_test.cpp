@@ -17,9 +17,9 @@
 #include <string>
 #include <thread>
 
-#include "test/unit/app/temporary_folder.hpp"
 #include "test/unit/kube/event_recorder.hpp"
 #include "test/unit/plugin/captured_log.hpp"
+#include "test/unit/temporary_folder.hpp"
 
 namespace sluice::kube {
 namespace manifests_source_test {

@@ -9,8 +9,8 @@
 #include <cppunit/extensions/HelperMacros.h>
 #include <sys/stat.h>
 
-#include "test/unit/app/temporary_folder.hpp"
 #include "test/unit/kube/recording_text.hpp"
+#include "test/unit/temporary_folder.hpp"
 
 namespace sluice::kube {
 namespace recording_reader_test {
@@ -125,8 +125,9 @@ class RecordingReaderTest : public CppUnit::TestFixture {
     CPPUNIT_ASSERT_EQUAL(std::string(":9: type: is missing"), wrong(R"({"ms":1})"));
     CPPUNIT_ASSERT_EQUAL(std::string(":9: type: \"GONE\" is no type of event"), wrong(R"({"ms":1,"type":"GONE"})"));
     CPPUNIT_ASSERT_EQUAL(std::string(":9: kind: is missing"), wrong(R"({"type":"LIST_END"})"));
-    CPPUNIT_ASSERT_EQUAL(std::string(":9: kind: \"Pod\" is no kind of a recording (Service, EndpointSlice, Node, ServiceCIDR)"),
-                         wrong(R"({"type":"LIST_END","kind":"Pod"})"));
+    CPPUNIT_ASSERT_EQUAL(
+        std::string(":9: kind: \"Pod\" is no kind of a recording (Service, EndpointSlice, Node, ServiceCIDR)"),
+        wrong(R"({"type":"LIST_END","kind":"Pod"})"));
     CPPUNIT_ASSERT_EQUAL(std::string(":9: object: is missing"), wrong(R"({"type":"ADDED","kind":"Node"})"));
     CPPUNIT_ASSERT_EQUAL(std::string(":9: object.kind: is missing"), wrong(R"({"type":"ADDED","object":{}})"));
     CPPUNIT_ASSERT_EQUAL(std::string(":9: object.metadata.name: is missing"),

@@ -16,10 +16,10 @@
 #include <thread>
 
 #include "core/kube/recording/recording_reader.hpp"
-#include "test/unit/app/temporary_folder.hpp"
 #include "test/unit/kube/event_recorder.hpp"
 #include "test/unit/kube/recording_text.hpp"
 #include "test/unit/sync/fake_clock.hpp"
+#include "test/unit/temporary_folder.hpp"
 
 namespace sluice::kube {
 namespace recording_sink_test {

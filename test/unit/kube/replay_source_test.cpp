@@ -12,10 +12,10 @@
 
 #include "core/kube/decode/rfc3339.hpp"
 #include "core/kube/recording/recording_sink.hpp"
-#include "test/unit/app/temporary_folder.hpp"
 #include "test/unit/kube/event_recorder.hpp"
 #include "test/unit/kube/recording_text.hpp"
 #include "test/unit/sync/fake_clock.hpp"
+#include "test/unit/temporary_folder.hpp"
 
 namespace sluice::kube {
 namespace replay_source_test {

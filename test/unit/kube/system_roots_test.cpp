@@ -17,9 +17,9 @@
 
 #include <memory>
 
-#include "test/unit/app/temporary_folder.hpp"
 #include "test/unit/kube/pem.hpp"
 #include "test/unit/skip.hpp"
+#include "test/unit/temporary_folder.hpp"
 
 namespace sluice::kube {
 namespace system_roots_test {

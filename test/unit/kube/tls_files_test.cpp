@@ -9,10 +9,10 @@
 
 #include <filesystem>
 
-#include "test/unit/app/temporary_folder.hpp"
 #include "test/unit/kube/noted_observers.hpp"
 #include "test/unit/kube/pem.hpp"
 #include "test/unit/plugin/captured_log.hpp"
+#include "test/unit/temporary_folder.hpp"
 
 namespace sluice::kube {
 namespace tls_files_test {

@@ -7,9 +7,9 @@
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
 
-#include "test/unit/app/temporary_folder.hpp"
 #include "test/unit/plugin/captured_log.hpp"
 #include "test/unit/sync/fake_clock.hpp"
+#include "test/unit/temporary_folder.hpp"
 
 namespace sluice::kube {
 namespace token_file_test {

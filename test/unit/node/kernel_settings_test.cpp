@@ -2,14 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What is asked of the kernel at start (BEH 9.2), on a made-up /proc and /sys.
+#include "core/node/kernel_settings.hpp"
+
 #include <cppunit/TestAssert.h>
 #include <cppunit/TestFixture.h>
 #include <cppunit/extensions/HelperMacros.h>
 
 #include <optional>
 
-#include "core/node/kernel_settings.hpp"
-#include "test/unit/app/temporary_folder.hpp"
+#include "test/unit/temporary_folder.hpp"
 
 namespace sluice::node {
 namespace kernel_settings_test {

@@ -15,7 +15,7 @@
 #include "core/node/debounce.hpp"
 #include "core/node/family_support.hpp"
 #include "core/node/sysctl.hpp"
-#include "test/unit/app/temporary_folder.hpp"
+#include "test/unit/temporary_folder.hpp"
 
 namespace sluice::node {
 namespace node_kernel_test {

@@ -1,0 +1,15 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A moment as texts for machines have it. Pure.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+namespace sluice::base {
+
+// "2026-11-21T02:41:00.123Z"
+std::string rfc3339(std::chrono::system_clock::time_point at);
+
+}  // namespace sluice::base

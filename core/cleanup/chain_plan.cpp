@@ -1,0 +1,168 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "core/cleanup/chains.hpp"
+#include "plugins/common/netfilter/canonical.hpp"
+#include "plugins/common/netfilter/ruleset.hpp"
+#include "plugins/common/netfilter/save_parser.hpp"
+
+namespace sluice::cleanup {
+namespace {
+
+using netfilter::Table;
+
+std::optional<Table> table_of(std::string_view name) {
+  for (const Table table : {Table::kFilter, Table::kNat, Table::kMangle}) {
+    if (netfilter::table_name(table) == name) return table;
+  }
+  return std::nullopt;
+}
+
+std::uint64_t key(std::string_view table, std::string_view from, std::uint64_t rule) {
+  return netfilter::fold(netfilter::fold(netfilter::hash_text(table), netfilter::hash_text(from)), rule);
+}
+
+// iptables-save says so of a table in which somebody used nft for what iptables does not know.
+constexpr std::string_view kIncompatible = "# Table `";
+
+// The table a comment line of iptables-save calls incompatible; empty otherwise.
+std::string incompatible_table(std::string_view line) {
+  if (!line.starts_with(kIncompatible) || line.find("is incompatible") == std::string_view::npos) return {};
+  line.remove_prefix(kIncompatible.size());
+  return std::string(line.substr(0, line.find('\'')));
+}
+
+// A rule as iptables-save shows it, which names the destination at the beginning.
+std::string_view without_destination(std::string_view rule) {
+  std::string_view rest = rule;
+  if (rest.starts_with("! ")) rest.remove_prefix(2);
+  if (!rest.starts_with("-d ")) return rule;
+  rest.remove_prefix(3);
+  return rest.substr(std::min(rest.find(' ') + 1, rest.size()));
+}
+
+}  // namespace
+
+struct ChainPlanner::State {
+  State(const Selection& wanted, base::Family of)
+      : selection(wanted),
+        family(of),
+        parser(
+            rules, [](std::string_view, std::string_view, bool built_in) { return built_in; },
+            [this](std::string_view table, std::string_view chain, std::string_view target, std::uint64_t hash) {
+              look_at(table, chain, target, hash);
+            }) {
+    for (const KnownJump& jump : known_jumps()) {
+      const std::uint64_t rule = key(jump.table, jump.from, canonicaliser.hash(jump.rule));
+      known.insert(rule);
+      if (selection.jump(jump)) alone.insert(rule);
+    }
+  }
+
+  void look_at(std::string_view table, std::string_view chain, std::string_view target, std::uint64_t hash) {
+    if (target.empty() || selection.chain(family, table, chain)) return;
+    if (selection.chain(family, table, target) || alone.contains(key(table, chain, hash))) {
+      references.emplace(table, chain, target, hash);
+    }
+  }
+
+  // A jump for every packet, every new connection or everything to this node: not a rule
+  // by which somebody chose packets of theirs.
+  bool is_plain(std::string_view rule, std::string_view target) {
+    const std::uint64_t hash = canonicaliser.hash_without_comments(rule);
+    for (const char* match : {"", "-m conntrack --ctstate NEW ", "-m addrtype --dst-type LOCAL "}) {
+      if (canonicaliser.hash_without_comments(std::string(match).append("-j ").append(target)) == hash) return true;
+    }
+    return false;
+  }
+
+  bool is_known(const std::string& table, const std::string& from, const std::string& target,
+                const netfilter::Rule& rule) {
+    if (known.contains(key(table, from, rule.hash))) return true;
+    return chosen_by_destination(target) &&
+           known.contains(key(table, from, canonicaliser.hash(without_destination(rule.text))));
+  }
+
+  // The rule behind a reference, when it goes, with the chain it leads to or without.
+  const netfilter::Rule* removable(const std::string& table, const std::string& from, const std::string& target,
+                                   std::uint64_t hash) {
+    const netfilter::Chain* chain = rules.chain(table, from);
+    if (chain == nullptr || !chain->built_in) return nullptr;
+    for (const netfilter::Rule& rule : chain->rules) {
+      if (rule.hash != hash) continue;
+      const bool goes = is_known(table, from, target, rule) ||
+                        (selection.chain_by_ledger(family, table, target) && is_plain(rule.text, target));
+      return goes ? &rule : nullptr;
+    }
+    return nullptr;
+  }
+
+  const Selection& selection;
+  const base::Family family;
+  netfilter::Ruleset rules;
+  netfilter::Canonicaliser canonicaliser;
+  std::set<std::uint64_t> known;
+  std::set<std::uint64_t> alone;  // of them, those that go though their chain stays
+  // Table, chain that stays, chain that goes, hash of the rule.
+  std::multiset<std::tuple<std::string, std::string, std::string, std::uint64_t>> references;
+  std::string comment;  // the line being read, as far as it is one
+  bool in_comment = false;
+  bool at_start = true;
+  std::vector<std::string> unreadable;
+  netfilter::SaveParser parser;
+};
+
+ChainPlanner::ChainPlanner(const Selection& selection, base::Family family)
+    : state_(std::make_unique<State>(selection, family)) {}
+ChainPlanner::~ChainPlanner() = default;
+
+void ChainPlanner::feed(std::string_view piece) {
+  State& s = *state_;
+  s.parser.feed(piece);
+  for (const char c : piece) {
+    if (s.at_start) s.in_comment = c == '#';
+    s.at_start = c == '\n';
+    if (s.in_comment && c != '\n') s.comment.push_back(c);
+    if (c != '\n' || s.comment.empty()) continue;
+    std::string table = incompatible_table(s.comment);
+    if (table_of(table)) s.unreadable.push_back(std::move(table));
+    s.comment.clear();
+  }
+}
+
+bool ChainPlanner::finish(ChainPlan& into) {
+  State& s = *state_;
+  s.parser.finish();
+  if (!s.parser.complete()) return false;
+  into.unreadable = s.unreadable;
+  for (const auto& [table, from, target, hash] : s.references) {
+    const auto known_table = table_of(table);
+    const netfilter::Chain* chain = s.rules.chain(table, target);
+    if (!known_table || chain == nullptr || chain->built_in) continue;
+    if (const netfilter::Rule* rule = s.removable(table, from, target, hash)) {
+      into.jumps.push_back({*known_table, from, rule->text});
+    } else if (s.selection.chain(s.family, table, target)) {
+      into.held.emplace(ChainPlan::Chain{*known_table, target}, from);
+    }
+  }
+  for (const Table table : {Table::kFilter, Table::kNat, Table::kMangle}) {
+    const netfilter::Ruleset::Chains* chains = s.rules.table(netfilter::table_name(table));
+    if (chains == nullptr) continue;
+    for (const auto& [name, chain] : *chains) {
+      ChainPlan::Chain one{table, name};
+      if (chain.built_in || !s.selection.chain(s.family, netfilter::table_name(table), name)) continue;
+      if (!into.held.contains(one)) into.chains.push_back(std::move(one));
+    }
+  }
+  std::sort(into.chains.begin(), into.chains.end());
+  return true;
+}
+
+}  // namespace sluice::cleanup

@@ -1,0 +1,230 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/cleanup/chains.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <system_error>
+#include <utility>
+
+#include "core/cleanup/nft_tables.hpp"
+#include "plugins/common/netfilter/restore_program.hpp"
+#include "plugins/common/netfilter/xtables_lock.hpp"
+#include "sluice/sdk/error.hpp"
+
+namespace sluice::cleanup {
+namespace {
+
+using netfilter::RestoreInput;
+using netfilter::Table;
+
+constexpr std::chrono::seconds kSaveLimit(45);
+constexpr std::chrono::seconds kLockLimit(5);
+constexpr std::chrono::milliseconds kLockPause(50);
+// nf_tables takes quadratically longer for more chains at once; the old iptables writes the
+// whole table each time.
+constexpr std::size_t kChainsAtOnce = 1000;
+
+constexpr abi::Family abi_family(base::Family family) {
+  return family == base::Family::ipv4 ? abi::Family::kIpv4 : abi::Family::kIpv6;
+}
+
+// One line of iptables-restore, or the two that take a chain away.
+struct Step {
+  enum class Kind { remove_jump, flush, remove_chain } kind;
+  Table table;
+  std::string chain;
+  std::string rule{};  // remove_jump
+
+  void write(RestoreInput& into) const {
+    switch (kind) {
+      case Kind::remove_jump:
+        into.remove(table, chain, rule);
+        break;
+      case Kind::flush:
+        into.declare(table, chain);
+        break;
+      case Kind::remove_chain:
+        into.declare(table, chain);  // somebody else may have removed it meanwhile
+        into.remove_chain(table, chain);
+        break;
+    }
+  }
+  std::string to_string() const {
+    const std::string where = std::string(netfilter::table_name(table)) + " " + chain;
+    if (kind == Kind::remove_jump) return "the rule \"" + rule + "\" of chain " + where;
+    return (kind == Kind::flush ? "the rules of chain " : "chain ") + where;
+  }
+};
+using Steps = std::vector<Step>;
+
+// The same again with fewer lines may work: the tool has looked at them.
+bool may_be_the_lines(const process::Outcome& outcome) {
+  if (outcome.timed_out || outcome.signal != 0 || outcome.exit_code <= 0) return false;
+  for (const char* word : {"xtables lock", "xtables.lock", "Permission denied", "Operation not permitted", "be root"}) {
+    if (outcome.complaint.find(word) != std::string::npos) return false;
+  }
+  return true;
+}
+
+class Remover {
+ public:
+  Remover(const Selection& selection, base::Family family, const netfilter::Tools& tools, Removal& into)
+      : selection_(selection), family_(family), tools_(tools), into_(into) {}
+
+  void run() {
+    // What fails because somebody else wrote meanwhile works with a fresh look.
+    for (int pass = 0; pass < 2; ++pass) {
+      failures_.clear();
+      ChainPlan plan;
+      if (!look(plan)) break;
+      note(plan);
+      carry_out(plan);
+      if (failures_.empty()) break;
+    }
+    into_.failures.insert(into_.failures.end(), failures_.begin(), failures_.end());
+    into_.notes.insert(into_.notes.end(), notes_.begin(), notes_.end());
+  }
+
+ private:
+  // "ip6tables-legacy", as people call it.
+  std::string name() const {
+    const std::string program = tools_.restore.substr(tools_.restore.rfind('/') + 1);
+    return program.substr(0, program.rfind("-restore"));
+  }
+
+  bool look(ChainPlan& plan) {
+    ChainPlanner planner(selection_, family_);
+    process::Command command;
+    command.arguments = {tools_.save};
+    command.limit = kSaveLimit;
+    command.on_output = [&](std::string_view piece) { planner.feed(piece); };
+    const process::Outcome outcome = process::run(command);
+    std::string why;
+    if (!outcome.ok())
+      why = netfilter::explain(tools_.save, outcome);
+    else if (!planner.finish(plan))
+      why = "its output is cut off";
+    if (!why.empty()) failures_.push_back("cannot read the rules of " + tools_.save + ": " + why);
+    return why.empty();
+  }
+
+  void note(const ChainPlan& plan) {
+    notes_.clear();
+    for (const auto& [chain, from] : plan.held) {
+      notes_.push_back("chain " + std::string(netfilter::table_name(chain.table)) + " " + chain.name + " (" + name() +
+                       ") stays, empty: a rule of somebody else in chain " + from + " leads to it");
+    }
+    look_behind(plan);
+  }
+
+  // A table iptables cannot show may hold chains that are to go.
+  void look_behind(const ChainPlan& plan) {
+    const std::string nft_family = family_ == base::Family::ipv4 ? "ip" : "ip6";
+    for (const std::string& table : plan.unreadable) {
+      for (const std::string& chain : nft_chains(nft_family, table)) {
+        if (!selection_.chain(family_, table, chain)) continue;
+        failures_.push_back("chain " + table + " " + chain +
+                            " cannot be removed: somebody uses nft in the table for "
+                            "what " +
+                            tools_.save + " cannot show; remove it with: nft delete chain " + nft_family + " " + table +
+                            " " + chain);
+        break;
+      }
+    }
+  }
+
+  void carry_out(const ChainPlan& plan) {
+    Steps steps;
+    for (const auto& jump : plan.jumps) steps.push_back({Step::Kind::remove_jump, jump.table, jump.from, jump.rule});
+    for (const auto& chain : plan.chains) steps.push_back({Step::Kind::flush, chain.table, chain.name});
+    for (const auto& [chain, from] : plan.held) steps.push_back({Step::Kind::flush, chain.table, chain.name});
+    if (!send(steps)) return;
+    steps.clear();
+    for (const auto& chain : plan.chains) steps.push_back({Step::Kind::remove_chain, chain.table, chain.name});
+    send(steps);
+  }
+
+  // Everything that can be done. False when there is no use in going on.
+  bool send(const Steps& steps) {
+    const std::size_t at_once = tools_.variant == netfilter::Variant::kNft ? kChainsAtOnce : steps.size();
+    for (std::size_t begin = 0; begin < steps.size(); begin += at_once) {
+      if (!send(steps.begin() + static_cast<std::ptrdiff_t>(begin),
+                steps.begin() + static_cast<std::ptrdiff_t>(std::min(begin + at_once, steps.size())))) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // Halves what is refused, until the line to blame stands alone.
+  bool send(Steps::const_iterator begin, Steps::const_iterator end) {
+    RestoreInput input;
+    std::for_each(begin, end, [&](const Step& step) { step.write(input); });
+    const process::Outcome outcome = restore(input.text());
+    if (outcome.ok()) {
+      std::for_each(begin, end, [&](const Step& step) { count(step); });
+      return true;
+    }
+    const std::string why = netfilter::explain(tools_.restore, outcome);
+    if (!may_be_the_lines(outcome)) {
+      failures_.push_back("cannot remove the " + std::string(base::family_name(family_)) + " chains: " + why);
+      return false;
+    }
+    if (end - begin == 1) {
+      failures_.push_back("cannot remove " + begin->to_string() + " (" + name() + "): " + why);
+      return true;
+    }
+    const auto middle = begin + (end - begin) / 2;
+    return send(begin, middle) && send(middle, end);
+  }
+
+  process::Outcome restore(const std::string& input) {
+    netfilter::XtablesLock lock(netfilter::XtablesLock::usual_place());
+    if (tools_.wait == netfilter::RestoreWait::kNot && !lock.acquire(kLockLimit, kLockPause)) {
+      process::Outcome busy;
+      busy.exit_code = netfilter::kResourceProblem;
+      busy.complaint = "another program holds the xtables lock";
+      return busy;
+    }
+    return process::run(netfilter::restore_command(tools_, input));
+  }
+
+  void count(const Step& step) {
+    if (step.kind != Step::Kind::remove_chain) return;
+    ++into_.chains;
+    into_.modes |= selection_.mode_of_chain(netfilter::table_name(step.table), step.chain);
+  }
+
+  const Selection& selection_;
+  const base::Family family_;
+  const netfilter::Tools& tools_;
+  Removal& into_;
+  std::vector<std::string> failures_;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace
+
+void remove_chains(const Selection& selection, base::Family family, const netfilter::Tools& tools, Removal& into) {
+  try {
+    Remover(selection, family, tools, into).run();
+  } catch (const std::system_error& caught) {
+    into.failures.push_back("cannot remove the " + std::string(base::family_name(family)) +
+                            " chains: " + caught.what());
+  }
+}
+
+void remove_chains(const Selection& selection, base::Family family, Removal& into) {
+  std::vector<netfilter::Tools> found;
+  try {
+    found = netfilter::find_all_tools(abi_family(family), netfilter::Surroundings::of_this_node());
+  } catch (const sdk::Failure& failure) {
+    into.failures.push_back("cannot remove the " + std::string(base::family_name(family)) +
+                            " chains: " + failure.what());
+  }
+  for (const netfilter::Tools& tools : found) remove_chains(selection, family, tools, into);
+}
+
+}  // namespace sluice::cleanup

@@ -1,0 +1,152 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/cleanup/ipsets.hpp"
+
+#include <netinet/in.h>  // first: the kernel's headers then leave out what it has
+
+#include <arpa/inet.h>
+#include <linux/netfilter.h>
+#include <linux/netfilter/ipset/ip_set.h>
+#include <linux/netfilter/nfnetlink.h>
+#include <linux/netlink.h>
+#include <netlink/attr.h>
+#include <netlink/msg.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <new>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "core/cleanup/netlink_talk.hpp"
+
+namespace sluice::cleanup {
+namespace {
+
+// The oldest protocol every kernel in use still speaks.
+constexpr std::uint8_t kProtocol = 6;
+
+NetlinkMessage request(int command, int flags) {
+  auto message = netfilter_message(NFNL_SUBSYS_IPSET, command, flags, AF_INET);
+  put_u8(message, IPSET_ATTR_PROTOCOL, kProtocol);
+  return message;
+}
+
+std::string name_of(nlmsghdr& header) {
+  const nlattr* found = nlmsg_find_attr(&header, sizeof(nfgenmsg), IPSET_ATTR_SETNAME);
+  if (found == nullptr || nla_len(found) <= 0) return {};
+  const auto* begin = static_cast<const char*>(nla_data(found));
+  return {begin, strnlen(begin, static_cast<std::size_t>(nla_len(found)))};
+}
+
+const nlattr* inner(const nlattr* nest, int type) {
+  return nla_find(static_cast<const nlattr*>(nla_data(nest)), nla_len(nest), type);
+}
+
+std::optional<base::IpAddress> address_of(const nlattr* nest) {
+  if (const nlattr* v4 = inner(nest, IPSET_ATTR_IPADDR_IPV4); v4 != nullptr && nla_len(v4) == 4) {
+    return base::IpAddress::from_bytes(base::Family::ipv4, nla_data(v4));
+  }
+  if (const nlattr* v6 = inner(nest, IPSET_ATTR_IPADDR_IPV6); v6 != nullptr && nla_len(v6) == 16) {
+    return base::IpAddress::from_bytes(base::Family::ipv6, nla_data(v6));
+  }
+  return std::nullopt;
+}
+
+SetEntry entry_of(const nlattr* data) {
+  SetEntry out;
+  if (const nlattr* ip = inner(data, IPSET_ATTR_IP)) {
+    if (const auto address = address_of(ip)) {
+      out.has_address = true;
+      out.address = *address;
+    }
+  }
+  if (const nlattr* port = inner(data, IPSET_ATTR_PORT); port != nullptr && nla_len(port) >= 2) {
+    out.port = ntohs(nla_get_u16(port));
+  }
+  if (const nlattr* protocol = inner(data, IPSET_ATTR_PROTO); protocol != nullptr && nla_len(protocol) >= 1) {
+    out.protocol = nla_get_u8(protocol);
+  }
+  return out;
+}
+
+// Walks the entries in one message; a big set comes in several.
+void each_entry(nlmsghdr& header, const std::function<void(const SetEntry&)>& take) {
+  const nlattr* entries = nlmsg_find_attr(&header, sizeof(nfgenmsg), IPSET_ATTR_ADT);
+  if (entries == nullptr) return;
+  int rest = 0;
+  const nlattr* one = nullptr;
+  nla_for_each_nested(one, entries, rest) {
+    if (nla_type(one) == IPSET_ATTR_DATA) take(entry_of(one));
+  }
+}
+
+std::string explain(int error) {
+  switch (error) {
+    case IPSET_ERR_BUSY:
+      return "a rule or another set uses it";
+    case IPSET_ERR_PROTOCOL:
+      return "the kernel speaks another version of the ipset protocol";
+    case EPERM:
+      return "Operation not permitted; the capability CAP_NET_ADMIN is needed";
+    default:
+      return error < IPSET_ERR_PRIVATE ? std::strerror(error) : "ipset error " + std::to_string(error);
+  }
+}
+
+// nf_tables lets go of a removed rule's sets a little later.
+constexpr int kBusyTries = 40;
+constexpr std::chrono::milliseconds kBusyPause(50);
+
+int destroy(NetlinkTalk& kernel, const std::string& name) {
+  auto message = request(IPSET_CMD_DESTROY, 0);
+  put_string(message, IPSET_ATTR_SETNAME, name);
+  return kernel.ask(message);
+}
+
+}  // namespace
+
+void remove_sets(const Selection& selection, Removal& into) {
+  std::vector<std::string> names;
+  NetlinkTalk kernel(NETLINK_NETFILTER);
+  auto list = request(IPSET_CMD_LIST, NLM_F_DUMP);
+  const std::uint32_t names_only = htonl(IPSET_FLAG_LIST_SETNAME);
+  if (nla_put_u32(list.get(), IPSET_ATTR_FLAGS | NLA_F_NET_BYTEORDER, names_only) != 0) throw std::bad_alloc();
+  const int failed = kernel.ask(list, [&](nlmsghdr& header) {
+    if (std::string name = name_of(header); selection.set(name)) names.push_back(std::move(name));
+  });
+  if (failed != 0) {
+    if (!is_unsupported(failed)) into.failures.push_back("cannot list the ipsets: " + explain(failed));
+    return;
+  }
+  int tries = kBusyTries;  // for all of them together
+  for (const std::string& name : names) {
+    int refused = destroy(kernel, name);
+    for (; refused == IPSET_ERR_BUSY && tries > 0; --tries) {
+      std::this_thread::sleep_for(kBusyPause);
+      refused = destroy(kernel, name);
+    }
+    if (refused == ENOENT) continue;  // somebody else was quicker
+    if (refused != 0) {
+      into.failures.push_back("cannot remove ipset " + name + ": " + explain(refused));
+      continue;
+    }
+    ++into.sets;
+    into.modes |= makers_of_set(name);
+  }
+}
+
+void read_sets(const std::function<bool(std::string_view name)>& wanted,
+               const std::function<void(std::string_view name, const SetEntry&)>& take) {
+  NetlinkTalk kernel(NETLINK_NETFILTER);
+  (void)kernel.ask(request(IPSET_CMD_LIST, NLM_F_DUMP), [&](nlmsghdr& header) {
+    const std::string name = name_of(header);
+    if (wanted(name)) each_entry(header, [&](const SetEntry& entry) { take(name, entry); });
+  });
+}
+
+}  // namespace sluice::cleanup

@@ -1,0 +1,119 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/cleanup/ipvs_connections.hpp"
+
+#include <netinet/in.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <system_error>
+#include <vector>
+
+#include "core/base/files.hpp"
+
+namespace sluice::cleanup {
+namespace {
+
+// One line for each server and each endpoint.
+constexpr char kServerTable[] = "/proc/net/ip_vs";
+constexpr std::size_t kLimit = 512u << 20;
+
+template <class T>
+std::optional<T> number(std::string_view text, int base) {
+  T out{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out, base);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return out;
+}
+
+std::vector<std::string_view> words(std::string_view line) {
+  std::vector<std::string_view> out;
+  for (std::size_t at = 0; (at = line.find_first_not_of(' ', at)) != std::string_view::npos;) {
+    const std::size_t end = std::min(line.find(' ', at), line.size());
+    out.push_back(line.substr(at, end - at));
+    at = end;
+  }
+  return out;
+}
+
+std::uint8_t protocol(std::string_view name) {
+  if (name == "TCP") return IPPROTO_TCP;
+  if (name == "UDP") return IPPROTO_UDP;
+  return name == "SCTP" ? IPPROTO_SCTP : 0;
+}
+
+// "AC1E0029:0050", "[fd00:0000:…:0029]:0050".
+std::optional<VirtualServer> server(std::string_view protocol_name, std::string_view place) {
+  VirtualServer out;
+  out.protocol = protocol(protocol_name);
+  const std::size_t colon = place.rfind(':');
+  if (out.protocol == 0 || colon == std::string_view::npos) return std::nullopt;
+  const auto port = number<std::uint16_t>(place.substr(colon + 1), 16);
+  if (!port) return std::nullopt;
+  out.port = *port;
+  std::string_view address = place.substr(0, colon);
+  if (address.starts_with('[') && address.ends_with(']')) {
+    const auto parsed = base::IpAddress::parse(std::string(address.substr(1, address.size() - 2)));
+    if (!parsed) return std::nullopt;
+    out.address = *parsed;
+    return out;
+  }
+  const auto bits = number<std::uint32_t>(address, 16);
+  if (!bits || address.size() != 8) return std::nullopt;
+  const std::uint8_t bytes[] = {static_cast<std::uint8_t>(*bits >> 24), static_cast<std::uint8_t>(*bits >> 16),
+                                static_cast<std::uint8_t>(*bits >> 8), static_cast<std::uint8_t>(*bits)};
+  out.address = base::IpAddress::from_bytes(base::Family::ipv4, bytes);
+  return out;
+}
+
+}  // namespace
+
+std::size_t count_ipvs_connections(std::string_view table, const IpvsOwnership& ownership) {
+  std::size_t out = 0;
+  bool ours = false;
+  while (!table.empty()) {
+    const std::size_t end = table.find('\n');
+    const auto line = words(table.substr(0, end));
+    table.remove_prefix(end == std::string_view::npos ? table.size() : end + 1);
+    if (line.size() < 2) continue;
+    if (line[0] != "->") {
+      const auto found = server(line[0], line[1]);
+      ours = found && ownership.is_ours(*found);
+      continue;
+    }
+    // "-> address Masq weight active inactive"
+    if (!ours || line.size() < 6) continue;
+    out += number<std::size_t>(line[4], 10).value_or(0) + number<std::size_t>(line[5], 10).value_or(0);
+  }
+  return out;
+}
+
+bool has_ipvs_servers(std::string_view table, const IpvsOwnership& ownership) {
+  while (!table.empty()) {
+    const std::size_t end = table.find('\n');
+    const auto line = words(table.substr(0, end));
+    table.remove_prefix(end == std::string_view::npos ? table.size() : end + 1);
+    if (line.size() < 2 || line[0] == "->") continue;
+    if (const auto found = server(line[0], line[1]); found && ownership.is_ours(*found)) return true;
+  }
+  return false;
+}
+
+bool ipvs_stands() {
+  const auto ownership = read_ipvs_ownership();
+  if (!ownership || ownership->knows_nothing()) return false;
+  const auto table = base::read_file(kServerTable, kLimit);
+  return table && has_ipvs_servers(*table, *ownership);
+}
+
+std::size_t ipvs_connections() {
+  const auto ownership = read_ipvs_ownership();
+  if (!ownership || ownership->knows_nothing()) return 0;
+  const auto table = base::read_file(kServerTable, kLimit);
+  return table ? count_ipvs_connections(*table, *ownership) : 0;
+}
+
+}  // namespace sluice::cleanup

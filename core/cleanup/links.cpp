@@ -1,0 +1,46 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/cleanup/links.hpp"
+
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <netlink/attr.h>
+#include <netlink/msg.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "core/cleanup/netlink_talk.hpp"
+
+namespace sluice::cleanup {
+namespace {
+
+int remove(NetlinkTalk& kernel, unsigned index) {
+  ifinfomsg header{};
+  header.ifi_family = AF_UNSPEC;
+  header.ifi_index = static_cast<int>(index);
+  return kernel.ask(netlink_message(RTM_DELLINK, 0, &header, sizeof(header)));
+}
+
+}  // namespace
+
+void remove_links(const Selection& selection, Removal& into) {
+  for (const std::string& name : selection.links()) {
+    const unsigned index = if_nametoindex(name.c_str());
+    if (index == 0) continue;
+    NetlinkTalk kernel(NETLINK_ROUTE);
+    const int refused = remove(kernel, index);
+    if (refused == ENODEV) continue;  // somebody else was quicker
+    if (refused != 0) {
+      into.failures.push_back("cannot remove link " + name + ": " + std::strerror(refused) +
+                              (refused == EPERM ? "; the capability CAP_NET_ADMIN is needed" : ""));
+      continue;
+    }
+    into.links.push_back(name);
+    if (name == kIpvsLink) into.modes |= kIpvs;
+  }
+}
+
+}  // namespace sluice::cleanup

@@ -1,0 +1,119 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/cleanup/nft_tables.hpp"
+
+#include <netinet/in.h>  // first: the kernel's headers then leave out what it has
+
+#include <linux/netfilter.h>
+#include <linux/netfilter/nf_tables.h>
+#include <linux/netfilter/nfnetlink.h>
+#include <linux/netlink.h>
+#include <netlink/attr.h>
+#include <netlink/msg.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "core/cleanup/netlink_talk.hpp"
+
+namespace sluice::cleanup {
+namespace {
+
+struct FamilyName {
+  int number;
+  std::string_view name;
+};
+constexpr std::array kFamilyNames = {FamilyName{NFPROTO_IPV4, "ip"},       FamilyName{NFPROTO_IPV6, "ip6"},
+                                     FamilyName{NFPROTO_INET, "inet"},     FamilyName{NFPROTO_ARP, "arp"},
+                                     FamilyName{NFPROTO_BRIDGE, "bridge"}, FamilyName{NFPROTO_NETDEV, "netdev"}};
+
+std::string_view family_of(int number) {
+  for (const FamilyName& family : kFamilyNames) {
+    if (family.number == number) return family.name;
+  }
+  return {};
+}
+
+int number_of(std::string_view name) {
+  for (const FamilyName& family : kFamilyNames) {
+    if (family.name == name) return family.number;
+  }
+  return NFPROTO_UNSPEC;
+}
+
+std::string text_of(nlmsghdr& header, int attribute) {
+  const nlattr* found = nlmsg_find_attr(&header, sizeof(nfgenmsg), attribute);
+  if (found == nullptr || nla_len(found) <= 0) return {};
+  const auto* begin = static_cast<const char*>(nla_data(found));
+  return {begin, strnlen(begin, static_cast<std::size_t>(nla_len(found)))};
+}
+
+struct NftTable {
+  int family;
+  std::string name;
+  std::string to_string() const { return std::string(family_of(family)) + " " + name; }
+};
+
+int find(NetlinkTalk& kernel, const Selection& selection, std::vector<NftTable>& into) {
+  return kernel.ask(netfilter_message(NFNL_SUBSYS_NFTABLES, NFT_MSG_GETTABLE, NLM_F_DUMP, NFPROTO_UNSPEC),
+                    [&](nlmsghdr& header) {
+                      const int family = static_cast<const nfgenmsg*>(nlmsg_data(&header))->nfgen_family;
+                      std::string name = text_of(header, NFTA_TABLE_NAME);
+                      if (selection.table(family_of(family), name)) into.push_back({family, std::move(name)});
+                    });
+}
+
+int remove(NetlinkTalk& kernel, const std::vector<NftTable>& tables) {
+  std::vector<NetlinkMessage> changes;
+  for (const NftTable& table : tables) {
+    changes.push_back(netfilter_message(NFNL_SUBSYS_NFTABLES, NFT_MSG_DELTABLE, 0, table.family));
+    put_string(changes.back(), NFTA_TABLE_NAME, table.name);
+  }
+  return kernel.commit(std::move(changes));
+}
+
+// A protocol or a subsystem of it that this kernel does not have.
+
+}  // namespace
+
+void remove_tables(const Selection& selection, Removal& into) {
+  int failed = 0;
+  std::vector<NftTable> tables;
+  // A table may go while we look: then once more.
+  for (int pass = 0; pass < 3; ++pass) {
+    NetlinkTalk kernel(NETLINK_NETFILTER);
+    tables.clear();
+    failed = find(kernel, selection, tables);
+    if (is_unsupported(failed) || (failed == 0 && tables.empty())) return;
+    if (failed == 0) failed = remove(kernel, tables);
+    if (failed != ENOENT && failed != EINTR) break;
+  }
+  std::string names;
+  for (const NftTable& table : tables) names.append(names.empty() ? "" : " and ").append(table.to_string());
+  if (failed != 0) {
+    into.failures.push_back(
+        (names.empty() ? "cannot list the tables of nftables: " : "cannot remove nftables table " + names + ": ") +
+        std::strerror(failed) +
+        (failed == EPERM ? "; the capability CAP_NET_ADMIN is needed, and no other program may own "
+                           "the table"
+                         : ""));
+    return;
+  }
+  for (const NftTable& table : tables) into.tables.push_back(table.to_string());
+  into.modes |= kNftables;
+}
+
+std::vector<std::string> nft_chains(std::string_view family, const std::string& table) {
+  std::vector<std::string> out;
+  NetlinkTalk kernel(NETLINK_NETFILTER);
+  auto request = netfilter_message(NFNL_SUBSYS_NFTABLES, NFT_MSG_GETCHAIN, NLM_F_DUMP, number_of(family));
+  (void)kernel.ask(request, [&](nlmsghdr& header) {
+    if (text_of(header, NFTA_CHAIN_TABLE) == table) out.push_back(text_of(header, NFTA_CHAIN_NAME));
+  });
+  return out;
+}
+
+}  // namespace sluice::cleanup

@@ -1,0 +1,31 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What was removed, what could not be. A plain value.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "core/cleanup/names.hpp"
+
+namespace sluice::cleanup {
+
+struct Removal {
+  std::size_t chains = 0;   // of iptables
+  std::size_t sets = 0;     // ipsets
+  std::size_t servers = 0;  // virtual servers of IPVS
+  std::vector<std::string> links;
+  std::vector<std::string> tables;  // of nftables: "ip kube-proxy"
+  Modes modes = 0;                  // whose things these were
+
+  std::vector<std::string> failures;  // one sentence each: what is still there, and why
+  std::vector<std::string> notes;     // left on purpose, for people to look at
+
+  bool nothing() const { return chains + sets + servers + links.size() + tables.size() == 0; }
+  // "12 chains, 3 ipsets, link kube-ipvs0, nftables table ip kube-proxy"; "nothing".
+  std::string to_string() const;
+};
+
+}  // namespace sluice::cleanup

@@ -1,0 +1,157 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/cleanup/selection.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace sluice::cleanup {
+namespace {
+
+constexpr std::string_view kChain = "iptables";
+constexpr std::string_view kChain6 = "ip6tables";
+constexpr std::string_view kSet = "ipset";
+constexpr std::string_view kLink = "link";
+constexpr std::string_view kNft = "nft";
+constexpr std::string_view kServers = "ipvs";
+
+// A shorter beginning of a name says nothing about whose it is.
+constexpr std::size_t kShortestPrefix = 5;
+
+constexpr std::array<std::string_view, 3> kIptablesTables = {"filter", "nat", "mangle"};
+constexpr std::array<std::string_view, 6> kNftFamilies = {"ip", "ip6", "inet", "arp", "bridge", "netdev"};
+// iptables keeps its rules in tables of these names, everybody's rules together.
+constexpr std::array<std::string_view, 5> kSharedTables = {"filter", "nat", "mangle", "raw", "security"};
+
+template <class List>
+bool contains(const List& list, std::string_view word) {
+  return std::find(list.begin(), list.end(), word) != list.end();
+}
+
+}  // namespace
+
+bool Selection::parse(base::Family family, std::string_view text, Claim& into) {
+  const std::size_t slash = text.find('/');
+  if (slash == std::string_view::npos) return false;
+  into = {family, std::string(text.substr(0, slash)), {}, {}};
+  if (into.kind == kChain6) {
+    into.kind = kChain;
+    into.family = base::Family::ipv6;
+  }
+  std::string_view rest = text.substr(slash + 1);
+  if (into.kind == kChain || into.kind == kNft) {
+    const std::size_t second = rest.find('/');
+    if (second == std::string_view::npos) return false;
+    into.place = rest.substr(0, second);
+    rest.remove_prefix(second + 1);
+  }
+  into.name = rest;
+  if (into.is_pattern()) rest.remove_suffix(1);
+  return !rest.empty() && rest.find_first_of("*/ ") == std::string_view::npos;
+}
+
+bool Selection::covered(const Claims& claims, base::Family family, std::string_view kind, std::string_view place,
+                        std::string_view name) {
+  return std::any_of(claims.begin(), claims.end(), [&](const Claim& claim) {
+    return claim.family == family && claim.kind == kind && claim.place == place && claim.covers(name);
+  });
+}
+
+void Selection::keep(base::Family family, std::string_view claim) {
+  if (Claim parsed; parse(family, claim, parsed)) keep_.push_back(std::move(parsed));
+}
+
+bool Selection::add(base::Family family, std::string_view claim) {
+  Claim parsed;
+  if (!parse(family, claim, parsed)) return false;
+  if (parsed.is_pattern() && parsed.name.size() <= kShortestPrefix) return false;
+  if (parsed.kind == kChain) {
+    // "KUBE-*" would take kubelet's as well.
+    const bool vague = parsed.name == "KUBE-*";
+    if (vague || is_kubelets(parsed.name) || !contains(kIptablesTables, parsed.place)) return false;
+  } else if (parsed.kind == kNft) {
+    if (parsed.is_pattern() || !contains(kNftFamilies, parsed.place) || contains(kSharedTables, parsed.name))
+      return false;
+  } else if (parsed.kind == kLink) {
+    if (parsed.is_pattern() || parsed.name == "lo") return false;
+  } else if (parsed.kind == kServers) {
+    if (parsed.is_pattern() || parsed.name != kVirtualServers) return false;
+  } else if (parsed.kind != kSet) {
+    return false;
+  }
+  add_.push_back(std::move(parsed));
+  return true;
+}
+
+Selection Selection::without_virtual_servers() const {
+  Selection out = *this;
+  out.servers_stay_ = true;
+  return out;
+}
+
+bool Selection::chain(base::Family family, std::string_view table, std::string_view chain) const {
+  if (is_kubelets(chain) || covered(keep_, family, kChain, table, chain)) return false;
+  const Modes makers = makers_of_chain(table, chain);
+  if ((makers & gone_) != 0 && (makers & kept_) == 0) return true;
+  return covered(add_, family, kChain, table, chain);
+}
+
+bool Selection::chain_by_ledger(base::Family family, std::string_view table, std::string_view chain) const {
+  return makers_of_chain(table, chain) == 0 && this->chain(family, table, chain);
+}
+
+bool Selection::jump(const KnownJump& jump) const {
+  return (jump.makers & gone_) != 0 && (jump.makers & kept_) == 0 &&
+         (makers_of_chain(jump.table, jump.to) & kept_) != 0;
+}
+
+bool Selection::set(std::string_view name) const {
+  const auto any = [&](const Claims& claims) {
+    return std::any_of(base::kFamilies.begin(), base::kFamilies.end(),
+                       [&](base::Family family) { return covered(claims, family, kSet, {}, name); });
+  };
+  if (any(keep_)) return false;
+  const Modes makers = makers_of_set(name);
+  if (servers_stay_ && (makers & kIpvs) != 0) return false;
+  return ((makers & gone_) != 0 && (makers & kept_) == 0) || any(add_);
+}
+
+bool Selection::virtual_servers() const {
+  const auto named = [](const Claims& claims) {
+    return std::any_of(claims.begin(), claims.end(),
+                       [](const Claim& claim) { return claim.kind == kServers && claim.covers(kVirtualServers); });
+  };
+  return !servers_stay_ && !named(keep_) && ((gone_ & kIpvs) != 0 || named(add_));
+}
+
+bool Selection::table(std::string_view family, std::string_view name) const {
+  const auto any = [&](const Claims& claims) {
+    return std::any_of(base::kFamilies.begin(), base::kFamilies.end(),
+                       [&](base::Family one) { return covered(claims, one, kNft, family, name); });
+  };
+  if (any(keep_)) return false;
+  const bool kube_proxys = name == kNftTable && (family == "ip" || family == "ip6");
+  return (kube_proxys && (gone_ & kNftables) != 0) || any(add_);
+}
+
+std::vector<std::string> Selection::links() const {
+  std::vector<std::string> out;
+  if ((gone_ & kIpvs) != 0) out.emplace_back(kIpvsLink);
+  for (const Claim& claim : add_) {
+    if (claim.kind == kLink && !contains(out, claim.name)) out.push_back(claim.name);
+  }
+  std::erase_if(out, [&](const std::string& name) {
+    return (servers_stay_ && name == kIpvsLink) || std::any_of(keep_.begin(), keep_.end(), [&](const Claim& claim) {
+             return claim.kind == kLink && claim.covers(name);
+           });
+  });
+  return out;
+}
+
+Modes Selection::mode_of_chain(std::string_view table, std::string_view chain) const {
+  return makers_of_chain(table, chain) & gone_;
+}
+
+}  // namespace sluice::cleanup

@@ -1,0 +1,181 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/cleanup/startup_cleanup.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/log.hpp"
+#include "core/base/memory.hpp"
+#include "core/cleanup/ipvs_connections.hpp"
+#include "core/cleanup/leftovers.hpp"
+
+namespace sluice::cleanup {
+namespace {
+
+using Steady = std::chrono::steady_clock;
+
+constexpr int kTries = 2;
+
+Modes others(Modes own) { return own == 0 ? 0 : kAllModes & ~own; }
+
+bool has_servers(const Absent& absent) {
+  return std::find(absent.artifacts.begin(), absent.artifacts.end(), "ipvs/" + std::string(kVirtualServers)) !=
+         absent.artifacts.end();
+}
+
+}  // namespace
+
+StartupCleanup::StartupCleanup(std::string_view backend, Options options)
+    : options_(std::move(options)), mode_(mode_of(backend)), selection_(others(mode_), mode_) {}
+
+StartupCleanup::~StartupCleanup() { stop(); }
+
+void StartupCleanup::absent(const std::vector<Absent>& found) {
+  const std::lock_guard lock(mutex_);
+  for (const Absent& one : found) {
+    if (one.by == Absent::By::plugin) {
+      for (const std::string& artifact : one.artifacts) selection_.keep(one.family, artifact);
+      continue;
+    }
+    bool all = true;
+    for (const std::string& artifact : one.artifacts) {
+      if (selection_.add(one.family, artifact)) continue;
+      base::log_warning("app", "backend " + one.backend + " has left " + artifact + " (" +
+                                   std::string(base::family_name(one.family)) +
+                                   "), which only its plugin can remove: install it again and run sluiced --cleanup");
+      all = false;
+    }
+    by_remover_.push_back({one, all});
+  }
+}
+
+void StartupCleanup::expect(const std::vector<base::Family>& families) {
+  const std::lock_guard lock(mutex_);
+  if (mode_ != 0 || !by_remover_.empty()) awaited_.insert(families.begin(), families.end());
+}
+
+void StartupCleanup::stands(base::Family family, const std::vector<std::string>& claims) {
+  const std::lock_guard lock(mutex_);
+  if (stopping_ || awaited_.erase(family) == 0) return;
+  for (const std::string& claim : claims) selection_.keep(family, claim);
+  if (awaited_.empty()) worker_ = std::thread([this] { work(); });
+}
+
+void StartupCleanup::keep(base::Family family, const std::vector<std::string>& artifacts) {
+  std::unique_lock lock(mutex_);
+  for (const std::string& artifact : artifacts) selection_.keep(family, artifact);
+  ++keepers_;
+  wake_.wait(lock, [this] { return !removing_; });
+  --keepers_;
+  lock.unlock();
+  wake_.notify_all();
+}
+
+void StartupCleanup::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  if (worker_.joinable()) worker_.join();
+}
+
+bool StartupCleanup::interrupted() {
+  const std::lock_guard lock(mutex_);
+  return stopping_ || keepers_ != 0;
+}
+
+bool StartupCleanup::sleep(std::chrono::milliseconds time) {
+  std::unique_lock lock(mutex_);
+  return !wake_.wait_for(lock, time, [this] { return stopping_; });
+}
+
+void StartupCleanup::work() {
+  if (wait_for_connections()) remove_all();
+  base::release_free_memory();  // all rules of the node were read
+}
+
+// False when stopped.
+bool StartupCleanup::wait_for_connections() {
+  const auto count = [this]() -> std::size_t {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!selection_.virtual_servers()) return 0;
+    }
+    return options_.connections ? options_.connections() : ipvs_connections();
+  };
+  const std::chrono::milliseconds drain = servers_drain();
+  const auto until = Steady::now() + drain;
+  const std::size_t connections = drain.count() == 0 ? 0 : count();
+  if (connections == 0) return true;
+  if (!remove(/*virtual_servers=*/false)) return false;
+  base::log_info("app", std::to_string(connections) +
+                            " connections go through virtual servers of IPVS that mode ipvs " +
+                            "has left; these stay until there are none, for " +
+                            std::to_string(std::chrono::ceil<std::chrono::seconds>(drain).count()) + " s at most");
+  while (count() != 0 && Steady::now() < until) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Steady::now());
+    if (!sleep(std::min(options_.look_every, left))) return false;
+  }
+  return true;
+}
+
+std::chrono::milliseconds StartupCleanup::servers_drain() const {
+  std::chrono::milliseconds of_absent{-1};
+  for (const Gone& one : by_remover_) {
+    if (has_servers(one.absent)) of_absent = std::max<std::chrono::milliseconds>(of_absent, one.absent.drain);
+  }
+  return of_absent.count() < 0 ? options_.drain : of_absent;
+}
+
+void StartupCleanup::remove_all() {
+  for (int attempt = 1;; ++attempt) {
+    const auto removed = remove(/*virtual_servers=*/true);
+    if (!removed) return;
+    if (removed->failures.empty()) break;
+    if (attempt == kTries) {
+      for (const auto& sentence : removed->failures) base::log_warning("app", "left by another mode: " + sentence);
+      return;
+    }
+    if (!sleep(options_.retry_after)) return;
+  }
+  for (const Gone& one : by_remover_) {
+    if (one.wholly && options_.removed) options_.removed(one.absent);
+  }
+}
+
+// Nothing when stopped: then nobody knows what is left.
+std::optional<Removal> StartupCleanup::remove(bool virtual_servers) {
+  const auto remover = options_.remove ? options_.remove : Remove(&remove_leftovers);
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    wake_.wait(lock, [this] { return stopping_ || keepers_ == 0; });
+    if (stopping_) return std::nullopt;
+    const Selection selection = virtual_servers ? selection_ : selection_.without_virtual_servers();
+    removing_ = true;
+    lock.unlock();
+    const Removal removed = remover(selection, [this] { return interrupted(); });
+    tell(removed);
+    lock.lock();
+    removing_ = false;
+    wake_.notify_all();
+    if (stopping_) return std::nullopt;
+    if (keepers_ == 0) return removed;
+    // It was cut short, as there is more to keep.
+  }
+}
+
+void StartupCleanup::tell(const Removal& removed) const {
+  for (const auto& sentence : removed.notes) base::log_warning("app", sentence);
+  if (removed.nothing()) {
+    base::log_debug("app", "no other mode has left anything");
+    return;
+  }
+  const Modes whose = removed.modes & ~mode_;
+  base::log_info("app", "removed what " + (whose == 0 ? std::string("another backend") : "mode " + mode_names(whose)) +
+                            " had left: " + removed.to_string());
+}
+
+}  // namespace sluice::cleanup

@@ -1,0 +1,175 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/cleanup/virtual_servers.hpp"
+
+#include <netinet/in.h>  // first: the kernel's headers then leave out what it has
+
+#include <arpa/inet.h>
+#include <linux/genetlink.h>
+#include <linux/ip_vs.h>
+#include <linux/netlink.h>
+#include <netlink/attr.h>
+#include <netlink/msg.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+#include <new>
+
+#include "core/cleanup/names.hpp"
+#include "core/cleanup/netlink_talk.hpp"
+#include "core/node/addresses.hpp"
+
+namespace sluice::cleanup {
+namespace {
+
+NetlinkMessage generic_message(int family, int command, int version, int flags) {
+  genlmsghdr header{};
+  header.cmd = static_cast<std::uint8_t>(command);
+  header.version = static_cast<std::uint8_t>(version);
+  return netlink_message(family, flags, &header, sizeof(header));
+}
+
+// The number IPVS has in this kernel; 0 when it is not there. Asking loads the module
+// where there is one, so nobody asks without a reason.
+int ipvs_family(NetlinkTalk& kernel) {
+  int number = 0;
+  auto request = generic_message(GENL_ID_CTRL, CTRL_CMD_GETFAMILY, 1, 0);
+  put_string(request, CTRL_ATTR_FAMILY_NAME, IPVS_GENL_NAME);
+  (void)kernel.ask(request, [&](nlmsghdr& header) {
+    const nlattr* id = nlmsg_find_attr(&header, sizeof(genlmsghdr), CTRL_ATTR_FAMILY_ID);
+    if (id != nullptr && nla_len(id) >= 2) number = nla_get_u16(id);
+  });
+  return number;
+}
+
+int remove(NetlinkTalk& kernel, int family, const VirtualServer& server) {
+  auto request = generic_message(family, IPVS_CMD_DEL_SERVICE, IPVS_GENL_VERSION, 0);
+  const bool v4 = server.address.family() == base::Family::ipv4;
+  nl_msg* message = request.get();
+  nlattr* service = nla_nest_start(message, IPVS_CMD_ATTR_SERVICE | NLA_F_NESTED);
+  // The address always has the room of an IPv6 one.
+  if (service == nullptr || nla_put_u16(message, IPVS_SVC_ATTR_AF, v4 ? AF_INET : AF_INET6) != 0 ||
+      nla_put_u16(message, IPVS_SVC_ATTR_PROTOCOL, server.protocol) != 0 ||
+      nla_put(message, IPVS_SVC_ATTR_ADDR, 16, server.address.bytes().data()) != 0 ||
+      nla_put_u16(message, IPVS_SVC_ATTR_PORT, htons(server.port)) != 0) {
+    throw std::bad_alloc();
+  }
+  nla_nest_end(message, service);
+  return kernel.ask(request);
+}
+
+const nlattr* inner(const nlattr* nest, int type, int size) {
+  const nlattr* found = nla_find(static_cast<const nlattr*>(nla_data(nest)), nla_len(nest), type);
+  return found != nullptr && nla_len(found) >= size ? found : nullptr;
+}
+
+const char* protocol_name(std::uint8_t protocol) {
+  switch (protocol) {
+    case IPPROTO_TCP:
+      return "TCP";
+    case IPPROTO_UDP:
+      return "UDP";
+    case IPPROTO_SCTP:
+      return "SCTP";
+    default:
+      return "?";
+  }
+}
+
+// A set of ports alone is of the protocol in its name: KUBE-NODE-PORT-LOCAL-UDP.
+std::uint8_t protocol_of(std::string_view set) {
+  if (set.find("-TCP") != std::string_view::npos) return IPPROTO_TCP;
+  if (set.find("-UDP") != std::string_view::npos) return IPPROTO_UDP;
+  return set.find("-SCTP") != std::string_view::npos ? IPPROTO_SCTP : 0;
+}
+
+}  // namespace
+
+std::string VirtualServer::to_string() const { return base::host_port(address, port) + "/" + protocol_name(protocol); }
+
+void IpvsOwnership::listed(std::string_view set, const SetEntry& entry) {
+  const bool ports = set.find("-NODE-PORT-") != std::string_view::npos && set.find("HEALTH") == std::string_view::npos;
+  const bool fronts = set.find("-CLUSTER-IP") != std::string_view::npos ||
+                      set.find("-EXTERNAL-IP") != std::string_view::npos || set.ends_with("-LOAD-BALANCER");
+  if (entry.has_address && entry.protocol != 0 && (ports || fronts)) {
+    fronts_.insert({entry.address, entry.protocol, entry.port});
+  } else if (ports && !entry.has_address && protocol_of(set) != 0) {
+    const base::Family family = set.starts_with("KUBE-6-") ? base::Family::ipv6 : base::Family::ipv4;
+    node_ports_.insert({family, protocol_of(set), entry.port});
+  } else if (set.ends_with("-NODE-PORT-IPS") && entry.has_address) {
+    local(entry.address);
+  }
+}
+
+bool IpvsOwnership::is_ours(const VirtualServer& server) const {
+  if (bound_.contains(server.address) || fronts_.contains(server)) return true;
+  return local_.contains(server.address) &&
+         node_ports_.contains({server.address.family(), server.protocol, server.port});
+}
+
+base::Result<IpvsOwnership> read_ipvs_ownership() {
+  const auto addresses = node::read_interface_addresses();
+  if (!addresses) return addresses.status();
+  IpvsOwnership out;
+  for (const auto& one : *addresses) {
+    if (one.interface_name == kIpvsLink)
+      out.bound(one.address);
+    else
+      out.local(one.address);
+  }
+  read_sets([](std::string_view name) { return makers_of_set(name) != 0; },
+            [&](std::string_view name, const SetEntry& entry) { out.listed(name, entry); });
+  return out;
+}
+
+std::optional<VirtualServer> parse_virtual_server(const nlattr* service) {
+  const nlattr* af = inner(service, IPVS_SVC_ATTR_AF, 2);
+  const nlattr* protocol = inner(service, IPVS_SVC_ATTR_PROTOCOL, 2);
+  const nlattr* address = inner(service, IPVS_SVC_ATTR_ADDR, 4);
+  const nlattr* port = inner(service, IPVS_SVC_ATTR_PORT, 2);
+  if (af == nullptr || protocol == nullptr || address == nullptr || port == nullptr) return std::nullopt;
+  const bool v4 = nla_get_u16(af) == AF_INET;
+  if (!v4 && nla_len(address) < 16) return std::nullopt;
+  return VirtualServer{base::IpAddress::from_bytes(v4 ? base::Family::ipv4 : base::Family::ipv6, nla_data(address)),
+                       static_cast<std::uint8_t>(nla_get_u16(protocol)), ntohs(nla_get_u16(port))};
+}
+
+void remove_virtual_servers(Removal& into) {
+  const auto ownership = read_ipvs_ownership();
+  if (!ownership) {
+    into.failures.push_back("cannot tell which virtual servers of IPVS are kube-proxy's: " +
+                            ownership.status().message());
+    return;
+  }
+  if (ownership->knows_nothing()) return;
+  NetlinkTalk kernel(NETLINK_GENERIC);
+  const int family = ipvs_family(kernel);
+  if (family == 0) return;
+  std::vector<VirtualServer> ours;
+  const int failed =
+      kernel.ask(generic_message(family, IPVS_CMD_GET_SERVICE, IPVS_GENL_VERSION, NLM_F_DUMP), [&](nlmsghdr& header) {
+        const nlattr* service = nlmsg_find_attr(&header, sizeof(genlmsghdr), IPVS_CMD_ATTR_SERVICE);
+        if (service == nullptr) return;
+        const auto server = parse_virtual_server(service);
+        if (server && ownership->is_ours(*server)) ours.push_back(*server);
+      });
+  if (failed != 0) {
+    into.failures.push_back(std::string("cannot list the virtual servers of IPVS: ") + std::strerror(failed));
+    return;
+  }
+  for (const VirtualServer& server : ours) {
+    const int refused = remove(kernel, family, server);
+    if (refused == ESRCH) continue;  // somebody else was quicker
+    if (refused != 0) {
+      into.failures.push_back("cannot remove the virtual server " + server.to_string() +
+                              " of IPVS: " + std::strerror(refused));
+      continue;
+    }
+    ++into.servers;
+    into.modes |= kIpvs;
+  }
+}
+
+}  // namespace sluice::cleanup

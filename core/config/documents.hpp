@@ -1,0 +1,22 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The fields of the two kinds of document, for config_file.cpp.
+#pragma once
+
+#include <string_view>
+
+#include "core/config/yaml_node.hpp"
+
+namespace sluice::config {
+
+inline constexpr std::string_view kKubeProxyApi = "kubeproxy.config.k8s.io/v1alpha1";
+inline constexpr std::string_view kKubeProxyKind = "KubeProxyConfiguration";
+inline constexpr std::string_view kSluiceApi = "sluice.dev/v1alpha1";
+inline constexpr std::string_view kSluiceKind = "SluiceConfiguration";
+
+// `strict`: fields that would be a warning are errors.
+void read_kube_proxy_document(const ConfigNode& document, bool strict, Draft& draft);
+void read_sluice_document(const ConfigNode& document, Draft& draft);
+
+}  // namespace sluice::config

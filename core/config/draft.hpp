@@ -1,0 +1,154 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Settings as flags and file say them: defaults filled in, each with the place it
+// comes from, not yet checked against each other. validate() makes Settings of it.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/config/flags.hpp"
+#include "core/config/problems.hpp"
+#include "core/config/settings.hpp"
+
+namespace sluice::config {
+
+template <class T>
+struct Sourced {
+  T value{};
+  std::string where;  // "--flag" or "file:line: field"; empty for a default
+
+  bool given() const { return !where.empty(); }
+  void set(T new_value, std::string new_where) {
+    value = std::move(new_value);
+    where = std::move(new_where);
+  }
+};
+
+// What kube-proxy keeps once a mode. Which one counts is known when the mode is.
+struct ModeDraft {
+  Sourced<int> masquerade_bit{14, {}};
+  Sourced<bool> masquerade_all;
+  Sourced<Duration> sync_period{std::chrono::seconds(30), {}};
+  Sourced<Duration> min_sync_period{std::chrono::seconds(1), {}};
+};
+
+struct ConntrackDraft {
+  Sourced<int> max_per_core{32768, {}};
+  Sourced<int> min{131072, {}};
+  Sourced<Duration> tcp_established_timeout{std::chrono::hours(24), {}};
+  Sourced<Duration> tcp_close_wait_timeout{std::chrono::hours(1), {}};
+  Sourced<bool> tcp_be_liberal;
+  Sourced<Duration> udp_timeout;
+  Sourced<Duration> udp_stream_timeout;
+};
+
+// For a backend of that name; nothing in the core reads them.
+struct IpvsDraft {
+  Sourced<std::string> scheduler;
+  std::vector<Sourced<std::string>> exclude_cidrs;
+  Sourced<bool> strict_arp;
+  Sourced<Duration> tcp_timeout;
+  Sourced<Duration> tcp_fin_timeout;
+  Sourced<Duration> udp_timeout;
+};
+
+// Where info lines go, once a log format.
+struct StreamDraft {
+  Sourced<bool> split;
+  Sourced<std::string> buffer{"0", {}};  // a quantity, as "64Ki"
+};
+
+struct WinkernelDraft {
+  Sourced<std::string> network_name;
+  Sourced<std::string> source_vip;
+  Sourced<bool> enable_dsr;
+  Sourced<std::string> root_hns_endpoint_name;
+  Sourced<bool> forward_health_check_vip;
+};
+
+struct Draft {
+  std::string config_file;
+  bool strict = false;                       // --check: what a daemon would only warn about is an error
+  bool whole = true;                         // false: of the file, or of a document in it, nothing could be read
+  std::map<std::string, std::string> flags;  // every flag with its value
+  Sourced<std::string> kubeconfig;
+  Sourced<std::string> master;
+  Sourced<std::string> manifests;
+  Sourced<std::string> replay;
+  Sourced<double> replay_speed{1, {}};
+  Sourced<std::string> record;
+  Sourced<double> qps{5, {}};
+  Sourced<int> burst{10, {}};
+  Sourced<std::string> content_type{"application/vnd.kubernetes.protobuf", {}};  // what kube-proxy asks for
+  Sourced<std::string> accept_content_types;
+
+  Sourced<std::string> host_name;  // override; empty = the name of the machine
+  Sourced<std::string> bind_address{"0.0.0.0", {}};
+  std::vector<Sourced<std::string>> node_port_addresses;
+
+  Sourced<std::string> mode;     // as kube-proxy has it; empty = iptables
+  Sourced<std::string> backend;  // overrides the mode
+  ModeDraft iptables;            // also for every backend that is no mode of kube-proxy
+  ModeDraft ipvs;                // periods only: ipvs masquerades as the iptables section says
+  ModeDraft nftables;
+  Sourced<bool> localhost_node_ports{true, {}};
+
+  Sourced<std::string> detect_local_mode;
+  Sourced<std::string> bridge_interface;
+  Sourced<std::string> interface_name_prefix;
+  Sourced<std::string> cluster_cidr;
+
+  // Checked as kube-proxy does, and of no use: no cache here has to be gone through again.
+  Sourced<Duration> config_sync_period{std::chrono::minutes(15), {}};
+
+  // An address may lack its port; the port then comes from the number below.
+  Sourced<std::string> healthz_address{"0.0.0.0:10256", {}};
+  Sourced<std::string> metrics_address{"127.0.0.1:10249", {}};
+  Sourced<int> healthz_port{10256, {}};
+  Sourced<int> metrics_port{10249, {}};
+  Sourced<bool> bind_address_hard_fail;
+  Sourced<bool> profiling;
+  Sourced<std::string> show_hidden_metrics;
+  Sourced<int> oom_score_adj{-999, {}};
+  ConntrackDraft conntrack;
+  IpvsDraft ipvs_mode;
+  Sourced<std::string> port_range;  // userspace mode
+  Sourced<Duration> udp_timeout{std::chrono::milliseconds(250), {}};
+  std::vector<Sourced<std::string>> feature_gates;  // "Name=true"
+  WinkernelDraft winkernel;                         // for another system
+  Sourced<bool> windows_run_as_service;
+  Sourced<std::string> boot_id_file;
+  Sourced<std::string> machine_id_file;
+
+  Sourced<int> verbosity;
+  Sourced<std::string> log_format{"text", {}};
+  Sourced<Duration> log_flush_frequency{std::chrono::seconds(5), {}};
+  std::vector<Sourced<std::string>> vmodule;  // "pattern=4"
+  StreamDraft log_text;
+  StreamDraft log_json;
+
+  std::vector<Sourced<std::string>> plugin_dirs;
+  Sourced<bool> relax_plugin_ownership;
+  Sourced<std::string> state_dir;
+  Sourced<Duration> drain_timeout{std::chrono::hours(1), {}};
+  std::map<std::string, Sourced<BackendSection>> sections;
+
+  // For the caller that needs them before everything is validated.
+  PluginSettings plugins() const;
+  LogSettings log() const;
+};
+
+struct Defaults {
+  std::vector<std::string> plugin_dirs;  // where `make install` puts backends, and build-tree places
+  std::string state_dir = "/run/sluice";
+};
+
+// Reads the file `flags` name, applies the flags over it by kube-proxy's precedence
+// (BEH 11.1), and collects what is wrong. With --check, what would be a warning about
+// a field is an error.
+Draft read_configuration(const Flags& flags, const Defaults& defaults, Problems& problems);
+
+}  // namespace sluice::config

@@ -1,0 +1,27 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// --config: a YAML (or JSON) stream of up to two documents. The first is kube-proxy's
+// KubeProxyConfiguration, read as kube-proxy reads it; the second, which kube-proxy
+// does not look at, is SluiceConfiguration and strict.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/config/draft.hpp"
+#include "core/config/problems.hpp"
+
+namespace sluice::config {
+
+struct ConfigFileOptions {
+  bool strict = false;  // unknown, repeated and unsupported fields of the first document are errors
+};
+
+void read_config_file(const std::string& path, const ConfigFileOptions& options, Draft& draft, Problems& problems);
+
+// The same for text at hand; `name` stands for the file in messages.
+void read_config_text(const std::string& text, const std::string& name, const ConfigFileOptions& options, Draft& draft,
+                      Problems& problems);
+
+}  // namespace sluice::config

@@ -1,0 +1,34 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The settings in force. Who reads them keeps the value for as long as the work at hand
+// takes, and sees one configuration, never half of two. Any thread.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "core/config/settings.hpp"
+
+namespace sluice::config {
+
+class SettingsCell {
+ public:
+  explicit SettingsCell(Settings settings) : settings_(std::make_shared<const Settings>(std::move(settings))) {}
+
+  std::shared_ptr<const Settings> get() const {
+    const std::lock_guard lock(mutex_);
+    return settings_;
+  }
+  void set(std::shared_ptr<const Settings> settings) {
+    const std::lock_guard lock(mutex_);
+    settings_ = std::move(settings);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<const Settings> settings_;
+};
+
+}  // namespace sluice::config

@@ -1,0 +1,327 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/config/validate.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "core/config/render.hpp"
+#include "core/config/validate_parts.hpp"
+#include "core/config/values.hpp"
+#include "core/node/node_ips.hpp"
+
+namespace sluice::config {
+namespace {
+
+constexpr std::size_t kInterfaceNameLimit = 15;    // IFNAMSIZ without the NUL
+constexpr std::size_t kInterfacePrefixLimit = 14;  // rules add a "+"
+// sun_path holds 107 letters; "/control.sock" is added to the folder.
+constexpr std::size_t kStateDirLimit = 90;
+// How long connections may keep a backend that was replaced.
+constexpr std::chrono::hours kLongestDrain{24 * 7};
+constexpr std::string_view kDefaultBackend = "iptables";
+constexpr std::string_view kPrimary = "primary";
+constexpr std::string_view kAuto = "auto";
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string out;
+  for (const std::string& word : words) out += (out.empty() ? "" : ", ") + word;
+  return out.empty() ? "none" : out;
+}
+
+class Validator {
+ public:
+  Validator(const Draft& draft, const Surroundings& surroundings, Problems& problems)
+      : draft_(draft), surroundings_(surroundings), problems_(problems) {}
+
+  Settings run() {
+    out_.config_file = draft_.config_file;
+    out_.flags = draft_.flags;
+    out_.sections.clear();
+    for (const auto& [id, section] : draft_.sections) out_.sections[id] = section.value;
+    out_.plugins = draft_.plugins();
+    out_.localhost_node_ports = draft_.localhost_node_ports.value;
+    source();
+    recording();
+    client();
+    node_name();
+    backend();
+    masquerading_and_periods();
+    node_ports();
+    local_detector();
+    bind_address();
+    folders();
+    validate_serving(draft_, out_, problems_);
+    validate_conntrack(draft_, out_, problems_);
+    validate_feature_gates(draft_, out_, problems_);
+    validate_mode_options(draft_, out_, problems_);
+    validate_logging(draft_, out_, problems_);
+    tell_without_effect(draft_, out_, problems_);
+    out_.kube_proxy_configuration = kube_proxy_json(draft_, out_);
+    return std::move(out_);
+  }
+
+ private:
+  void source() {
+    // kubeconfig and master are one source: the one says where, the other with which credentials.
+    const Sourced<std::string>& api = draft_.kubeconfig.given() ? draft_.kubeconfig : draft_.master;
+    const Sourced<std::string>* first = nullptr;
+    for (const auto* one : {&api, &draft_.manifests, &draft_.replay}) {
+      if (!one->given()) continue;
+      if (first != nullptr) {
+        problems_.error(one->where, "names a second source of Services, beside " + first->where +
+                                        "; allowed: one of an API server, manifests and a recording");
+        return;
+      }
+      first = one;
+    }
+    out_.source.kubeconfig = draft_.kubeconfig.value;
+    out_.source.master = draft_.master.value;
+    out_.source.manifests = draft_.manifests.value;
+    out_.source.replay = draft_.replay.value;
+    out_.source.kind = draft_.replay.given()      ? SourceKind::replay
+                       : draft_.manifests.given() ? SourceKind::manifests
+                       : api.given()              ? SourceKind::api
+                                                  : SourceKind::in_cluster;
+  }
+
+  void recording() {
+    const Sourced<double>& speed = draft_.replay_speed;
+    if (speed.given() && !draft_.replay.given()) {
+      problems_.error(speed.where, "is the speed of a replay, and there is none; add --replay or leave it out");
+    } else if (speed.value < 0) {
+      problems_.error(speed.where, "is negative; allowed: 0 (without waiting), or a factor such as 1, 0.5 or 10");
+    }
+    if (draft_.record.given() && draft_.replay.given()) {
+      problems_.error(draft_.record.where, "would record what " + draft_.replay.where +
+                                               " plays back, which is a recording already; leave one of them out");
+    }
+    out_.source.replay_speed = speed.value;
+    out_.source.record = draft_.record.value;
+  }
+
+  void client() {
+    // 0 means the default, in kube-proxy too, whose tools write such fields out.
+    if (draft_.burst.value < 0) {
+      problems_.error(draft_.burst.where, std::to_string(draft_.burst.value) + " is negative; allowed: 0 or more");
+    }
+    ClientSettings& client = out_.source.client;
+    if (draft_.qps.value != 0) client.qps = draft_.qps.value;
+    if (draft_.burst.value > 0) client.burst = draft_.burst.value;
+  }
+
+  void node_name() {
+    // A name of blanks was meant to say something; the host name would hide that.
+    if (draft_.host_name.given() && trimmed(draft_.host_name.value).empty()) {
+      problems_.error(draft_.host_name.where, "is only blanks; allowed: the name of the Node object");
+      return;
+    }
+    out_.node_name = node::normalized_node_name(draft_.host_name.value, surroundings_.host_name);
+    if (out_.node_name.empty()) {
+      problems_.error("--hostname-override", "is needed, because this machine has no host name");
+    }
+  }
+
+  void backend() {
+    const Sourced<std::string>& chosen = draft_.backend.given() ? draft_.backend : draft_.mode;
+    out_.backend = chosen.given() ? chosen.value : std::string(kDefaultBackend);
+    const auto& installed = surroundings_.installed_backends;
+    if (out_.backend == kAuto)
+      choose_backend(chosen.where);
+    else if (std::find(installed.begin(), installed.end(), out_.backend) == installed.end()) {
+      problems_.error(chosen.given() ? chosen.where : "--proxy-mode",
+                      "backend '" + out_.backend + "' is not installed in " + joined(draft_.plugins().folders) +
+                          "; installed: " + joined(installed) + "; install it or set --plugin-dir");
+    }
+    for (const auto& [id, section] : draft_.sections) {
+      if (std::find(installed.begin(), installed.end(), id) == installed.end()) {
+        problems_.warning(section.where, "settings of backend '" + id + "', which is not installed");
+      }
+    }
+  }
+
+  void choose_backend(const std::string& where) {
+    if (!surroundings_.choose_backend) {
+      problems_.error(where, "the backend cannot be chosen here; allowed: the id of an installed one");
+      return;
+    }
+    const auto choice = surroundings_.choose_backend(draft_.plugins());
+    if (!choice) {
+      problems_.error(where, choice.status().message());
+      return;
+    }
+    out_.backend = choice->id;
+    out_.backend_reason = choice->reason;
+  }
+
+  void masquerading_and_periods() {
+    // ipvs masquerades as the iptables section says, in kube-proxy too.
+    const ModeDraft& mode = out_.backend == "ipvs"       ? draft_.ipvs
+                            : out_.backend == "nftables" ? draft_.nftables
+                                                         : draft_.iptables;
+    const ModeDraft& masquerade = out_.backend == "nftables" ? draft_.nftables : draft_.iptables;
+    check_bit(draft_.iptables.masquerade_bit);
+    if (&masquerade != &draft_.iptables) check_bit(masquerade.masquerade_bit);
+    out_.masquerade_bit = masquerade.masquerade_bit.value;
+    out_.masquerade_all = masquerade.masquerade_all.value;
+
+    const auto& sync = mode.sync_period;
+    const auto& least = mode.min_sync_period;
+    if (sync.value.count() <= 0) {
+      problems_.error(sync.where, print_duration(sync.value) + " is too short; allowed: more than 0");
+    }
+    if (least.value.count() < 0) {
+      problems_.error(least.where, print_duration(least.value) + " is negative; allowed: 0 or more");
+    }
+    if (sync.value.count() > 0 && least.value > sync.value) {
+      problems_.error(least.given() ? least.where : sync.where,
+                      "the least time between two syncs, " + print_duration(least.value) +
+                          ", is longer than the sync period, " + print_duration(sync.value) +
+                          "; allowed: at most the sync period");
+    }
+    out_.sync_period = sync.value;
+    out_.min_sync_period = least.value;
+    if (draft_.config_sync_period.value.count() <= 0) {
+      problems_.error(draft_.config_sync_period.where,
+                      print_duration(draft_.config_sync_period.value) + " is too short; allowed: more than 0");
+    }
+  }
+
+  void check_bit(const Sourced<int>& bit) {
+    if (bit.value < 0 || bit.value > 31) {
+      problems_.error(bit.where, std::to_string(bit.value) + " is no bit of a packet mark; allowed: 0 to 31");
+    }
+  }
+
+  void node_ports() {
+    const auto& given = draft_.node_port_addresses;
+    // nftables serves node ports on the node's own addresses only, unless told otherwise.
+    if (given.empty()) out_.node_ports.primary = out_.backend == "nftables";
+    for (const auto& entry : given) {
+      if (entry.value == kPrimary) {
+        if (given.size() > 1) {
+          problems_.error(entry.where,
+                          "primary stands beside other entries; allowed: the single word primary, or CIDRs");
+        }
+        out_.node_ports.primary = true;
+      } else if (const auto prefix = base::IpPrefix::parse(entry.value)) {
+        out_.node_ports.ranges.push_back(*prefix);
+      } else {
+        problems_.error(entry.where, "'" + entry.value +
+                                         "' is not a CIDR; allowed: CIDRs such as 10.0.0.0/8 or fd00::/8, or the "
+                                         "single word primary");
+      }
+    }
+  }
+
+  void local_detector() {
+    node::LocalDetectorSettings& detector = out_.local_detector;
+    if (draft_.detect_local_mode.given()) {
+      if (const auto mode = node::parse_detect_local_mode(draft_.detect_local_mode.value)) {
+        detector.mode = *mode;
+      } else {
+        problems_.error(draft_.detect_local_mode.where,
+                        "'" + draft_.detect_local_mode.value +
+                            "' is no such mode; allowed: ClusterCIDR, NodeCIDR, BridgeInterface, InterfaceNamePrefix");
+        return;
+      }
+    }
+    cluster_cidrs(detector);
+    using enum node::DetectLocalMode;
+    if (detector.mode == bridge_interface) {
+      detector.bridge_interface = interface_name(
+          draft_.bridge_interface, "--pod-bridge-interface or detectLocal.bridgeInterface", kInterfaceNameLimit);
+    } else if (detector.mode == interface_name_prefix) {
+      detector.interface_name_prefix =
+          interface_name(draft_.interface_name_prefix, "--pod-interface-name-prefix or detectLocal.interfaceNamePrefix",
+                         kInterfacePrefixLimit);
+    }
+  }
+
+  void cluster_cidrs(node::LocalDetectorSettings& detector) {
+    const Sourced<std::string>& cidr = draft_.cluster_cidr;
+    if (!cidr.given()) return;
+    constexpr std::string_view kAllowed = "; allowed: one CIDR, or one of each family with a comma between";
+    // The other modes do not use it: what kube-proxy starts with must start here too.
+    const bool used = detector.mode == node::DetectLocalMode::cluster_cidr;
+    const auto complain = [&](const std::string& what) {
+      if (used) {
+        problems_.error(cidr.where, what + std::string(kAllowed));
+      } else {
+        problems_.warning(cidr.where, what + ", and is not used in this detect-local mode");
+      }
+    };
+    const std::vector<std::string> parts = split_list(cidr.value);
+    for (const std::string& part : parts) {
+      const auto prefix = base::IpPrefix::parse(part);
+      if (!prefix) return complain("'" + part + "' is not a CIDR");
+      detector.cluster_cidrs.push_back(*prefix);
+    }
+    if (parts.size() > 2) return complain("'" + cidr.value + "' has more than two CIDRs");
+    if (parts.size() == 2 && detector.cluster_cidrs[0].family() == detector.cluster_cidrs[1].family()) {
+      complain("'" + cidr.value + "' has two CIDRs of one family");
+    }
+  }
+
+  std::string interface_name(const Sourced<std::string>& name, std::string_view setting, std::size_t limit) {
+    if (name.value.empty()) {
+      problems_.error(draft_.detect_local_mode.where,
+                      draft_.detect_local_mode.value + " needs " + std::string(setting));
+      return {};
+    }
+    // What the kernel accepts as a name.
+    const bool bad_letter = std::any_of(name.value.begin(), name.value.end(), [](char c) {
+      return static_cast<unsigned char>(c) <= ' ' || c == 0x7f || c == '/' || c == ':';
+    });
+    if (name.value.size() > limit || bad_letter) {
+      problems_.error(name.where, "'" + name.value + "' cannot name an interface; allowed: 1 to " +
+                                      std::to_string(limit) + " letters, no blank, slash or colon");
+    }
+    return name.value;
+  }
+
+  void bind_address() {
+    const auto address = base::IpAddress::parse(draft_.bind_address.value);
+    if (address) {
+      out_.bind_address = *address;
+    } else {
+      problems_.error(draft_.bind_address.where, "'" + draft_.bind_address.value +
+                                                     "' is not an IP address; allowed: an address of this node, or "
+                                                     "0.0.0.0 or ::");
+    }
+  }
+
+  void folders() {
+    for (const auto& folder : draft_.plugin_dirs) {
+      if (!folder.value.starts_with('/')) {
+        problems_.error(folder.where,
+                        "'" + folder.value + "' is not an absolute path; allowed: a path that begins with /");
+      }
+    }
+    if (const Duration drain = draft_.drain_timeout.value; drain.count() < 0 || drain > kLongestDrain) {
+      problems_.error(draft_.drain_timeout.where,
+                      print_duration(drain) + " cannot be waited for; allowed: 0s to " + print_duration(kLongestDrain));
+    }
+    out_.drain_timeout = draft_.drain_timeout.value;
+    out_.state_dir = draft_.state_dir.value;
+    if (!out_.state_dir.starts_with('/') || out_.state_dir.size() > kStateDirLimit) {
+      problems_.error(draft_.state_dir.where,
+                      "'" + out_.state_dir + "' cannot be the state directory; allowed: an absolute path of at most " +
+                          std::to_string(kStateDirLimit) + " letters, so that a socket fits in it");
+    }
+  }
+
+  const Draft& draft_;
+  const Surroundings& surroundings_;
+  Problems& problems_;
+  Settings out_;
+};
+
+}  // namespace
+
+Settings validate(const Draft& draft, const Surroundings& surroundings, Problems& problems) {
+  return Validator(draft, surroundings, problems).run();
+}
+
+}  // namespace sluice::config

@@ -1,0 +1,121 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Settings of single modes, and those that no mode uses.
+#include <charconv>
+#include <system_error>
+
+#include "core/config/validate_parts.hpp"
+#include "core/config/values.hpp"
+
+namespace sluice::config {
+namespace {
+
+constexpr std::string_view kAskedFor = "application/json";
+
+std::string joined(const std::vector<Sourced<std::string>>& entries) {
+  std::string out;
+  for (const auto& entry : entries) out += (out.empty() ? "" : ",") + entry.value;
+  return out;
+}
+
+// "", "0-0", "1000-2000", "1000+500" or one port.
+bool is_port_range(std::string_view text) {
+  const auto port = [](std::string_view digits) {
+    int value = -1;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    return error == std::errc() && end == digits.data() + digits.size() && value <= 65535 ? value : -1;
+  };
+  const auto mark = text.find_first_of("-+");
+  if (mark == std::string_view::npos) return text.empty() || port(text) >= 0;
+  const int low = port(text.substr(0, mark));
+  const int second = port(text.substr(mark + 1));
+  if (low < 0 || second < 0) return false;
+  return text[mark] == '-' ? low <= second : low + second <= 65535;
+}
+
+void ipvs(const IpvsDraft& from, Settings& out, Problems& problems) {
+  for (const auto& cidr : from.exclude_cidrs) {
+    if (!base::IpPrefix::parse(cidr.value)) {
+      problems.error(cidr.where, "'" + cidr.value + "' is not a CIDR; allowed: CIDRs such as 10.0.0.0/8 or fd00::/8");
+    }
+  }
+  const std::pair<const char*, const Sourced<Duration>*> times[] = {{"ipvs.tcpTimeout", &from.tcp_timeout},
+                                                                    {"ipvs.tcpFinTimeout", &from.tcp_fin_timeout},
+                                                                    {"ipvs.udpTimeout", &from.udp_timeout}};
+  for (const auto& [name, time] : times) {
+    if (time->value.count() < 0) {
+      problems.error(time->where, print_duration(time->value) + " is negative; allowed: 0 or more");
+    }
+    out.mode_options[name] = go_duration(time->value);
+  }
+  out.mode_options["ipvs.scheduler"] = from.scheduler.value;
+  out.mode_options["ipvs.excludeCIDRs"] = joined(from.exclude_cidrs);
+  out.mode_options["ipvs.strictARP"] = from.strict_arp.value ? "true" : "false";
+}
+
+void userspace(const Draft& draft, Settings& out, Problems& problems) {
+  if (!is_port_range(draft.port_range.value)) {
+    problems.error(draft.port_range.where,
+                   "'" + draft.port_range.value + "' is no range of ports; allowed: such as 30000-32767 or 30000+500");
+  }
+  if (draft.udp_timeout.value.count() <= 0) {
+    problems.error(draft.udp_timeout.where,
+                   print_duration(draft.udp_timeout.value) + " is too short; allowed: more than 0");
+  }
+  out.mode_options["userspace.listenAddress"] = draft.bind_address.value;
+  out.mode_options["userspace.portRange"] = draft.port_range.value;
+  out.mode_options["userspace.udpTimeout"] = go_duration(draft.udp_timeout.value);
+}
+
+}  // namespace
+
+void validate_mode_options(const Draft& draft, Settings& out, Problems& problems) {
+  if (out.backend == "ipvs") ipvs(draft.ipvs_mode, out, problems);
+  if (out.backend == "userspace") userspace(draft, out, problems);
+}
+
+void tell_without_effect(const Draft& draft, const Settings& out, Problems& problems) {
+  const Draft defaults;
+  const auto tell = [&](const auto& setting, const auto& as_default, const std::string& why) {
+    if (setting.given() && setting.value != as_default.value) {
+      problems.warning(setting.where, "has no effect: " + why);
+    }
+  };
+  const std::string json = "the API server is asked for " + std::string(kAskedFor);
+  if (draft.content_type.value != kAskedFor) tell(draft.content_type, defaults.content_type, json);
+  if (draft.accept_content_types.value != kAskedFor) {
+    tell(draft.accept_content_types, defaults.accept_content_types, json);
+  }
+  if (draft.config_sync_period.value.count() > 0) {
+    tell(draft.config_sync_period, defaults.config_sync_period, "there is no cache that is gone through again");
+  }
+  tell(draft.show_hidden_metrics, defaults.show_hidden_metrics, "no metric is hidden");
+  tell(draft.boot_id_file, defaults.boot_id_file, "the machine's boot id is not used");
+  tell(draft.machine_id_file, defaults.machine_id_file, "the machine's id is not used");
+  if (out.backend != "userspace") {
+    const std::string mode = "only a backend named userspace uses it";
+    tell(draft.port_range, defaults.port_range, mode);
+    tell(draft.udp_timeout, defaults.udp_timeout, mode);
+  }
+  const std::string windows = "it is for Windows";
+  tell(draft.windows_run_as_service, defaults.windows_run_as_service, windows);
+  tell(draft.winkernel.network_name, defaults.winkernel.network_name, windows);
+  tell(draft.winkernel.source_vip, defaults.winkernel.source_vip, windows);
+  tell(draft.winkernel.enable_dsr, defaults.winkernel.enable_dsr, windows);
+  tell(draft.winkernel.root_hns_endpoint_name, defaults.winkernel.root_hns_endpoint_name, windows);
+  tell(draft.winkernel.forward_health_check_vip, defaults.winkernel.forward_health_check_vip, windows);
+  const bool json_format = draft.log_format.value == "json";
+  const auto idle_stream = [&](const StreamDraft& stream, const StreamDraft& as_default, bool in_use) {
+    if (!in_use) {
+      tell(stream.split, as_default.split, "the log has the other format");
+      tell(stream.buffer, as_default.buffer, "the log has the other format");
+    } else if (!stream.split.value) {
+      tell(stream.buffer, as_default.buffer, "without a split stream every line is written at once");
+    }
+  };
+  idle_stream(draft.log_text, defaults.log_text, !json_format);
+  idle_stream(draft.log_json, defaults.log_json, json_format);
+}
+
+}  // namespace sluice::config

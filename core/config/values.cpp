@@ -1,0 +1,200 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/config/values.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <system_error>
+
+namespace sluice::config {
+namespace {
+
+struct Unit {
+  std::string_view name;
+  std::int64_t nanoseconds;
+};
+// Longer names first where one begins with another ("ms" before "m").
+constexpr Unit kUnits[] = {{"ns", 1},          {"us", 1'000},        {"\u00b5s", 1'000},  // micro sign
+                           {"\u03bcs", 1'000},                                            // Greek mu
+                           {"ms", 1'000'000},  {"s", 1'000'000'000}, {"m", 60'000'000'000}, {"h", 3'600'000'000'000}};
+
+const Unit* leading_unit(std::string_view text) {
+  for (const Unit& unit : kUnits) {
+    if (text.starts_with(unit.name)) return &unit;
+  }
+  return nullptr;
+}
+
+std::size_t leading_digits(std::string_view text) {
+  std::size_t count = 0;
+  while (count < text.size() && text[count] >= '0' && text[count] <= '9') ++count;
+  return count;
+}
+
+}  // namespace
+
+std::optional<bool> parse_boolean(std::string_view text) {
+  for (const std::string_view yes : {"1", "t", "T", "true", "True", "TRUE"}) {
+    if (text == yes) return true;
+  }
+  for (const std::string_view no : {"0", "f", "F", "false", "False", "FALSE"}) {
+    if (text == no) return false;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::int32_t> parse_number(std::string_view text) {
+  bool negative = false;
+  if (text.starts_with('-') || text.starts_with('+')) {
+    negative = text.front() == '-';
+    text.remove_prefix(1);
+  }
+  int base = 10;
+  if (text.size() > 1 && text.front() == '0') {
+    const char mark = text[1];
+    base = mark == 'x' || mark == 'X' ? 16 : mark == 'b' || mark == 'B' ? 2 : 8;
+    text.remove_prefix(base == 8 && mark != 'o' && mark != 'O' ? 1 : 2);
+  }
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  // from_chars takes a sign of its own, which would be the second one.
+  if (text.empty() || text.front() == '-' || error != std::errc() || end != text.data() + text.size()) {
+    return std::nullopt;
+  }
+  if (negative) value = -value;
+  if (value < std::numeric_limits<std::int32_t>::min() || value > std::numeric_limits<std::int32_t>::max()) {
+    return std::nullopt;
+  }
+  return static_cast<std::int32_t>(value);
+}
+
+std::optional<double> parse_decimal(std::string_view text) {
+  // from_chars takes one sign, and only a minus.
+  if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
+  return value;
+}
+
+std::optional<std::chrono::nanoseconds> parse_duration(std::string_view text) {
+  bool negative = false;
+  if (text.starts_with('-') || text.starts_with('+')) {
+    negative = text.front() == '-';
+    text.remove_prefix(1);
+  }
+  if (text == "0") return std::chrono::nanoseconds(0);
+  if (text.empty()) return std::nullopt;
+  std::int64_t total = 0;
+  while (!text.empty()) {
+    const std::size_t whole_digits = leading_digits(text);
+    std::int64_t whole = 0;
+    if (whole_digits != 0 && std::from_chars(text.data(), text.data() + whole_digits, whole).ec != std::errc()) {
+      return std::nullopt;
+    }
+    text.remove_prefix(whole_digits);
+    long double fraction = 0;
+    std::size_t fraction_digits = 0;
+    if (text.starts_with('.')) {
+      text.remove_prefix(1);
+      fraction_digits = leading_digits(text);
+      long double scale = 1;
+      for (const char digit : text.substr(0, fraction_digits)) {
+        scale /= 10;
+        fraction += scale * (digit - '0');
+      }
+      text.remove_prefix(fraction_digits);
+    }
+    if (whole_digits == 0 && fraction_digits == 0) return std::nullopt;
+    const Unit* unit = leading_unit(text);
+    if (unit == nullptr) return std::nullopt;
+    text.remove_prefix(unit->name.size());
+    std::int64_t part = 0;
+    if (__builtin_mul_overflow(whole, unit->nanoseconds, &part)) return std::nullopt;
+    const auto rest = static_cast<std::int64_t>(std::llround(fraction * static_cast<long double>(unit->nanoseconds)));
+    if (__builtin_add_overflow(part, rest, &part) || __builtin_add_overflow(total, part, &total)) return std::nullopt;
+  }
+  return std::chrono::nanoseconds(negative ? -total : total);
+}
+
+std::string print_duration(std::chrono::nanoseconds duration) {
+  std::int64_t rest = duration.count();
+  if (rest == 0) return "0s";
+  std::string out;
+  if (rest < 0) {
+    out = "-";
+    rest = -rest;
+  }
+  constexpr Unit kDown[] = {{"h", 3'600'000'000'000}, {"m", 60'000'000'000}, {"s", 1'000'000'000},
+                            {"ms", 1'000'000},        {"us", 1'000},         {"ns", 1}};
+  for (const Unit& unit : kDown) {
+    if (rest >= unit.nanoseconds) out += std::to_string(rest / unit.nanoseconds) + std::string(unit.name);
+    rest %= unit.nanoseconds;
+  }
+  return out;
+}
+
+std::string go_duration(std::chrono::nanoseconds duration) {
+  const std::int64_t count = duration.count();
+  if (count == 0) return "0s";
+  const std::string sign = count < 0 ? "-" : "";
+  const std::uint64_t size = count < 0 ? ~static_cast<std::uint64_t>(count) + 1 : static_cast<std::uint64_t>(count);
+  // "12.5": a number of `unit` nanoseconds without zeros at its end.
+  const auto with_fraction = [](std::uint64_t value, std::uint64_t unit) {
+    std::string out = std::to_string(value / unit);
+    std::string fraction = std::to_string(unit + value % unit).substr(1);
+    fraction.erase(fraction.find_last_not_of('0') + 1);
+    return fraction.empty() ? out : out + "." + fraction;
+  };
+  if (size < 1'000) return sign + std::to_string(size) + "ns";
+  if (size < 1'000'000) return sign + with_fraction(size, 1'000) + "\u00b5s";
+  if (size < 1'000'000'000) return sign + with_fraction(size, 1'000'000) + "ms";
+  constexpr std::uint64_t kMinute = 60'000'000'000;
+  constexpr std::uint64_t kHour = 60 * kMinute;
+  std::string out = sign;
+  if (size >= kHour) out += std::to_string(size / kHour) + "h";
+  if (size >= kMinute) out += std::to_string(size % kHour / kMinute) + "m";
+  return out + with_fraction(size % kMinute, 1'000'000'000) + "s";
+}
+
+std::optional<std::int64_t> parse_quantity(std::string_view text) {
+  struct Suffix {
+    std::string_view name;
+    double factor;
+  };
+  constexpr Suffix kSuffixes[] = {{"Ki", 0x1p10}, {"Mi", 0x1p20}, {"Gi", 0x1p30}, {"Ti", 0x1p40}, {"k", 1e3},
+                                  {"M", 1e6},     {"G", 1e9},     {"T", 1e12},    {"m", 1e-3}};
+  double factor = 1;
+  for (const Suffix& suffix : kSuffixes) {
+    if (!text.ends_with(suffix.name)) continue;
+    factor = suffix.factor;
+    text.remove_suffix(suffix.name.size());
+    break;
+  }
+  const auto number = parse_decimal(text);
+  constexpr double kLimit = 0x1p62;
+  if (!number || *number < 0 || *number * factor > kLimit) return std::nullopt;
+  return static_cast<std::int64_t>(std::ceil(*number * factor));
+}
+
+std::vector<std::string> split_list(std::string_view text) {
+  std::vector<std::string> out;
+  if (text.empty()) return out;
+  for (;;) {
+    const auto comma = text.find(',');
+    out.emplace_back(text.substr(0, comma));
+    if (comma == std::string_view::npos) return out;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r\n\v\f";
+  const auto first = text.find_first_not_of(kBlanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
+}
+
+}  // namespace sluice::config

@@ -1,0 +1,47 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// How settings are written, the same in flags and in the file: booleans, numbers and
+// durations as Go reads them. Pure.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sluice::config {
+
+inline constexpr std::string_view kBooleanAllowed = "allowed: true or false";
+inline constexpr std::string_view kDurationAllowed =
+    "allowed: numbers with a unit (ns, us, ms, s, m, h), such as 30s, 1m30s or 500ms";
+
+// 1, t, T, true, True, TRUE and the same for false.
+std::optional<bool> parse_boolean(std::string_view text);
+
+// Decimal, 0x…, 0o… or 0…, 0b…; within 32 bits.
+std::optional<std::int32_t> parse_number(std::string_view text);
+
+// "5", "0.5", "1e3", "-1"; finite.
+std::optional<double> parse_decimal(std::string_view text);
+
+// "1m30s", "1.5h", "-2ms", "0". Nothing above about 292 years.
+std::optional<std::chrono::nanoseconds> parse_duration(std::string_view text);
+
+// The shortest of the same form: "1m30s", "500ms", "0s".
+std::string print_duration(std::chrono::nanoseconds duration);
+
+// As Go prints it: "1h0m0s", "1m30s", "250ms", "1.5s", "0s".
+std::string go_duration(std::chrono::nanoseconds duration);
+
+// A size in bytes as Kubernetes writes quantities: "64", "64Ki", "1.5M", "1e3"; not negative.
+std::optional<std::int64_t> parse_quantity(std::string_view text);
+
+// Parts between commas; an empty text has none.
+std::vector<std::string> split_list(std::string_view text);
+
+std::string_view trimmed(std::string_view text);
+
+}  // namespace sluice::config

@@ -1,0 +1,71 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// One value of the configuration file with its place: typed reading, where a wrong
+// type or form becomes a problem with file, line, field and what is allowed.
+// Only these files, file.cpp, documents.cpp and render.cpp know yaml-cpp.
+#pragma once
+
+#include <yaml-cpp/yaml.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/config/draft.hpp"
+#include "core/config/problems.hpp"
+
+namespace sluice::config {
+
+struct ConfigMember;
+
+class ConfigNode {
+ public:
+  // `file` and `problems` outlive the node. An empty `field` is the document itself.
+  ConfigNode(YAML::Node node, std::string field, const std::string& file, Problems& problems);
+
+  const YAML::Node& yaml() const { return node_; }
+  const std::string& field() const { return field_; }
+  std::string where() const;  // "file:line: field"
+  bool is_null() const { return node_.IsNull(); }
+
+  // The fields of this map in the order of the file, repeated ones too; empty, with an
+  // error, when this is no map. Null is an empty map.
+  std::vector<ConfigMember> members() const;
+
+  // Null is nothing, silently; a value of another type or form is nothing, with an error.
+  std::optional<std::string> text() const;
+  std::optional<bool> boolean() const;
+  std::optional<int> number() const;
+  std::optional<double> decimal() const;
+  std::optional<Duration> duration() const;
+  // A bare whole number counts nanoseconds.
+  std::optional<Duration> duration_or_nanoseconds() const;
+  // The parts of a list, each with its own place. Null is an empty list.
+  std::vector<ConfigNode> elements() const;
+  // Each with its own place. Null is an empty list.
+  std::vector<Sourced<std::string>> texts() const;
+
+  void error(std::string text) const { problems_->error(where(), std::move(text)); }
+  void warning(std::string text) const { problems_->warning(where(), std::move(text)); }
+
+ private:
+  std::optional<std::string> scalar(std::string_view expected, std::string_view allowed) const;
+  bool quoted() const { return node_.Tag() == "!"; }
+  ConfigNode child(const YAML::Node& node, std::string field, int line) const;
+
+  YAML::Node node_;
+  std::string field_;
+  int line_ = 0;
+  const std::string* file_;
+  Problems* problems_;
+};
+
+// A field of a map; its line is that of the key, because an empty value has none.
+struct ConfigMember {
+  std::string name;
+  ConfigNode node;
+};
+
+}  // namespace sluice::config

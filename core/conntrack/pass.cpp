@@ -1,0 +1,92 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/conntrack/pass.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <vector>
+
+namespace sluice::conntrack {
+namespace {
+
+constexpr std::size_t kBatch = 512;
+
+bool is_stale(const Flow& flow, const ConntrackState& state, const ConntrackWork& work, FormerBackend* former,
+              const LateReplies* late) {
+  switch (state.judge(flow, work)) {
+    case ConntrackState::Verdict::kRight:
+      return late != nullptr && late->created(flow);
+    case ConntrackState::Verdict::kThroughIpvs:
+      return former != nullptr && !former->keeps_through_ipvs(flow);
+    case ConntrackState::Verdict::kStale:
+      return true;
+    case ConntrackState::Verdict::kStaleHere:
+      return former == nullptr || !former->keeps_relayed(flow);
+  }
+  return false;
+}
+
+// The queries of the pass as the table can answer them, each once, or one for all flows if that costs less.
+std::vector<FlowQuery> queries_of_pass(base::Family family, const ConntrackWork& work, const ConntrackTable& table) {
+  std::vector<FlowQuery> queries;
+  for (const FlowQuery& wanted : work.queries()) {
+    const FlowQuery query = table.askable(family, wanted);
+    if (std::find(queries.begin(), queries.end(), query) == queries.end()) queries.push_back(query);
+  }
+  if (queries.size() > 1 && table.is_whole_cheaper(family, queries.size())) return {FlowQuery{}};
+  return queries;
+}
+
+}  // namespace
+
+base::Result<ConntrackPass> reconcile_conntrack(base::Family family, const ConntrackState& state,
+                                                const ConntrackWork& work, ConntrackTable& table,
+                                                const std::atomic<bool>& stop, FormerBackend* former, LateReplies* late,
+                                                base::Clock::Time now) {
+  ConntrackPass pass;
+  base::Status failed;
+  std::vector<Flow> batch;
+  const auto flush = [&] {
+    if (batch.empty()) return true;
+    const auto removed = table.remove(family, batch);
+    batch.clear();
+    if (removed)
+      pass.deleted += *removed;
+    else
+      failed = removed.status();
+    return removed.ok();
+  };
+  const auto visitor = [&](const Flow& flow) {
+    ++pass.seen;
+    if (is_stale(flow, state, work, former, late)) {
+      batch.push_back(flow);
+      // An entry that a late reply created is not noted: its client is tracked already.
+      if (late != nullptr && !flow.translated() && !late->created(flow)) late->note(flow, now);
+    }
+    return !stop && (batch.size() < kBatch || flush());
+  };
+  std::vector<FlowQuery> asked;
+  for (const FlowQuery& wanted : queries_of_pass(family, work, table)) {
+    // Asked again: the last visit may have shown that the kernel ignores filters, and the table may have grown.
+    const FlowQuery query = table.askable(family, wanted);
+    if (std::find(asked.begin(), asked.end(), query) != asked.end()) continue;
+    asked.push_back(query);
+    base::Status status;
+    for (int attempt = 0; attempt < kConntrackAttempts; ++attempt) {
+      status = table.visit(family, query, visitor);
+      if (status.os_errno() != EINTR) break;
+    }
+    flush();
+    if (!failed.ok()) return failed;
+    if (status.os_errno() == EINTR) {
+      pass.partial = true;
+    } else if (!status.ok()) {
+      return status;
+    }
+    if (stop || query.everything()) break;
+  }
+  return pass;
+}
+
+}  // namespace sluice::conntrack

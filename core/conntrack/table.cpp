@@ -1,0 +1,214 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/conntrack/table.hpp"
+
+#include <linux/netlink.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "core/conntrack/message.hpp"
+#include "core/node/sysctl.hpp"
+
+namespace sluice::conntrack {
+namespace {
+
+// The kernel fills at most 32 KiB at once.
+constexpr std::size_t kReceiveRoom = 32u << 10;
+// The answers to so many removals fit the receive buffer of a socket by default, even
+// when each of them fails.
+constexpr std::size_t kRemovalsAtOnce = 64;
+
+base::Status failure(base::Family family, const char* what, int error) {
+  std::string action = std::string(what) + " tracked " + std::string(base::family_name(family)) + " flows";
+  if (error == EPERM || error == EACCES) action += " (CAP_NET_ADMIN is needed)";
+  // What the kernel says when nobody listens for connection tracking.
+  if (error == EINVAL || error == EOPNOTSUPP || error == EPROTONOSUPPORT) {
+    return {base::StatusCode::unsupported,
+            base::errno_status(action + " (is module nf_conntrack_netlink there?)", error).message(), error};
+  }
+  return base::errno_status(action, error);
+}
+
+class Socket {
+ public:
+  Socket() : socket_(mnl_socket_open2(NETLINK_NETFILTER, SOCK_CLOEXEC)) {
+    if (socket_ != nullptr && mnl_socket_bind(socket_, 0, MNL_SOCKET_AUTOPID) != 0) {
+      error_ = errno;
+      mnl_socket_close(socket_);
+      socket_ = nullptr;
+    } else if (socket_ == nullptr) {
+      error_ = errno;
+    } else {
+      // An answer that says no need not repeat the question; kernels before 4.3 do.
+      int on = 1;
+      mnl_socket_setsockopt(socket_, NETLINK_CAP_ACK, &on, sizeof on);
+    }
+  }
+  ~Socket() {
+    if (socket_ != nullptr) mnl_socket_close(socket_);
+  }
+  Socket(const Socket&) = delete;
+  Socket& operator=(const Socket&) = delete;
+
+  int error() const { return error_; }
+  unsigned port() const { return mnl_socket_get_portid(socket_); }
+  // 0 or an errno.
+  int send(const void* data, std::size_t size) { return mnl_socket_sendto(socket_, data, size) < 0 ? errno : 0; }
+  // The bytes received, or minus an errno. A signal is no reason to return.
+  ssize_t receive(std::vector<char>& room) {
+    for (;;) {
+      const ssize_t got = mnl_socket_recvfrom(socket_, room.data(), room.size());
+      if (got >= 0) return got;
+      if (errno != EINTR) return -errno;
+    }
+  }
+
+ private:
+  mnl_socket* socket_;
+  int error_ = 0;
+};
+
+// The errno that an NLMSG_ERROR tells; 0 is a plain yes.
+int told_error(const nlmsghdr* message) {
+  if (mnl_nlmsg_get_payload_len(message) < sizeof(nlmsgerr)) return EBADMSG;
+  return -static_cast<const nlmsgerr*>(mnl_nlmsg_get_payload(message))->error;
+}
+
+bool fits_ports(const FlowQuery& query, const Flow& flow) {
+  return (query.destination_port == 0 || query.destination_port == flow.destination.port) &&
+         (query.reply_source_port == 0 || query.reply_source_port == flow.reply_source.port);
+}
+
+int dump(base::Family family, const FlowQuery& query, bool filtered, std::uint32_t sequence, bool& filter_ignored,
+         const ConntrackTable::Visitor& visitor) {
+  // A socket for each visit: one that ends early leaves nothing behind.
+  Socket socket;
+  if (socket.error() != 0) return socket.error();
+  alignas(nlmsghdr) char request[kConntrackRequestRoom];
+  const nlmsghdr* message = put_conntrack_dump(request, family, query, filtered, sequence);
+  if (const int error = socket.send(message, message->nlmsg_len); error != 0) return error;
+
+  std::vector<char> room(kReceiveRoom);
+  bool interrupted = false;
+  for (;;) {
+    const ssize_t got = socket.receive(room);
+    if (got < 0) return static_cast<int>(-got);
+    int left = static_cast<int>(got);
+    for (const auto* at = reinterpret_cast<const nlmsghdr*>(room.data()); mnl_nlmsg_ok(at, left);
+         at = mnl_nlmsg_next(at, &left)) {
+      if (!mnl_nlmsg_seq_ok(at, sequence) || !mnl_nlmsg_portid_ok(at, socket.port())) continue;
+      // The rest is read all the same: a part is better than nothing.
+      interrupted = interrupted || (at->nlmsg_flags & NLM_F_DUMP_INTR) != 0;
+      if (at->nlmsg_type == NLMSG_DONE) return interrupted ? EINTR : 0;
+      if (at->nlmsg_type == NLMSG_ERROR) return told_error(at);
+      const auto flow = read_conntrack_entry(at);
+      if (!flow || flow->source.address.family() != family) continue;
+      if (filtered && !fits_ports(query, *flow)) filter_ignored = true;
+      if (!visitor(*flow)) return 0;
+    }
+  }
+}
+
+std::optional<std::uint64_t> read_table_setting(std::string_view name) {
+  const auto text = node::Sysctl().read(name);
+  std::uint64_t number = 0;
+  if (!text || std::from_chars(text->data(), text->data() + text->size(), number).ec != std::errc())
+    return std::nullopt;
+  return number;
+}
+// Of this network namespace. The kernel walks those of other namespaces as well, and does not report how many they are.
+std::optional<std::uint64_t> count_entries() { return read_table_setting("net/netfilter/nf_conntrack_count"); }
+std::optional<std::uint64_t> count_buckets() { return read_table_setting("net/netfilter/nf_conntrack_buckets"); }
+
+}  // namespace
+
+// Whether the table is small enough.
+bool KernelConntrackTable::filtering() const {
+  if (!filters_) return false;
+  const auto count = count_entries();
+  return count && *count <= most_filtered_;
+}
+
+FlowQuery KernelConntrackTable::askable(base::Family family, const FlowQuery& query) const {
+  if (!filtering()) return {};
+  if (family == base::Family::ipv4) return query;
+  // The kernel compares IPv6 addresses of a filter the wrong way round, seen up to 6.18: it
+  // shows all but the address asked for. Ports are compared rightly.
+  return {std::nullopt, query.destination_port, std::nullopt, query.reply_source_port};
+}
+
+bool KernelConntrackTable::is_whole_cheaper(base::Family family, std::size_t visits) const {
+  const auto entries = count_entries();
+  const auto buckets = count_buckets();
+  if (!entries || !buckets) return false;
+  const std::uint64_t copied = std::min(*entries, shown_[base::family_index(family)]);
+  return *buckets + copied * buckets_per_entry_ <= visits * *buckets;
+}
+
+base::Status KernelConntrackTable::visit(base::Family family, const FlowQuery& query, const Visitor& visitor) {
+  bool filter_ignored = false;
+  const bool filtered = filtering();
+  std::uint64_t shown = 0;
+  const auto counting = [&](const Flow& flow) {
+    ++shown;
+    return visitor(flow);
+  };
+  int error = dump(family, query, filtered, ++sequence_, filter_ignored, counting);
+  if (filtered && (error == EOPNOTSUPP || error == EINVAL)) {
+    // A filter this kernel cannot apply; if it is connection tracking that is missing,
+    // the second attempt says so as well.
+    error = dump(family, query, false, ++sequence_, filter_ignored, counting);
+    if (error == 0) filters_ = false;
+  }
+  if (filter_ignored) filters_ = false;
+  if (error == 0 && query.everything()) shown_[base::family_index(family)] = shown;
+  return error == 0 ? base::Status() : failure(family, "reading", error);
+}
+
+base::Result<std::size_t> KernelConntrackTable::remove(base::Family family, std::span<const Flow> flows) {
+  Socket socket;
+  if (socket.error() != 0) return failure(family, "removing", socket.error());
+  std::vector<char> requests(kRemovalsAtOnce * kConntrackRequestRoom);
+  std::vector<char> room(kReceiveRoom);
+  std::size_t removed = 0;
+  while (!flows.empty()) {
+    const std::size_t count = std::min(flows.size(), kRemovalsAtOnce);
+    std::size_t size = 0;
+    nlmsghdr* last = nullptr;
+    for (const Flow& flow : flows.first(count)) {
+      last = put_conntrack_delete(requests.data() + size, family, flow, ++sequence_);
+      size += MNL_ALIGN(last->nlmsg_len);
+    }
+    // Only failures are answered; the answer to the last, asked for, ends them.
+    last->nlmsg_flags = static_cast<std::uint16_t>(last->nlmsg_flags | NLM_F_ACK);
+    if (const int error = socket.send(requests.data(), size); error != 0) return failure(family, "removing", error);
+    std::size_t failed = 0;
+    for (bool waiting = true; waiting;) {
+      const ssize_t got = socket.receive(room);
+      if (got < 0) return failure(family, "removing", static_cast<int>(-got));
+      int left = static_cast<int>(got);
+      for (const auto* at = reinterpret_cast<const nlmsghdr*>(room.data()); mnl_nlmsg_ok(at, left);
+           at = mnl_nlmsg_next(at, &left)) {
+        if (at->nlmsg_type != NLMSG_ERROR) continue;
+        const int error = told_error(at);
+        // Gone meanwhile, by itself or because the client began anew.
+        if (error != 0 && error != ENOENT) return failure(family, "removing", error);
+        failed += error == 0 ? 0 : 1;
+        waiting = waiting && at->nlmsg_seq != sequence_;
+      }
+    }
+    removed += count - failed;
+    flows = flows.subspan(count);
+  }
+  return removed;
+}
+
+}  // namespace sluice::conntrack

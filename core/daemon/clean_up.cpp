@@ -1,0 +1,133 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/daemon/clean_up.hpp"
+
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "core/base/clock.hpp"
+#include "core/base/log.hpp"
+#include "core/cleanup/leftovers.hpp"
+#include "core/lifecycle/load_backend.hpp"
+#include "core/lifecycle/state_dir.hpp"
+#include "core/plugin/backend_handle.hpp"
+#include "core/plugin/lookup.hpp"
+
+namespace sluice::daemon {
+namespace {
+
+class CleanUp {
+ public:
+  explicit CleanUp(const config::PluginSettings& plugins, const std::string& state_dir)
+      : plugins_(plugins), state_(state_dir) {}
+
+  bool run() {
+    if (const auto status = state_.open(); !status.ok()) {
+      fail(status.message());
+      return false;
+    }
+    const plugin::Folders folders(plugins_.folders.begin(), plugins_.folders.end());
+    for (const std::string& id : plugin::available_plugins(folders)) {
+      if (clean_up_backend(id)) clean_.insert(id);
+    }
+    take_from_ledger();
+    remove_the_rest();
+    return !failed_;
+  }
+
+ private:
+  void fail(const std::string& sentence) {
+    base::log_error("app", sentence);
+    failed_ = true;
+  }
+
+  bool clean_up_backend(const std::string& id) {
+    const auto loaded = lifecycle::load_backend(plugins_, id);
+    if (!loaded) {
+      fail(loaded.status().message());
+      return false;
+    }
+    const auto folder = state_.backend_folder(id);
+    if (!folder) {
+      fail(folder.status().message());
+      return false;
+    }
+    bool clean = true;
+    for (const auto family : {abi::Family::kIpv4, abi::Family::kIpv6}) {
+      if (!(*loaded)->has(family == abi::Family::kIpv4 ? abi::kFeatureIpv4 : abi::kFeatureIpv6)) continue;
+      if (const auto status = clean_up_family(*loaded, family, *folder); !status.ok()) {
+        fail(status.message());
+        clean = false;
+      }
+    }
+    if (!clean) return false;
+    base::log_info("app", "backend " + id + ": everything it made is removed");
+    for (const ownership::Claim& claim : state_.claims()) {
+      if (claim.backend == id) forget(claim);
+    }
+    return true;
+  }
+
+  static base::Status clean_up_family(const std::shared_ptr<const plugin::Plugin>& loaded, abi::Family family,
+                                      const std::string& folder) {
+    const base::SteadyClock clock;
+    plugin::BackendSettings settings;
+    settings.family = family;
+    settings.state_dir = folder;
+    auto backend = plugin::BackendHandle::create(loaded, settings, {}, nullptr, clock);
+    if (!backend) return backend.status();
+    const plugin::Outcome outcome = (*backend)->cleanup();
+    return outcome.status((*backend)->name(), "cleanup");
+  }
+
+  // What a backend once owned and cannot remove itself.
+  void take_from_ledger() {
+    for (ownership::Claim& claim : state_.claims()) {
+      if (clean_.contains(claim.backend)) continue;
+      std::erase_if(claim.artifacts,
+                    [&](const std::string& artifact) { return selection_.add(claim.family, artifact); });
+      for (const std::string& artifact : claim.artifacts) {
+        fail("backend " + claim.backend + " cannot be used, and without it " + artifact + " (" +
+             std::string(base::family_name(claim.family)) +
+             ") cannot be removed: install it again and repeat --cleanup");
+      }
+      kept_.push_back(std::move(claim));
+    }
+  }
+
+  void remove_the_rest() {
+    const cleanup::Removal removed = cleanup::remove_leftovers(selection_);
+    for (const auto& sentence : removed.notes) base::log_warning("app", sentence);
+    for (const auto& sentence : removed.failures) fail(sentence);
+    base::log_info("app", removed.nothing() ? "nothing else of a service proxy was left"
+                                            : "removed besides: " + removed.to_string());
+    if (!removed.failures.empty()) return;  // the ledger still says what to do
+    for (const ownership::Claim& kept : kept_) {
+      forget(kept);
+      if (!kept.artifacts.empty()) told(state_.record(kept));
+    }
+  }
+
+  void forget(const ownership::Claim& claim) { told(state_.forget(claim.backend, claim.family, claim.state)); }
+
+  static void told(const base::Status& status) {
+    if (!status.ok()) base::log_warning("app", status.message());
+  }
+
+  const config::PluginSettings& plugins_;
+  lifecycle::StateDir state_;
+  cleanup::Selection selection_{cleanup::kAllModes, 0};
+  std::set<std::string> clean_;
+  std::vector<ownership::Claim> kept_;  // of backends that cannot be used, with what no remover here may touch
+  bool failed_ = false;
+};
+
+}  // namespace
+
+bool clean_up(const config::PluginSettings& plugins, const std::string& state_dir) {
+  return CleanUp(plugins, state_dir).run();
+}
+
+}  // namespace sluice::daemon

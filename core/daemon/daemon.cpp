@@ -1,0 +1,601 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/daemon/daemon.hpp"
+
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <future>
+#include <stdexcept>
+#include <tuple>
+
+#include "core/base/log.hpp"
+#include "core/base/memory.hpp"
+#include "core/daemon/build_info.hpp"
+#include "core/daemon/logging.hpp"
+#include "core/daemon/status_json.hpp"
+#include "core/node/family_support.hpp"
+#include "core/node/kernel_settings.hpp"
+#include "core/node/local_detector.hpp"
+#include "core/node/node_ips.hpp"
+#include "core/node/node_port_addresses.hpp"
+#include "core/node/sysctl.hpp"
+#include "core/observe/control/reload_command.hpp"
+#include "core/observe/metrics/process_figures.hpp"
+#include "core/plugin/lookup.hpp"
+
+namespace sluice::daemon {
+namespace {
+
+// BEH 1.4: how long NodeCIDR waits for the controller manager to give the node its range.
+constexpr std::chrono::minutes kPodCidrPatience{5};
+
+// How long the end waits until the service manager has taken what it is to keep.
+constexpr std::chrono::seconds kDescriptorPatience{2};
+// How long a backend may take for its start until that is said; again after twice, four times… that time.
+constexpr std::chrono::seconds kHangs{10};
+constexpr std::chrono::milliseconds kBetweenLooks{100};
+// How long the end waits for the last events.
+constexpr std::chrono::seconds kEventPatience{2};
+
+// SIGTERM or SIGINT, which are blocked.
+bool stop_signal_waits() {
+  sigset_t waiting;
+  sigpending(&waiting);
+  return sigismember(&waiting, SIGTERM) == 1 || sigismember(&waiting, SIGINT) == 1;
+}
+
+store::StoreOptions store_options(const config::Settings& settings, const plugin::Plugin& plugin) {
+  return {.external_ips = settings.allow_external_ips, .service_cidrs = plugin.has(abi::kFeatureServiceCidrs)};
+}
+
+snapshot::DetectorKind detector_kind(node::LocalDetectorKind kind) {
+  switch (kind) {
+    case node::LocalDetectorKind::none:
+      return snapshot::DetectorKind::none;
+    case node::LocalDetectorKind::cidr:
+      return snapshot::DetectorKind::cidr;
+    case node::LocalDetectorKind::bridge_interface:
+      return snapshot::DetectorKind::bridge_interface;
+    case node::LocalDetectorKind::interface_prefix:
+      return snapshot::DetectorKind::interface_prefix;
+  }
+  return snapshot::DetectorKind::none;
+}
+
+// One of the signals, or a number below 0 when the time is over.
+int wait_for(const sigset_t& signals, const std::optional<base::Clock::Duration>& at_most) {
+  timespec time{};
+  if (at_most) {
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(*at_most);
+    time.tv_sec = seconds.count();
+    time.tv_nsec = std::chrono::duration_cast<std::chrono::nanoseconds>(*at_most - seconds).count();
+  }
+  return sigtimedwait(&signals, nullptr, at_most ? &time : nullptr);
+}
+
+}  // namespace
+
+Daemon::Daemon(config::Settings settings, reload::ReadSettings read_again, base::Notifier notifier,
+               std::vector<base::PassedDescriptor> passed)
+    : settings_(std::move(settings)),
+      node_name_(settings_.get()->node_name),
+      notifier_(std::move(notifier)),
+      state_dir_(settings_.get()->state_dir),
+      events_({.node_name = node_name_}, clock_),
+      node_watch_(settings_.get()->bind_address),
+      observe_(settings_, observe_sources()),
+      descriptors_(notifier_, std::move(passed)),
+      backends_({state_dir_, metrics_, events_, service_health_, descriptors_, clock_, node_name_}),
+      kernel_part_(kernel_part()),
+      backend_part_(backends_, backend_part()),
+      reloader_(settings_, std::move(read_again),
+                {[this] {
+                   notifier_.reloading();
+                   file_watch_.take_note();  // what is read now is not told once more
+                 },
+                 [this](const reload::ReloadResult& result) { reloaded(result); }},
+                clock_),
+      file_watch_([this](const std::vector<std::string>& paths) {
+        for (const auto& path : paths) reloader_.request(path + " has changed");
+      }) {
+  // Before the servers, which may start while the backend does.
+  metrics_.set_figures([this] { return figures(); });
+}
+
+Daemon::~Daemon() { stop(); }
+
+base::Status Daemon::start() {
+  const auto settings = settings_.get();
+  base::log_info("app",
+                 std::string("sluiced ") + kVersion + " on node " + node_name_ + ", backend " + settings->backend);
+  // From the first moment on, as far as possible: what is written later has to be read again.
+  if (auto status = file_watch_.start(); !status.ok()) return status;
+  if (!settings->config_file.empty()) file_watch_.follow({{settings->config_file, {}}});
+  if (auto status = state_dir_.open(); !status.ok()) return status;
+
+  node::AddressMonitor::Options monitor;
+  monitor.changed = [this](const node::InterfaceAddresses& addresses) {
+    set_addresses(addresses);
+    if (snapshot::StoreThread* store = store_for_threads_) store->refresh_node_facts();
+  };
+  address_monitor_ = std::make_unique<node::AddressMonitor>(std::move(monitor));
+  const auto addresses = address_monitor_->start();
+  if (!addresses) return addresses.status();
+  set_addresses(*addresses);
+
+  // Before the backend, which reads some of it (BEH 11.5).
+  kernel_part_.apply(*settings);
+  if (auto status = start_backend_watched(); !status.ok()) return status;
+  const bool service_cidrs = backends_.serving()->plugin().has(abi::kFeatureServiceCidrs);
+  source_ = std::make_unique<SourcePart>(source_part(), *store_, clock_);
+  if (auto status = source_->make(*settings, service_cidrs); !status.ok()) return status;
+  events_.start(source_->transport());
+  complete_ = true;
+  service_health_.start();
+  if (auto status = start_servers(); !status.ok()) return status;
+  events_.record(observe::starting_event(node_name_, kVersion));
+  store_->start();
+  if (auto status = source_->start(); !status.ok()) return status;
+  reloader_.add("logging", logging_part_);
+  reloader_.add("kernel", kernel_part_);
+  reloader_.add("addresses", observe_);
+  reloader_.add("source", *source_);
+  reloader_.add("backend", backend_part_);  // the last: a swap is not taken back for others
+  reloader_.start();
+  watch_files();
+  return {};
+}
+
+base::Status Daemon::start_servers() {
+  if (servers_started_) return *servers_started_;
+  control_ = std::make_unique<observe::ControlServer>(state_dir_.control_socket());
+  control_->on("status", [this](const nlohmann::json&) { return complete_ ? status() : starting_status(); });
+  control_->on_slow("reload", observe::reload_command(reloader_));
+  control_->on_slow("services", observe::ServicesCommand([this] { return service_views(); }));
+  servers_started_ = control_->start();
+  if (servers_started_->ok()) servers_started_ = observe_.start();
+  return *servers_started_;
+}
+
+base::Status Daemon::start_backend_watched() {
+  const auto begun = clock_.now();
+  auto next_word = begun + kHangs;
+  auto started = std::async(std::launch::async, [this] { return start_backend(); });
+  while (started.wait_for(kBetweenLooks) == std::future_status::timeout) {
+    const auto took = clock_.now() - begun;
+    // The backend may never return. It has received no Service yet, so its kernel state is not half written.
+    if (took >= kHangs && stop_signal_waits()) {
+      base::log_warning("app", "ends although the start of the backend has not returned");
+      std::_Exit(0);
+    }
+    if (clock_.now() < next_word) continue;
+    tell_hanging(took);
+    next_word = clock_.now() + took;
+    std::ignore = start_servers();  // what is wrong with them is said when the backend has started
+  }
+  return started.get();
+}
+
+void Daemon::tell_hanging(base::Clock::Duration since_start) {
+  const auto seconds = [](base::Clock::Duration time) {
+    return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(time).count()) + " s";
+  };
+  std::string text;
+  for (const auto& one : backends_.starting()) {
+    text += (text.empty() ? "" : "; ") + std::string("backend ") + one.backend + " (" +
+            std::string(base::family_name(one.family)) + "): " + one.call + " has not returned for " +
+            seconds(clock_.now() - one.since);
+  }
+  if (text.empty()) text = "backend " + settings_.get()->backend + " has not started for " + seconds(since_start);
+  base::log_warning("app", text);
+  notifier_.say("STATUS=" + text);
+}
+
+nlohmann::json Daemon::starting_status() const {
+  nlohmann::json families = nlohmann::json::array();
+  for (const auto& one : backends_.starting()) {
+    families.push_back({{"family", base::family_name(one.family)}, {"synced", false}, {"overdue", one.call}});
+  }
+  return {{"version", kVersion},
+          {"mode", settings_.get()->backend},
+          {"node", {{"name", node_name_}, {"seen", false}}},
+          {"families", std::move(families)}};
+}
+
+base::Status Daemon::start_backend() {
+  const auto settings = settings_.get();
+  look_at_conntrack();
+  const auto support = backends_.start(*settings);
+  if (!support) return support.status();
+  const auto usable = node::choose_families(node::choose_node_ips({}, settings->bind_address).primary, *support);
+  if (!usable) return usable.status();
+  for (const base::Family family : base::kFamilies) {
+    const base::Status& status = (*support)[base::family_index(family)];
+    if (!status.ok()) {
+      base::log_info("app", std::string(base::family_name(family)) + " is not used: " + status.message());
+    }
+  }
+  usable_families_ = *usable;
+  if (auto status = check_families(*settings); !status.ok()) return status;
+
+  store_ = std::make_unique<snapshot::StoreThread>(
+      node_name_, *usable,
+      snapshot::StoreThread::Callbacks{[this](base::Family family, const std::optional<model::Node>& node,
+                                              snapshot::FactsOf of) { return node_facts(family, node, of); }},
+      store_options(*settings, backends_.serving()->plugin()),
+      // A recording may have none; files always say what there is.
+      settings->source.kind == config::SourceKind::replay ? base::Clock::Duration(0)
+                                                          : snapshot::StoreThread::kServiceCidrPatience);
+  store_for_threads_ = store_.get();
+  return backends_.feed(*store_, *usable);
+}
+
+// Settings that cannot work, or look like a mistake, on the families this node has.
+base::Status Daemon::check_families(const config::Settings& settings) {
+  const auto& usable = usable_families_;
+  for (const auto& warning : node::check_node_port_families(settings.node_ports, usable)) warn_once(warning);
+  const auto check = node::check_detector_families(settings.local_detector, {}, usable);
+  // Of two families the Node object has to say which is the primary one; node_watch_ looks then.
+  if (usable.size() < 2 || !settings.bind_address.is_unspecified()) {
+    for (const auto& warning : check.warnings) warn_once(warning);
+  }
+  return check.fatal;
+}
+
+lifecycle::BackendPart::Callbacks Daemon::backend_part() {
+  lifecycle::BackendPart::Callbacks out;
+  out.check = [this](const config::Settings& to) { return check_families(to); };
+  out.service_cidrs = [this](bool wanted, const config::Settings& to) {
+    source_->set_service_cidrs(wanted);
+    store_->set_options({.external_ips = to.allow_external_ips, .service_cidrs = wanted});
+  };
+  out.refresh = [this] {
+    store_->facts_have_come();
+    store_->refresh_node_facts();
+  };
+  return out;
+}
+
+// Every file that has a part in what is in force.
+void Daemon::watch_files() {
+  const auto settings = settings_.get();
+  std::vector<reload::WatchedFile> files = source_->files();
+  if (!settings->config_file.empty()) files.push_back({settings->config_file, {}});
+  // As it was found: a link may come to lead elsewhere.
+  const plugin::Folders folders(settings->plugins.folders.begin(), settings->plugins.folders.end());
+  const plugin::Plugin& plugin = backends_.serving()->plugin();
+  const auto file = plugin::find_plugin(folders, plugin.id());
+  files.push_back({file ? file->string() : plugin.file().string(), plugin.sha256()});
+  file_watch_.follow(std::move(files));
+}
+
+// [reload thread]
+void Daemon::reloaded(const reload::ReloadResult& result) {
+  watch_files();
+  notifier_.ready();
+  metrics_.reloaded(result);
+  if (result.outcome != reload::ReloadOutcome::unchanged) events_.record(observe::reload_event(node_name_, result));
+}
+
+void Daemon::look_at_conntrack() {
+  const auto liberal = node::conntrack_tcp_be_liberal(node::Sysctl());
+  if (!liberal) base::log_warning("node", liberal.status().message());
+  conntrack_tcp_liberal_ = liberal.ok() && *liberal;
+}
+
+KernelPart::Hooks Daemon::kernel_part() {
+  KernelPart::Hooks out;
+  out.failed = [this](const std::vector<std::string>& sentences) {
+    events_.record(observe::kernel_settings_event(node_name_, sentences));
+  };
+  out.changed = [this] {
+    look_at_conntrack();
+    store_->refresh_node_facts();
+  };
+  return out;
+}
+
+SourcePart::Hooks Daemon::source_part() {
+  SourcePart::Hooks out;
+  out.make = [this](const config::Settings& settings, bool service_cidrs, model::EventSink& sink) {
+    return make_source(settings, service_cidrs, sink, {metrics_, metrics_});
+  };
+  out.check = check_source;
+  out.exchange_transport = [this](kube::Transport* transport) { events_.exchange(transport); };
+  out.version = kVersion;
+  return out;
+}
+
+void Daemon::set_addresses(const node::InterfaceAddresses& addresses) {
+  const std::lock_guard lock(mutex_);
+  addresses_ = addresses;
+}
+
+std::optional<snapshot::NodeFacts> Daemon::node_facts(base::Family family, const std::optional<model::Node>& node,
+                                                      snapshot::FactsOf of) {
+  const auto in_force = settings_.get();
+  const auto coming = of == snapshot::FactsOf::coming ? backend_part_.coming() : nullptr;
+  const auto settings = coming ? coming : in_force;
+  observe_.set_node(node);
+  node_watch_.set_bind_address(settings->bind_address);
+  for (const auto& sentence : node_watch_.look(node, node_name_, settings->local_detector, usable_families_)) {
+    base::log_warning("node", sentence);
+  }
+  if (!node_watch_.fatal().ok()) return std::nullopt;
+  const bool node_cidr = settings->local_detector.mode == node::DetectLocalMode::node_cidr;
+  if (node_cidr && (!node || node->pod_cidrs.empty())) return std::nullopt;
+
+  snapshot::NodeFacts out;
+  out.name = node_name_;
+  const node::NodeIps ips = node::choose_node_ips(node_watch_.addresses(), settings->bind_address);
+  out.node_ip = ips.of(family);
+  // While two backends serve they use one mark; another one follows when the newcomer is alone.
+  out.masquerade_mark = in_force->masquerade_mark();
+  out.masquerade_all = settings->masquerade_all;
+  out.conntrack_tcp_liberal = conntrack_tcp_liberal_;
+
+  const auto detectors =
+      node::make_local_detectors(settings->local_detector, node ? node->pod_cidrs : std::vector<base::IpPrefix>());
+  const node::LocalDetector& detector = detectors[base::family_index(family)];
+  out.detector = detector_kind(detector.kind);
+  out.detector_cidr = detector.cidr;
+  out.detector_interface = detector.interface_name;
+
+  node::InterfaceAddresses addresses;
+  {
+    const std::lock_guard lock(mutex_);
+    addresses = addresses_;
+  }
+  auto node_ports =
+      node::choose_node_port_addresses(settings->node_ports, family, addresses, ips, settings->localhost_node_ports);
+  for (const auto& warning : node_ports.warnings) warn_once(warning);
+  out.node_ports_match_all = node_ports.match_all;
+  out.node_port_addresses = std::move(node_ports.addresses);
+  out.node_ports_on_localhost = node_ports.on_localhost;
+  out.local_addresses = node::local_addresses(addresses, family);
+  return out;
+}
+
+void Daemon::warn_once(const std::string& warning) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::find(warned_.begin(), warned_.end(), warning) != warned_.end()) return;
+    warned_.push_back(warning);
+  }
+  base::log_warning("node", warning);
+}
+
+ObserveSources Daemon::observe_sources() {
+  ObserveSources out;
+  out.families = [this] { return family_health(); };
+  out.metrics_text = [this] { return metrics_.text(); };
+  out.answered_healthz = [this](int code) { metrics_.answered_healthz(code); };
+  out.answered_livez = [this](int code) { metrics_.answered_livez(code); };
+  out.set_verbosity = [](int verbosity) { set_verbosity(verbosity); };
+  out.bind_failed_hard = [this](const std::string& reason, const std::string& sentence) {
+    events_.record(observe::bind_failed_event(node_name_, reason, sentence));
+  };
+  out.version = kVersion;
+  const observe::BuildFigures build = observe::build_figures();
+  out.emulation_version = build.kubernetes_major + "." + build.kubernetes_minor;
+  out.started = observe::process_start();
+  return out;
+}
+
+std::vector<observe::FamilyHealth> Daemon::family_health() const {
+  std::vector<observe::FamilyHealth> out;
+  const auto now = clock_.now();
+  if (!complete_) {
+    for (const auto& one : backends_.starting()) {
+      const auto waits = now - one.since;
+      observe::FamilyHealth family{
+          .family = one.family,
+          .last_updated =
+              std::chrono::system_clock::now() - std::chrono::duration_cast<std::chrono::system_clock::duration>(waits),
+          .pending_for = waits,
+          .begun_for = waits,
+          .trouble = one.call + " of backend " + one.backend + " has not returned"};
+      out.push_back(std::move(family));
+    }
+    return out;
+  }
+  const auto serving = backends_.serving();
+  for (const auto& of : serving->families()) {
+    const auto fresh = of->loop->freshness();
+    observe::FamilyHealth family{
+        .family = of->family, .last_updated = fresh.last_updated, .last_synced = fresh.last_synced};
+    if (fresh.pending_since) family.pending_for = now - *fresh.pending_since;
+    if (fresh.begun) family.begun_for = now - *fresh.begun;
+    if (const auto overdue = of->loop->overdue(); !overdue.empty()) {
+      family.trouble = std::string(overdue) + " takes longer than its limit";
+    } else {
+      family.trouble = of->loop->last_error();
+    }
+    out.push_back(std::move(family));
+  }
+  return out;
+}
+
+base::Status Daemon::run() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGHUP);
+  Supervision supervision(notifier_);
+  supervision.ready();
+  std::optional<base::Clock::Duration> watchdog = supervision.interval();
+  for (;;) {
+    if (watchdog) supervision.tell(supervised());
+    // A reload may have changed it.
+    const bool wait_for_pod_cidrs = settings_.get()->local_detector.mode == node::DetectLocalMode::node_cidr;
+    std::optional<base::Clock::Duration> interval = watchdog;
+    if (wait_for_pod_cidrs) {
+      const base::Clock::Duration second = std::chrono::seconds(1);
+      interval = std::min(interval.value_or(second), second);
+    }
+    const int caught = wait_for(signals, interval);
+    if (caught == SIGHUP) {
+      reloader_.request("SIGHUP");
+      continue;
+    }
+    if (caught > 0) {
+      supervision.stopping("rules stay in the kernel");
+      base::log_info("app", std::string("stopping on ") + strsignal(caught) + "; rules stay in the kernel");
+      stop();
+      return {};
+    }
+    if (wait_for_pod_cidrs) {
+      if (auto status = check_pod_cidrs(); !status.ok()) {
+        stop();
+        return status;
+      }
+    }
+  }
+}
+
+base::Status Daemon::check_pod_cidrs() {
+  if (auto status = node_watch_.fatal(); !status.ok()) return status;
+  if (clock_.now() - started_ < kPodCidrPatience) return {};
+  const auto status = store_->status();
+  if (status.facts_known) return {};
+  return base::not_found(status.node ? "node " + node_name_ +
+                                           " has no spec.podCIDRs, which detectLocalMode NodeCIDR needs: let the "
+                                           "controller manager allocate them, or choose another mode"
+                                     : "node " + node_name_ +
+                                           " does not exist, which detectLocalMode NodeCIDR needs: check "
+                                           "--hostname-override");
+}
+
+Supervised Daemon::supervised() {
+  Supervised out;
+  const SourcePart::Now source = source_->now();
+  out.source = source.kind == config::SourceKind::manifests ? "manifests in " : "the API server ";
+  if (source.kind == config::SourceKind::replay) out.source = "the recording ";
+  out.source += source.detail;
+  out.store = store_->status();
+  const auto serving = backends_.serving();
+  for (const auto& of : serving->families()) {
+    out.families.push_back({of->family, of->loop->status(), std::string(of->loop->overdue())});
+  }
+  return out;
+}
+
+// On the thread of a scrape: nothing here waits for the store or an apply thread.
+observe::Figures Daemon::figures() const {
+  observe::Figures out;
+  out.events = events_.figures();
+  const auto settings = settings_.get();
+  out.features = observe::feature_figures(*settings);
+  out.kubernetes_version = observe::reported_kubernetes_version(*settings);
+  if (!complete_) {
+    // The servers start before the backend only when it hangs.
+    for (const auto& one : backends_.starting()) {
+      const std::chrono::duration<double> waits = clock_.now() - one.since;
+      out.families.push_back({.family = one.family, .oldest_pending_seconds = waits.count(), .overdue = true});
+    }
+    return out;
+  }
+  out.store = store_->figures();
+  out.resources = source_->now().resources;
+  const auto now = clock_.now();
+  const auto serving = backends_.serving();
+  for (const auto& of : serving->families()) {
+    const auto fresh = of->loop->freshness();
+    const auto since = fresh.last_synced ? fresh.pending_since : fresh.begun;
+    const double pending = since ? std::chrono::duration<double>(now - *since).count() : 0.0;
+    out.families.push_back({.family = of->family,
+                            .loop = of->loop->figures(),
+                            .oldest_pending_seconds = pending,
+                            .overdue = !of->loop->overdue().empty(),
+                            .synced_once = fresh.last_synced.has_value()});
+  }
+  const auto told = [&](const plugin::Plugin& plugin) {
+    const abi::PluginEntry& entry = plugin.entry();
+    out.plugins.push_back(
+        {plugin.id(), plugin.version(), std::to_string(entry.major) + "." + std::to_string(entry.minor)});
+  };
+  told(serving->plugin());
+  return out;
+}
+
+nlohmann::json Daemon::status() {
+  StatusInput in;
+  const auto serving = backends_.serving();
+  in.node_name = node_name_;
+  in.plugin = &serving->plugin();
+  in.store = store_->published();
+  SourcePart::Now source = source_->now();
+  in.source_kind = source.kind;
+  in.source = std::move(source.detail);
+  in.resources = std::move(source.resources);
+  in.recording = std::move(source.recording);
+  for (const auto& of : serving->families()) {
+    in.families.push_back({of->family, of->loop->status(), std::string(of->loop->overdue())});
+  }
+  in.swap = backends_.swap_progress();
+  for (const auto& entry : backends_.retiring()) {
+    StatusInput::Retiring retiring;
+    retiring.backend = entry.run->plugin().id();
+    for (const auto& of : entry.run->families()) retiring.families.push_back(of->family);
+    retiring.until = std::chrono::system_clock::now() + (entry.until - clock_.now());
+    retiring.error = entry.error;
+    in.retiring.push_back(std::move(retiring));
+  }
+  in.reload = reloader_.status();
+  return status_json(in);
+}
+
+// [control thread] The views outlive the backend: what is asked of one that is gone is asked of nobody.
+std::vector<observe::ServiceView> Daemon::service_views() {
+  if (!complete_) throw std::runtime_error("the backend has not started yet");
+  std::vector<observe::ServiceView> out;
+  const auto serving = backends_.serving();
+  for (const auto& of : serving->families()) {
+    observe::ServiceView view;
+    view.family = of->family;
+    view.backend = serving->plugin().id();
+    const std::weak_ptr<lifecycle::BackendRun> run = serving;
+    sync::SyncLoop* const loop = of->loop.get();
+    if (loop->inspectable()) {
+      view.inspect = [run, loop](sync::SyncLoop::Inspect question) {
+        if (const auto there = run.lock()) loop->inspect(std::move(question));
+      };
+    }
+    view.describe = [this, feed = of->feed.load()](snapshot::DescribeRequest request) {
+      store_->describe(feed, std::move(request));
+    };
+    view.in_progress = [run, loop]() -> std::string {
+      const auto there = run.lock();
+      return there ? std::string(loop->in_progress()) : std::string();
+    };
+    out.push_back(std::move(view));
+  }
+  return out;
+}
+
+void Daemon::stop() {
+  // Against the flow, from the outside in; nothing is called that has stopped.
+  file_watch_.stop();
+  backends_.cancel_swap();
+  reloader_.stop();  // what it has begun ends first
+  if (control_) control_->stop();
+  service_health_.stop();  // before the backends it asks about; what they still tell it has no effect
+  observe_.stop();         // likewise
+  if (address_monitor_) address_monitor_->stop();  // before the store it tells
+  // What is still to be said gets a moment; a server that is silent holds nobody up.
+  events_.drain(kEventPatience);
+  // A source may wait for room in the store's queue; the store must still be taking.
+  if (source_) source_->stop();
+  events_.stop();
+  backends_.stop();
+  if (store_) store_->stop();
+  descriptors_.stop(kDescriptorPatience);
+}
+
+}  // namespace sluice::daemon

@@ -1,0 +1,124 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The wiring: settings → source, store thread, backends, control socket; then waits for a
+// signal. Owns everything, decides nothing about Services.
+#pragma once
+
+#include <atomic>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/clock.hpp"
+#include "core/config/settings_cell.hpp"
+#include "core/daemon/kernel_part.hpp"
+#include "core/daemon/logging_part.hpp"
+#include "core/daemon/node_watch.hpp"
+#include "core/daemon/observe.hpp"
+#include "core/daemon/source.hpp"
+#include "core/daemon/source_part.hpp"
+#include "core/daemon/supervision.hpp"
+#include "core/kube/events/event_recorder.hpp"
+#include "core/lifecycle/backend_part.hpp"
+#include "core/lifecycle/backends.hpp"
+#include "core/lifecycle/descriptor_keeper.hpp"
+#include "core/lifecycle/state_dir.hpp"
+#include "core/node/address_monitor.hpp"
+#include "core/node/addresses.hpp"
+#include "core/observe/control/control_server.hpp"
+#include "core/observe/events/node_events.hpp"
+#include "core/observe/health/service_health_server.hpp"
+#include "core/observe/metrics/metrics.hpp"
+#include "core/observe/services/command.hpp"
+#include "core/reload/file_watch.hpp"
+#include "core/reload/reloader.hpp"
+#include "core/snapshot/store_thread.hpp"
+
+namespace sluice::daemon {
+
+class Daemon {
+ public:
+  // `read_again`: what a reload takes into force. `passed`: what the service manager has kept.
+  Daemon(config::Settings settings, reload::ReadSettings read_again, base::Notifier notifier,
+         std::vector<base::PassedDescriptor> passed);
+  ~Daemon();
+
+  // Everything up to the moment the source starts; a failure leaves nothing running.
+  base::Status start();
+  // Until SIGTERM or SIGINT. Rules stay in the kernel. SIGHUP is a request to reload.
+  base::Status run();
+
+ private:
+  base::Status start_backend();
+  // As start_backend(); a backend that hangs in it is named in the log, by health and by the status.
+  base::Status start_backend_watched();
+  void tell_hanging(base::Clock::Duration since_start);
+  // Control, health and metrics. Once.
+  base::Status start_servers();
+  nlohmann::json starting_status() const;
+  base::Status check_families(const config::Settings& settings);
+  void look_at_conntrack();
+  void set_addresses(const node::InterfaceAddresses& addresses);
+  std::optional<snapshot::NodeFacts> node_facts(base::Family family, const std::optional<model::Node>& node,
+                                                snapshot::FactsOf of);
+  void warn_once(const std::string& warning);
+  ObserveSources observe_sources();
+  lifecycle::BackendPart::Callbacks backend_part();
+  KernelPart::Hooks kernel_part();
+  SourcePart::Hooks source_part();
+  void watch_files();
+  void reloaded(const reload::ReloadResult& result);
+  std::vector<observe::FamilyHealth> family_health() const;
+  observe::Figures figures() const;
+  nlohmann::json status();
+  std::vector<observe::ServiceView> service_views();
+  Supervised supervised();
+  base::Status check_pod_cidrs();
+  void stop();
+
+  config::SettingsCell settings_;
+  const std::string node_name_;  // for life
+  const base::Notifier notifier_;
+  const base::SteadyClock clock_;
+  const base::Clock::Time started_ = clock_.now();
+  lifecycle::StateDir state_dir_;
+  std::atomic<bool> conntrack_tcp_liberal_{false};
+
+  observe::Metrics metrics_;                   // before everybody who tells it something
+  kube::EventRecorder events_;                 // likewise
+  NodeWatch node_watch_;                       // store thread only, but for fatal()
+  std::vector<base::Family> usable_families_;  // the primary one first; before the store begins
+
+  std::mutex mutex_;
+  node::InterfaceAddresses addresses_;  // under mutex_
+  std::vector<std::string> warned_;     // under mutex_
+
+  std::unique_ptr<snapshot::StoreThread> store_;
+  std::atomic<snapshot::StoreThread*> store_for_threads_{nullptr};  // store_, once it is there
+  std::optional<base::Status> servers_started_;                     // thread of start()
+  std::atomic<bool> complete_{false};                               // store, source and backend are there
+  std::unique_ptr<node::AddressMonitor> address_monitor_;
+  std::unique_ptr<observe::ControlServer> control_;
+  Observe observe_;
+  observe::ServiceHealthServer service_health_{
+      [this] { return observe_.proxy_healthy(); },
+      {},
+      [this](const std::string& name_space, const std::string& name, const std::string& sentence) {
+        events_.record(observe::service_health_event(name_space, name, sentence));
+      }};
+  lifecycle::DescriptorKeeper descriptors_;
+  lifecycle::Backends backends_;
+  // What a reload concerns.
+  LoggingPart logging_part_;
+  KernelPart kernel_part_;
+  std::unique_ptr<SourcePart> source_;  // once there is a store
+  lifecycle::BackendPart backend_part_;
+  reload::Reloader reloader_;
+  reload::FileWatch file_watch_;
+};
+
+}  // namespace sluice::daemon

@@ -1,0 +1,93 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/daemon/init_only.hpp"
+
+#include <array>
+#include <memory>
+#include <string>
+
+#include "core/base/clock.hpp"
+#include "core/base/log.hpp"
+#include "core/lifecycle/backend_options.hpp"
+#include "core/lifecycle/load_backend.hpp"
+#include "core/lifecycle/state_dir.hpp"
+#include "core/node/family_support.hpp"
+#include "core/node/kernel_settings.hpp"
+#include "core/node/local_detector.hpp"
+#include "core/node/node_ips.hpp"
+#include "core/node/sysctl.hpp"
+#include "core/plugin/backend_handle.hpp"
+
+namespace sluice::daemon {
+namespace {
+
+// What can be known without a cluster.
+abi::NodeFacts node_facts(const config::Settings& settings, base::Family family) {
+  const auto ports =
+      node::choose_node_port_addresses(settings.node_ports, family, {}, {}, settings.localhost_node_ports);
+  abi::NodeFacts out{};
+  out.struct_size = sizeof out;
+  if (ports.match_all) out.flags |= abi::kNodePortsMatchAll;
+  if (ports.on_localhost) out.flags |= abi::kNodePortsOnLocalhost;
+  if (settings.masquerade_all) out.flags |= abi::kMasqueradeAll;
+  return out;
+}
+
+// Whether the backend works, and what it needs of the node besides.
+base::Status prepare(const std::shared_ptr<const plugin::Plugin>& loaded, const config::Settings& settings,
+                     base::Family family, const std::string& folder) {
+  const bool v4 = family == base::Family::ipv4;
+  if (!loaded->has(v4 ? abi::kFeatureIpv4 : abi::kFeatureIpv6)) {
+    return {base::StatusCode::unsupported, "backend " + settings.backend + " does not support it"};
+  }
+  plugin::BackendSettings backend;
+  backend.family = v4 ? abi::Family::kIpv4 : abi::Family::kIpv6;
+  backend.options = lifecycle::backend_options(settings);
+  backend.state_dir = folder;
+  const base::SteadyClock clock;
+  auto made = plugin::BackendHandle::create(loaded, backend, {}, nullptr, clock);
+  if (!made) return made.status();
+  if (const auto probed = (*made)->probe(); !probed.ok()) return probed.status((*made)->name(), "probe");
+  return (*made)->prepare(node_facts(settings, family)).status((*made)->name(), "prepare");
+}
+
+void set_kernel(const config::Settings& settings) {
+  const node::Sysctl sysctl;
+  for (const auto& sentence : node::apply_conntrack_settings(settings.conntrack, sysctl)) {
+    base::log_warning("node", sentence);
+  }
+}
+
+}  // namespace
+
+base::Status init_only(const config::Settings& settings) {
+  lifecycle::StateDir state(settings.state_dir);
+  if (auto status = state.open(); !status.ok()) return status;
+  const auto folder = state.backend_folder(settings.backend);
+  if (!folder) return folder.status();
+  const auto loaded = lifecycle::load_backend(settings.plugins, settings.backend);
+  if (!loaded) return loaded.status();
+  set_kernel(settings);
+
+  std::array<base::Status, 2> support;
+  for (const base::Family family : base::kFamilies) {
+    base::Status& status = support[base::family_index(family)];
+    if (family == base::Family::ipv6) status = node::check_ipv6();
+    if (status.ok()) status = prepare(*loaded, settings, family, *folder);
+    if (!status.ok()) {
+      base::log_info("app", std::string(base::family_name(family)) + " is not used: " + status.message());
+    }
+  }
+  // As a start would: what fails there must not look prepared here.
+  const auto usable = node::choose_families(node::choose_node_ips({}, settings.bind_address).primary, support);
+  if (!usable) return usable.status();
+  if (const auto check = node::check_detector_families(settings.local_detector, {}, *usable); !check.fatal.ok()) {
+    return check.fatal;
+  }
+  base::log_info("app",
+                 "the node is prepared for backend " + settings.backend + "; nothing else is done (--init-only)");
+  return {};
+}
+
+}  // namespace sluice::daemon

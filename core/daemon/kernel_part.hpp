@@ -1,0 +1,44 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What the kernel is asked for besides rules (connection tracking, not to be killed early): at start, and again when
+// the configuration says something else. What cannot be had is told and no reason to fail, now as then.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/config/settings.hpp"
+#include "core/reload/part.hpp"
+
+namespace sluice::daemon {
+
+class KernelPart final : public reload::ReloadPart {
+ public:
+  struct Hooks {
+    // For an event; besides, they are in the log.
+    std::function<void(const std::vector<std::string>& sentences)> failed;
+    // [reload thread] What backends are told of connection tracking may be something else now.
+    std::function<void()> changed;
+    std::string proc_sys = "/proc/sys";
+    std::string sys = "/sys";
+    std::string oom_file = "/proc/self/oom_score_adj";
+  };
+  explicit KernelPart(Hooks hooks) : hooks_(std::move(hooks)) {}
+
+  // At start. What could not be had, as sentences.
+  std::vector<std::string> apply(const config::Settings& settings);
+
+  bool concerned(const config::Settings& from, const config::Settings& to) const override;
+  base::Status prepare(const config::Settings& from, const config::Settings& to) override;
+  reload::Committed commit() override;
+  void abandon() override {}
+
+ private:
+  const Hooks hooks_;
+  config::Settings from_;
+  config::Settings next_;
+};
+
+}  // namespace sluice::daemon

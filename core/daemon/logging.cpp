@@ -1,0 +1,296 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/daemon/logging.hpp"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <log4cplus/appender.h>
+#include <log4cplus/initializer.h>
+#include <log4cplus/logger.h>
+#include <log4cplus/spi/loggingevent.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstdio>
+#include <ctime>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+#include <thread>
+
+namespace sluice::daemon {
+namespace {
+
+constexpr std::string_view kRootName = "sluice";
+constexpr int kDebugVerbosity = 4;
+constexpr std::chrono::milliseconds kShortestWait{10};
+
+// A line feed inside a record would look like a second record, with a header that
+// whoever names an object could choose.
+std::string on_one_line(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (const char c : text) {
+    if (c == '\n') {
+      out += "\\n";
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+      char escaped[8];
+      std::snprintf(escaped, sizeof escaped, "\\x%02x", static_cast<unsigned>(static_cast<unsigned char>(c)));
+      out += escaped;
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+char level_letter(base::LogLevel level) {
+  switch (level) {
+    case base::LogLevel::error:
+      return 'E';
+    case base::LogLevel::warning:
+      return 'W';
+    case base::LogLevel::info:
+    case base::LogLevel::debug:
+      return 'I';
+  }
+  return 'E';
+}
+
+const char* level_name(base::LogLevel level) {
+  switch (level) {
+    case base::LogLevel::error:
+      return "error";
+    case base::LogLevel::warning:
+      return "warning";
+    case base::LogLevel::info:
+      return "info";
+    case base::LogLevel::debug:
+      return "debug";
+  }
+  return "error";
+}
+
+base::LogLevel from_native(log4cplus::LogLevel level) {
+  if (level >= log4cplus::ERROR_LOG_LEVEL) return base::LogLevel::error;
+  if (level >= log4cplus::WARN_LOG_LEVEL) return base::LogLevel::warning;
+  if (level >= log4cplus::INFO_LOG_LEVEL) return base::LogLevel::info;
+  return base::LogLevel::debug;
+}
+
+LogRecord to_record(const log4cplus::spi::InternalLoggingEvent& event) {
+  std::string_view component = event.getLoggerName();
+  if (component.starts_with(kRootName) && component.size() > kRootName.size()) {
+    component.remove_prefix(kRootName.size() + 1);
+  }
+  return {from_native(event.getLogLevel()), std::string(component), event.getMessage(), event.getTimestamp(),
+          static_cast<int>(::getpid())};
+}
+
+void write_whole(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(fd, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return;  // a log that cannot be written has nowhere to say so
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+// Info lines that may wait, and the thread that lets none wait too long.
+class InfoStream {
+ public:
+  InfoStream(std::size_t size, config::Duration longest_wait)
+      : size_(size), longest_wait_(std::max<config::Duration>(longest_wait, kShortestWait)) {
+    if (size_ == 0) return;
+    // Threads inherit the mask: signals are for the one that waits for them.
+    sigset_t all;
+    sigset_t before;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    thread_ = std::thread([this] { run(); });
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+  ~InfoStream() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    changed_.notify_one();
+    if (thread_.joinable()) thread_.join();
+    flush();
+  }
+  InfoStream(const InfoStream&) = delete;
+  InfoStream& operator=(const InfoStream&) = delete;
+
+  void put(std::string_view line) {
+    const std::lock_guard lock(mutex_);
+    if (waiting_.size() + line.size() > size_) write_waiting();
+    if (line.size() > size_) {
+      write_whole(STDOUT_FILENO, line);
+    } else {
+      waiting_ += line;
+    }
+  }
+  void flush() {
+    const std::lock_guard lock(mutex_);
+    write_waiting();
+  }
+
+ private:
+  void write_waiting() {
+    write_whole(STDOUT_FILENO, waiting_);
+    waiting_.clear();
+  }
+  void run() {
+    std::unique_lock lock(mutex_);
+    while (!changed_.wait_for(lock, longest_wait_, [this] { return stopping_; })) write_waiting();
+  }
+
+  const std::size_t size_;
+  const config::Duration longest_wait_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::string waiting_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+// klog's rule: a line is shown when its level is within the verbosity, or within that
+// of a pattern that matches. Debug lines pass log4cplus when any of them might.
+class LineAppender final : public log4cplus::Appender {
+ public:
+  explicit LineAppender(const config::LogSettings& settings) { configure(settings); }
+  ~LineAppender() override { destructorImpl(); }
+  void close() override { closed = true; }
+
+  // No line is lost, and none is half the one and half the other. What waited in a buffer is written.
+  void configure(const config::LogSettings& settings) {
+    const std::lock_guard lock(mutex_);
+    info_.reset();
+    settings_ = settings;
+    if (settings.split_stream) info_.emplace(settings.info_buffer_size, settings.flush_frequency);
+  }
+  void set_verbosity(int verbosity) {
+    const std::lock_guard lock(mutex_);
+    settings_.verbosity = verbosity;
+  }
+  bool any_debug() {
+    const std::lock_guard lock(mutex_);
+    return settings_.verbosity >= kDebugVerbosity ||
+           std::any_of(settings_.vmodule.begin(), settings_.vmodule.end(),
+                       [](const auto& module) { return module.verbosity >= kDebugVerbosity; });
+  }
+  void flush() {
+    const std::lock_guard lock(mutex_);
+    if (info_) info_->flush();
+  }
+
+ protected:
+  void append(const log4cplus::spi::InternalLoggingEvent& event) override {
+    const LogRecord record = to_record(event);
+    const std::lock_guard lock(mutex_);
+    if (record.level == base::LogLevel::debug && !shows_debug(record.component)) return;
+    const std::string line =
+        (settings_.format == config::LogFormat::json ? json_line(record) : text_line(record)) + "\n";
+    const bool info = record.level == base::LogLevel::info || record.level == base::LogLevel::debug;
+    if (info && info_) {
+      info_->put(line);
+    } else {
+      write_whole(STDERR_FILENO, line);
+    }
+  }
+
+ private:
+  bool shows_debug(const std::string& component) const {
+    if (settings_.verbosity >= kDebugVerbosity) return true;
+    return std::any_of(settings_.vmodule.begin(), settings_.vmodule.end(), [&](const auto& module) {
+      return module.verbosity >= kDebugVerbosity && matches_pattern(component, module.pattern);
+    });
+  }
+
+  std::mutex mutex_;
+  config::LogSettings settings_;    // under mutex_
+  std::optional<InfoStream> info_;  // under mutex_
+};
+
+log4cplus::Logger root_logger() { return log4cplus::Logger::getInstance(std::string(kRootName)); }
+
+LineAppender* line_appender(const log4cplus::SharedAppenderPtr& appender) {
+  return dynamic_cast<LineAppender*>(appender.get());
+}
+
+void set_level(LineAppender& appender) {
+  root_logger().setLogLevel(appender.any_debug() ? log4cplus::DEBUG_LOG_LEVEL : log4cplus::INFO_LOG_LEVEL);
+}
+
+}  // namespace
+
+std::string text_line(const LogRecord& record) {
+  using namespace std::chrono;
+  const std::time_t seconds = system_clock::to_time_t(floor<std::chrono::seconds>(record.time));
+  const auto micros = duration_cast<microseconds>(record.time - floor<std::chrono::seconds>(record.time)).count();
+  std::tm local{};
+  ::localtime_r(&seconds, &local);
+  char header[64];
+  std::snprintf(header, sizeof header, "%c%02d%02d %02d:%02d:%02d.%06ld %7d ", level_letter(record.level),
+                local.tm_mon + 1, local.tm_mday, local.tm_hour, local.tm_min, local.tm_sec, static_cast<long>(micros),
+                record.process_id);
+  return header + on_one_line(record.component) + "] " + on_one_line(record.text);
+}
+
+std::string json_line(const LogRecord& record) {
+  using namespace std::chrono;
+  nlohmann::ordered_json line;
+  line["ts"] = static_cast<double>(duration_cast<microseconds>(record.time.time_since_epoch()).count()) / 1000.0;
+  line["level"] = level_name(record.level);
+  line["component"] = record.component;
+  line["pid"] = record.process_id;
+  line["msg"] = record.text;
+  if (record.level == base::LogLevel::info) line["v"] = 0;
+  if (record.level == base::LogLevel::debug) line["v"] = kDebugVerbosity;
+  // Text from outside may be no UTF-8; a log line must not fail over it.
+  return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+bool matches_pattern(std::string_view name, std::string_view pattern) {
+  return ::fnmatch(std::string(pattern).c_str(), std::string(name).c_str(), 0) == 0;
+}
+
+void set_up_logging(const config::LogSettings& settings) {
+  log4cplus::initialize();
+  log4cplus::Logger root = root_logger();
+  for (const auto& appender : root.getAllAppenders()) {
+    // Not by another one: a line that comes meanwhile would have nowhere to go.
+    if (LineAppender* const line = line_appender(appender)) {
+      line->configure(settings);
+      return set_level(*line);
+    }
+  }
+  root.setAdditivity(false);
+  const log4cplus::SharedAppenderPtr appender(new LineAppender(settings));
+  root.removeAllAppenders();
+  root.addAppender(appender);
+  set_level(*line_appender(appender));
+}
+
+void set_verbosity(int verbosity) {
+  for (const auto& appender : root_logger().getAllAppenders()) {
+    LineAppender* const line = line_appender(appender);
+    if (line == nullptr) continue;
+    line->set_verbosity(verbosity);
+    set_level(*line);
+  }
+}
+
+void flush_logging() {
+  for (const auto& appender : root_logger().getAllAppenders()) {
+    if (LineAppender* const line = line_appender(appender)) line->flush();
+  }
+}
+
+}  // namespace sluice::daemon

@@ -1,0 +1,27 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Format, verbosity and streams of the log, as the part of a reload that they are. A verbosity that was set over
+// /debug/flags/v stays until the configuration says something else about the log.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/config/settings.hpp"
+#include "core/reload/part.hpp"
+
+namespace sluice::daemon {
+
+class LoggingPart final : public reload::ReloadPart {
+ public:
+  bool concerned(const config::Settings& from, const config::Settings& to) const override;
+  base::Status prepare(const config::Settings& from, const config::Settings& to) override;
+  reload::Committed commit() override;
+  void abandon() override {}
+
+ private:
+  config::LogSettings next_;
+};
+
+}  // namespace sluice::daemon

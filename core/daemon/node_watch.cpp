@@ -1,0 +1,96 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/daemon/node_watch.hpp"
+
+#include <utility>
+
+#include "core/node/node_ips.hpp"
+
+namespace sluice::daemon {
+namespace {
+
+std::vector<base::IpAddress> addresses_of(const model::Node& node) {
+  auto out = node.internal_ips;
+  out.insert(out.end(), node.external_ips.begin(), node.external_ips.end());
+  return out;
+}
+
+template <class Values>
+std::string list(const Values& values) {
+  std::string out;
+  for (const auto& value : values) out += (out.empty() ? "" : ", ") + value.to_string();
+  return out.empty() ? "none" : out;
+}
+
+}  // namespace
+
+std::vector<std::string> NodeWatch::look(const std::optional<model::Node>& node, const std::string& name,
+                                         const node::LocalDetectorSettings& detector,
+                                         const std::vector<base::Family>& families) {
+  std::vector<std::string> said;
+  if (!node || node == last_) return said;
+  const auto now = addresses_of(*node);
+  if (now.empty() && addresses_.empty()) {
+    if (!said_no_addresses_) said.push_back("node " + name + " has no addresses yet in status.addresses");
+    said_no_addresses_ = true;
+  } else if (addresses_.empty()) {
+    addresses_ = now;
+  } else if (now != addresses_ && now != addresses_of(*last_)) {
+    said.push_back("the addresses of node " + name + " are now " + list(now) + "; until a restart they count as " +
+                   list(addresses_));
+  }
+  look_at_ranges(*node, detector, families, said);
+  last_ = node;
+  return said;
+}
+
+void NodeWatch::look_at_ranges(const model::Node& node, const node::LocalDetectorSettings& detector,
+                               const std::vector<base::Family>& families, std::vector<std::string>& said) {
+  if (pod_cidrs_.empty()) {
+    pod_cidrs_ = node.pod_cidrs;
+  } else if (!node.pod_cidrs.empty() && node.pod_cidrs != pod_cidrs_ &&
+             detector.mode == node::DetectLocalMode::node_cidr) {
+    give_up("spec.podCIDRs of node " + node.name + " changed from " + list(pod_cidrs_) + " to " + list(node.pod_cidrs) +
+            ", which detectLocalMode NodeCIDR was started with; start again");
+  }
+  check_families(detector, families, said);
+}
+
+void NodeWatch::check_families(const node::LocalDetectorSettings& detector, std::vector<base::Family> families,
+                               std::vector<std::string>& said) {
+  const bool known_at_start = families.size() < 2 || !bind_address_.is_unspecified();
+  if (!known_at_start) {
+    if (addresses_.empty()) return;
+    // Both are there, so one turn puts either first.
+    if (node::choose_node_ips(addresses_, bind_address_).primary != families.front()) {
+      std::swap(families.front(), families.back());
+    }
+  }
+  const auto take = [&](const node::FamilyCheck& check) {
+    said.insert(said.end(), check.warnings.begin(), check.warnings.end());
+    if (!check.fatal.ok()) give_up(check.fatal.message());
+  };
+  if (!known_at_start && !cluster_cidrs_checked_) {
+    cluster_cidrs_checked_ = true;
+    take(node::check_detector_families(detector, {}, families));
+  }
+  if (!pod_cidrs_checked_ && !pod_cidrs_.empty()) {
+    pod_cidrs_checked_ = true;
+    node::LocalDetectorSettings ranges_alone = detector;
+    ranges_alone.cluster_cidrs.clear();
+    take(node::check_detector_families(ranges_alone, pod_cidrs_, families));
+  }
+}
+
+void NodeWatch::give_up(const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  if (fatal_.ok()) fatal_ = base::invalid(why);
+}
+
+base::Status NodeWatch::fatal() const {
+  const std::lock_guard lock(mutex_);
+  return fatal_;
+}
+
+}  // namespace sluice::daemon

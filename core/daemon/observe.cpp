@@ -1,0 +1,241 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/daemon/observe.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "core/observe/http/accept_header.hpp"
+
+namespace sluice::daemon {
+namespace {
+
+using observe::HttpRequest;
+using observe::HttpResponse;
+
+// The escaping schemes of the text format, see "escaping" in Accept. All names here are the same in each.
+constexpr std::array<std::string_view, 4> kEscapings{"allow-utf-8", "underscores", "dots", "values"};
+constexpr const char* kFlagsPage =
+    "<html>\n<head>\n<title>/debug/flags/</title>\n</head>\n<body>\n/debug/flags/<br>\n<br>\nflags:<br>\n<table>\n"
+    "<tr>v<br>\n</table>\n<br>\nfull flags configurable<br>\n</body>\n</html>\n";
+
+HttpResponse text(int status, std::string body) {
+  return {status, "text/plain; charset=utf-8", std::move(body), {{"X-Content-Type-Options", "nosniff"}}};
+}
+
+HttpResponse not_found() { return text(404, "404 page not found\n"); }
+
+// /debug/pprof is a protocol of Go's runtime: profilers of Go ask there.
+HttpResponse no_pprof() {
+  return text(404, "Go profiles do not exist here: this proxy is no Go program. Use perf(1) on the process.\n");
+}
+
+HttpResponse exposition(const std::string& accept, observe::WallTime started, std::string body) {
+  std::string escaping = "underscores";
+  for (const auto& clause : observe::parse_accept(accept)) {
+    const std::string wanted = clause.parameter("escaping");
+    if (std::find(kEscapings.begin(), kEscapings.end(), wanted) != kEscapings.end()) escaping = wanted;
+    const std::string version = clause.parameter("version");
+    if (clause.type == "text" && clause.subtype == "plain" && (version.empty() || version == "0.0.4")) break;
+  }
+  return {200,
+          "text/plain; version=0.0.4; charset=utf-8; escaping=" + escaping,
+          std::move(body),
+          {{"Process-Start-Time-Unix", std::to_string(std::chrono::system_clock::to_time_t(started))}}};
+}
+
+// Of the path of a flag, which has a type without a character set and ends each answer with a line break.
+HttpResponse flag_answer(int status, const std::string& sentence) {
+  return {status, "text/plain", sentence + "\n", {{"X-Content-Type-Options", "nosniff"}}};
+}
+
+}  // namespace
+
+Observe::Observe(const config::SettingsCell& settings, ObserveSources sources)
+    : settings_(settings), sources_(std::move(sources)) {}
+
+Observe::~Observe() { stop(); }
+
+base::Status Observe::start() {
+  const auto settings = settings_.get();
+  start(health_server_, settings->serve.healthz);
+  if (hard_failure_.ok()) start(metrics_server_, settings->serve.metrics);
+  if (!hard_failure_.ok()) stop();
+  return hard_failure_;
+}
+
+void Observe::stop() {
+  for (Server* server : {&health_server_, &metrics_server_}) {
+    server->next.reset();
+    server->running.reset();
+  }
+}
+
+void Observe::set_node(const std::optional<model::Node>& node) { node_eligible_ = node && !node->leaving; }
+
+bool Observe::proxy_healthy() const { return observe::proxy_healthy(health()); }
+
+void Observe::start(Server& server, const std::optional<base::SocketAddress>& where) {
+  if (!where) return;
+  observe::HttpServer::OnBindFailure failed;
+  if (settings_.get()->serve.bind_address_hard_fail) {
+    // The first attempt is made by start(), on this thread, and no other follows.
+    failed = [this, reason = server.reason](const std::string& sentence) {
+      hard_failure_ = {base::StatusCode::unavailable, sentence + ", and bindAddressHardFail makes that an error"};
+      sources_.bind_failed_hard(reason, sentence);
+    };
+  }
+  server.running = std::make_unique<observe::HttpServer>(server.name, *where, server.handler, std::move(failed));
+  server.port = where->port;
+  server.running->start();
+}
+
+bool Observe::concerned(const config::Settings& from, const config::Settings& to) const {
+  return !(from.serve == to.serve);
+}
+
+base::Status Observe::prepare(const config::Settings& from, const config::Settings& to) {
+  base::Status status = prepare(health_server_, from.serve.healthz, to.serve.healthz);
+  if (status.ok()) status = prepare(metrics_server_, from.serve.metrics, to.serve.metrics);
+  if (!status.ok()) abandon();
+  return status;
+}
+
+// One address may be part of one that is served now, as 127.0.0.1 is of 0.0.0.0; and the two servers may change places.
+base::Status Observe::listen(observe::HttpServer& server, std::uint16_t port) {
+  base::Status status = server.listen();
+  for (Server* mine : {&health_server_, &metrics_server_}) {
+    if (status.ok() || !mine->running || mine->port != port) continue;
+    mine->running->share_port(true);
+    status = server.listen(true);
+    mine->running->share_port(false);
+  }
+  return status;
+}
+
+// At a start an address that cannot be had is tried again; here there is one that works.
+base::Status Observe::prepare(Server& server, const std::optional<base::SocketAddress>& from,
+                              const std::optional<base::SocketAddress>& to) {
+  if (from == to) return {};
+  if (to) {
+    auto next = std::make_unique<observe::HttpServer>(server.name, *to, server.handler, nullptr);
+    if (auto status = listen(*next, to->port); !status.ok()) return status;
+    server.next = std::move(next);
+  }
+  server.where = to;
+  server.exchanged = true;
+  return {};
+}
+
+reload::Committed Observe::commit() {
+  reload::Committed out;
+  for (Server* server : {&health_server_, &metrics_server_}) {
+    if (!std::exchange(server->exchanged, false)) continue;
+    if (server->next) server->next->start();
+    server->running = std::move(server->next);  // the old one is closed
+    server->port = server->where ? server->where->port : std::uint16_t{0};
+    out.done.push_back(std::string(server->name) +
+                       (server->where ? ": listens on " + server->where->to_string() : std::string(": is off")));
+  }
+  if (out.done.empty()) out.done.emplace_back("health and metrics: other settings are in force on the same addresses");
+  return out;
+}
+
+void Observe::abandon() {
+  for (Server* server : {&health_server_, &metrics_server_}) {
+    server->next.reset();
+    server->exchanged = false;
+  }
+}
+
+observe::ProxyHealth Observe::health() const {
+  return {sources_.families(), 2 * settings_.get()->sync_period, node_eligible_, std::chrono::system_clock::now()};
+}
+
+HttpResponse Observe::answer_health(const HttpRequest& request) {
+  if (request.path == "/healthz") {
+    HttpResponse out = observe::healthz(health());
+    sources_.answered_healthz(out.status);
+    return out;
+  }
+  if (request.path == "/livez") {
+    HttpResponse out = observe::livez(health());
+    sources_.answered_livez(out.status);
+    return out;
+  }
+  if (request.path == "/readyz") return observe::readyz(health());
+  if (request.path == "/sync") return observe::sync_ages(health());
+  return not_found();
+}
+
+HttpResponse Observe::answer_metrics(const HttpRequest& request) {
+  const std::string& path = request.path;
+  if (path == "/metrics") return exposition(request.accept, sources_.started, sources_.metrics_text());
+  if (path == "/metrics/slis" || path.starts_with("/healthz")) return health_checks(request);
+  if (path == "/proxyMode") return text(200, settings_.get()->backend);
+  if (path == "/sync") return observe::sync_ages(health());
+  if (path == "/configz") {
+    const auto settings = settings_.get();
+    const std::string& configuration = settings->kube_proxy_configuration;
+    return {200,
+            "application/json",
+            "{\"kubeproxy.config.k8s.io\":" + (configuration.empty() ? "{}" : configuration) + "}",
+            {{"X-Content-Type-Options", "nosniff"}}};
+  }
+  return debug_page(request);
+}
+
+HttpResponse Observe::debug_page(const HttpRequest& request) {
+  const std::string& path = request.path;
+  const auto settings = settings_.get();
+  const config::ServeSettings& serve = settings->serve;
+  if (serve.flagz && path == "/flagz") return flagz(settings->flags, request.accept);
+  if (serve.statusz && path == "/statusz") return statusz(status_page(), request.accept);
+  if (serve.profiling && path == "/debug/flags/v") return set_verbosity(request);
+  if (serve.profiling && (path == "/debug/flags" || path.starts_with("/debug/flags/"))) {
+    return {200, "text/html; charset=utf-8", kFlagsPage};
+  }
+  if (serve.profiling && path.starts_with("/debug/pprof")) return no_pprof();
+  return not_found();
+}
+
+HttpResponse Observe::health_checks(const HttpRequest& request) {
+  if (request.path == "/healthz") return ping_.answer(request.query);
+  if (request.path == "/healthz/ping") return {.body = "ok"};
+  if (request.path != "/metrics/slis") return not_found();
+  if (request.method == "DELETE") {
+    ping_.reset();
+    return {.body = "metrics reset\n"};
+  }
+  return exposition(request.accept, sources_.started, ping_.slis(sources_.started));
+}
+
+HttpResponse Observe::set_verbosity(const HttpRequest& request) {
+  if (request.method != "PUT") return flag_answer(406, "unsupported http method");
+  int value = 0;
+  const char* const end = request.body.data() + request.body.size();
+  const auto [rest, error] = std::from_chars(request.body.data(), end, value);
+  if (error != std::errc() || rest != end || value < 0) {
+    return flag_answer(400, "error setting verbosity: \"" + request.body.substr(0, 100) + "\" is no number from 0 on");
+  }
+  sources_.set_verbosity(value);
+  return flag_answer(200, "successfully set klog.logging.verbosity to " + request.body);
+}
+
+StatusPage Observe::status_page() const {
+  std::vector<std::string> paths{"/configz", "/healthz", "/metrics", "/proxyMode", "/sync"};
+  if (settings_.get()->serve.flagz) paths.insert(paths.begin() + 1, "/flagz");
+  return {.started = sources_.started,
+          .now = std::chrono::system_clock::now(),
+          .version = sources_.version,
+          .emulation_version = sources_.emulation_version,
+          .paths = std::move(paths)};
+}
+
+}  // namespace sluice::daemon

@@ -1,0 +1,104 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What others read from the daemon over HTTP: health on one address, metrics and debug
+// pages on another (BEH 10.1, 10.3). Knows paths; who knows the answers is given to it.
+// What it says of settings is what is in force when it is asked; as a part of a reload it
+// exchanges addresses, the new one being bound before the old one is let go.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/status.hpp"
+#include "core/config/settings.hpp"
+#include "core/config/settings_cell.hpp"
+#include "core/daemon/zpages.hpp"
+#include "core/model/node.hpp"
+#include "core/observe/health/ping_health.hpp"
+#include "core/observe/health/proxy_health.hpp"
+#include "core/observe/http/http_server.hpp"
+#include "core/reload/part.hpp"
+
+namespace sluice::daemon {
+
+// Asked on the threads of the servers; all must be quick and safe to call from any thread.
+struct ObserveSources {
+  std::function<std::vector<observe::FamilyHealth>()> families;
+  std::function<std::string()> metrics_text;
+  std::function<void(int code)> answered_healthz;
+  std::function<void(int code)> answered_livez;
+  std::function<void(int verbosity)> set_verbosity;
+  // An address that cannot be bound ends the daemon: why as kube-proxy calls it, and the sentence.
+  std::function<void(const std::string& reason, const std::string& sentence)> bind_failed_hard;
+  std::string version;                                           // of this build
+  std::string emulation_version;                                 // of Kubernetes, "1.36"
+  observe::WallTime started = std::chrono::system_clock::now();  // of the process
+};
+
+class Observe final : public reload::ReloadPart {
+ public:
+  // The settings outlive it.
+  Observe(const config::SettingsCell& settings, ObserveSources sources);
+  ~Observe() override;  // stops
+  Observe(const Observe&) = delete;
+  Observe& operator=(const Observe&) = delete;
+
+  // Fails only when an address cannot be bound and the settings make that an error.
+  base::Status start();
+  // Afterwards the sources are not asked any more, but for proxy_healthy().
+  void stop();
+
+  // [any thread] What is known of our Node object now; never waits.
+  void set_node(const std::optional<model::Node>& node);
+  // [any thread] All families healthy; says nothing about the node.
+  bool proxy_healthy() const;
+
+  bool concerned(const config::Settings& from, const config::Settings& to) const override;
+  base::Status prepare(const config::Settings& from, const config::Settings& to) override;
+  reload::Committed commit() override;
+  void abandon() override;
+
+ private:
+  struct Server {
+    const char* name;
+    const char* reason;  // of the event, as kube-proxy calls it
+    observe::HttpHandler handler;
+    std::unique_ptr<observe::HttpServer> running{};
+    std::uint16_t port = 0;  // of the running one
+    // Between prepare() and commit() or abandon().
+    bool exchanged = false;
+    std::optional<base::SocketAddress> where{};
+    std::unique_ptr<observe::HttpServer> next{};
+  };
+
+  observe::ProxyHealth health() const;
+  void start(Server& server, const std::optional<base::SocketAddress>& where);
+  base::Status listen(observe::HttpServer& server, std::uint16_t port);
+  base::Status prepare(Server& server, const std::optional<base::SocketAddress>& from,
+                       const std::optional<base::SocketAddress>& to);
+  observe::HttpResponse answer_health(const observe::HttpRequest& request);
+  observe::HttpResponse answer_metrics(const observe::HttpRequest& request);
+  observe::HttpResponse debug_page(const observe::HttpRequest& request);
+  observe::HttpResponse health_checks(const observe::HttpRequest& request);
+  observe::HttpResponse set_verbosity(const observe::HttpRequest& request);
+  StatusPage status_page() const;
+
+  const config::SettingsCell& settings_;
+  const ObserveSources sources_;
+  std::atomic<bool> node_eligible_{false};
+  observe::PingHealth ping_;
+  base::Status hard_failure_;
+  Server health_server_{"health server", "FailedToStartProxierHealthcheck",
+                        [this](const observe::HttpRequest& request) { return answer_health(request); }};
+  Server metrics_server_{"metrics server", "FailedToStartMetricServer",
+                         [this](const observe::HttpRequest& request) { return answer_metrics(request); }};
+};
+
+}  // namespace sluice::daemon

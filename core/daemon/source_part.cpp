@@ -1,0 +1,183 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/daemon/source_part.hpp"
+
+#include <chrono>
+#include <utility>
+
+#include "core/base/log.hpp"
+#include "core/base/sha256.hpp"
+#include "core/reload/settings_diff.hpp"
+
+namespace sluice::daemon {
+
+SourcePart::SourcePart(Hooks hooks, model::EventSink& sink, const base::Clock& clock)
+    : hooks_(std::move(hooks)), sink_(sink), clock_(clock) {}
+
+SourcePart::~SourcePart() { stop(); }
+
+base::Status SourcePart::make(const config::Settings& settings, bool service_cidrs) {
+  if (!settings.source.record.empty()) {
+    recording_ = std::make_unique<kube::RecordingSink>(settings.source.record, sink_, clock_);
+    header_ = {"sluiced " + hooks_.version, settings.node_name, {}};
+  }
+  service_cidrs_ = service_cidrs;
+  auto made = make_running(settings);
+  if (!made) return made.status();
+  const std::lock_guard lock(mutex_);
+  running_ = std::move(*made);
+  return {};
+}
+
+base::Status SourcePart::start() {
+  if (recording_) {
+    header_.started = std::chrono::system_clock::now();
+    if (auto status = recording_->start(header_); !status.ok()) return status;
+  }
+  return running_.source->start();
+}
+
+void SourcePart::stop() {
+  if (std::exchange(stopped_, true)) return;
+  if (running_.source) running_.source->stop();
+  if (recording_) recording_->stop();
+}
+
+kube::Transport* SourcePart::transport() {
+  const std::lock_guard lock(mutex_);
+  return running_.source ? running_.source->transport() : nullptr;
+}
+
+void SourcePart::set_service_cidrs(bool wanted) {
+  const std::lock_guard no_exchange(wanted_mutex_);
+  std::shared_ptr<Source> source;
+  {
+    const std::lock_guard lock(mutex_);
+    service_cidrs_ = wanted;
+    source = running_.source;
+  }
+  // It ends a delivery that is under way, which takes as long as the sink needs.
+  if (source) source->set_service_cidrs(wanted);
+}
+
+SourcePart::Now SourcePart::now() const {
+  Now out;
+  std::shared_ptr<Source> source;
+  {
+    const std::lock_guard lock(mutex_);
+    out.kind = running_.kind;
+    source = running_.source;
+  }
+  if (source) {
+    out.detail = source->detail();
+    out.resources = source->status();
+  }
+  if (recording_) out.recording = recording_->status();
+  return out;
+}
+
+std::vector<reload::WatchedFile> SourcePart::files() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<reload::WatchedFile> out;
+  for (const auto& [path, digest] : running_.files) out.push_back({path, digest});
+  return out;
+}
+
+// Taken before the files are read for use: what changes between is then a change, never overlooked.
+SourcePart::Digests SourcePart::digests_of(const std::vector<std::string>& files) {
+  Digests out;
+  for (const auto& file : files) {
+    auto digest = base::file_sha256(file);
+    out[file] = digest ? std::move(*digest) : std::string();
+  }
+  return out;
+}
+
+base::Result<SourcePart::Running> SourcePart::make_running(const config::Settings& settings) {
+  Running out;
+  out.kind = settings.source.kind;
+  out.kubeconfig = settings.source.kubeconfig;
+  if (!out.kubeconfig.empty()) out.files = digests_of({out.kubeconfig});
+  bool service_cidrs = false;
+  {
+    const std::lock_guard lock(mutex_);
+    service_cidrs = service_cidrs_;
+  }
+  auto made = hooks_.make(settings, service_cidrs, recording_ ? static_cast<model::EventSink&>(*recording_) : sink_);
+  if (!made) return made.status();
+  out.source = std::move(*made);
+  // Which certificates there are only the kubeconfig says.
+  out.files.merge(digests_of(out.source->files()));
+  return out;
+}
+
+bool SourcePart::other_connection(const config::Settings& from, const config::Settings& to) const {
+  if (running_.failed || reload::concerns(reload::settings_diff(from, to), reload::SettingsPart::source)) return true;
+  if (running_.kubeconfig.empty()) return false;
+  const auto known = running_.files.find(running_.kubeconfig);
+  return known != running_.files.end() && digests_of({known->first}) != Digests{*known};
+}
+
+// Without the lock, which now() takes: files may be on a disk that does not answer. Nothing but commit() changes
+// running_, on this thread.
+bool SourcePart::concerned(const config::Settings& from, const config::Settings& to) const {
+  if (other_connection(from, to)) return true;
+  std::vector<std::string> files;
+  for (const auto& [path, digest] : running_.files) files.push_back(path);
+  return digests_of(files) != running_.files;
+}
+
+// Certificates are read again by who uses them, so that other content of theirs is looked at, and no more.
+base::Status SourcePart::prepare(const config::Settings& from, const config::Settings& to) {
+  const bool exchange = other_connection(from, to);
+  if (exchange && hooks_.check) {
+    std::string sentences;
+    for (const auto& sentence : hooks_.check(to)) sentences += (sentences.empty() ? "" : "; ") + sentence;
+    if (!sentences.empty()) return {base::StatusCode::invalid, "source: " + sentences};
+  }
+  auto made = make_running(to);
+  if (!made) return made.status().prefixed("source");
+  if (!exchange) made->source.reset();
+  prepared_ = std::move(*made);
+  return {};
+}
+
+reload::Committed SourcePart::commit() {
+  Running next = std::move(*prepared_);
+  prepared_.reset();
+  if (!next.source) {
+    const std::lock_guard lock(mutex_);
+    running_.files = std::move(next.files);
+    return {.done = {"source: the certificates it uses have changed, and are used from now on"}};
+  }
+  std::shared_ptr<Source> old;
+  {
+    const std::lock_guard lock(mutex_);
+    old = running_.source;
+  }
+  old->stop();
+  hooks_.exchange_transport(next.source->transport());
+  const std::string detail = next.source->detail();
+  base::Status status;
+  {
+    const std::lock_guard no_other_wish(wanted_mutex_);
+    // It may have changed since it was made. Only set_service_cidrs() changes it, which waits.
+    next.source->set_service_cidrs(service_cidrs_);
+    const std::lock_guard lock(mutex_);
+    running_ = std::move(next);
+  }
+  status = running_.source->start();
+  if (!status.ok()) {
+    const std::lock_guard lock(mutex_);
+    running_.failed = true;
+    return {.failed = {"source: " + status.message() +
+                       "; what is known of Services stays, and nothing new is learned "
+                       "until this is corrected and the configuration is loaded again"}};
+  }
+  return {.done = {"source: Services come from " + detail + " from now on"}};
+}
+
+void SourcePart::abandon() { prepared_.reset(); }
+
+}  // namespace sluice::daemon

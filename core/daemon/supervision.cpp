@@ -1,0 +1,71 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/daemon/supervision.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace sluice::daemon {
+namespace {
+
+// A line in `systemctl status` need not be younger.
+constexpr std::chrono::seconds kStatusEvery{1};
+
+std::string family_line(const Supervised& now, const Supervised::PerFamily& family) {
+  const std::string name(base::family_name(family.family));
+  if (!family.overdue.empty()) return name + ": " + family.overdue + " takes longer than its limit";
+  if (!family.loop.last_error.empty()) return name + ": " + family.loop.last_error;
+  if (!family.loop.synced) return name + ": writing rules";
+  std::string out = name + ": generation " + std::to_string(family.loop.generation) + ", " +
+                    std::to_string(now.store.service_ports[base::family_index(family.family)]) + " service ports";
+  const std::size_t left_out = family.loop.left_out.reasons().size();
+  if (left_out != 0) out += ", " + std::to_string(left_out) + " left out";
+  return out;
+}
+
+}  // namespace
+
+std::string status_line(const Supervised& now) {
+  std::string out;
+  if (!now.store.synced) {
+    out = "waiting for " + now.source;
+  } else if (!now.store.facts_known) {
+    out = "waiting for spec.podCIDRs of this node";
+  } else {
+    for (const auto& family : now.families) out += (out.empty() ? "" : "; ") + family_line(now, family);
+  }
+  // A line break would end the word, and what follows be another.
+  std::replace(out.begin(), out.end(), '\n', ' ');
+  return out;
+}
+
+bool alive(const Supervised& now) {
+  return std::all_of(now.families.begin(), now.families.end(),
+                     [](const Supervised::PerFamily& family) { return family.overdue.empty(); });
+}
+
+Supervision::Supervision(const base::Notifier& notifier) : notifier_(notifier) {}
+
+std::optional<base::Clock::Duration> Supervision::interval() const {
+  if (!notifier_.listened_to()) return std::nullopt;
+  base::Clock::Duration out = kStatusEvery;
+  // A third: one that is lost, and one that is late, do not count yet.
+  if (notifier_.watchdog()) out = std::min<base::Clock::Duration>(out, *notifier_.watchdog() / 3);
+  return out;
+}
+
+void Supervision::ready() { notifier_.say("READY=1"); }
+
+void Supervision::tell(const Supervised& now) {
+  const std::string line = status_line(now);
+  if (line != said_) {
+    notifier_.say("STATUS=" + line);
+    said_ = line;
+  }
+  if (notifier_.watchdog() && alive(now)) notifier_.say("WATCHDOG=1");
+}
+
+void Supervision::stopping(std::string_view why) { notifier_.say("STOPPING=1\nSTATUS=" + std::string(why)); }
+
+}  // namespace sluice::daemon

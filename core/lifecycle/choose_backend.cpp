@@ -1,0 +1,58 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/lifecycle/choose_backend.hpp"
+
+#include <filesystem>
+#include <string>
+
+#include "core/base/clock.hpp"
+#include "core/lifecycle/load_backend.hpp"
+#include "core/node/family_support.hpp"
+#include "core/plugin/backend_handle.hpp"
+
+namespace sluice::lifecycle {
+namespace {
+
+constexpr const char* kPreferred[] = {"nftables", "iptables"};
+
+// One family is enough, as it is for a start.
+base::Status try_backend(const config::PluginSettings& plugins, const std::string& id) {
+  const auto loaded = load_backend(plugins, id);
+  if (!loaded) return loaded.status();
+  const base::SteadyClock clock;
+  base::Status last{base::StatusCode::unsupported, "backend " + id + " supports no IP family"};
+  for (const auto family : {abi::Family::kIpv4, abi::Family::kIpv6}) {
+    if (!(*loaded)->has(family == abi::Family::kIpv4 ? abi::kFeatureIpv4 : abi::kFeatureIpv6)) continue;
+    if (family == abi::Family::kIpv6 && !node::check_ipv6().ok()) continue;
+    plugin::BackendSettings settings;
+    settings.family = family;
+    auto backend = plugin::BackendHandle::create(*loaded, settings, {}, nullptr, clock);
+    if (!backend) {
+      last = backend.status();
+      continue;
+    }
+    const plugin::Outcome outcome = (*backend)->probe();
+    if (outcome.ok()) return {};
+    last = outcome.status((*backend)->name(), "probe");
+  }
+  return last;
+}
+
+}  // namespace
+
+base::Result<config::BackendChoice> choose_backend(const config::PluginSettings& plugins) {
+  std::string against;
+  for (const std::string id : kPreferred) {
+    const base::Status status = try_backend(plugins, id);
+    if (status.ok()) {
+      return config::BackendChoice{id, "mode auto: " + against + id + " works on this node"};
+    }
+    against += status.message() + "; ";
+  }
+  return base::Status(base::StatusCode::unsupported,
+                      "no backend works on this node: " + against.substr(0, against.size() - 2) +
+                          "; install one, or name one that works");
+}
+
+}  // namespace sluice::lifecycle

@@ -1,0 +1,15 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Mode "auto": the first backend in the order of preference that works on this node.
+#pragma once
+
+#include "core/config/validate.hpp"
+
+namespace sluice::lifecycle {
+
+// Probes nftables, then iptables, as far as they are installed; the reason says what was
+// found. Blocks for as long as the probes take; changes nothing on the node.
+base::Result<config::BackendChoice> choose_backend(const config::PluginSettings& plugins);
+
+}  // namespace sluice::lifecycle

@@ -1,0 +1,70 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/lifecycle/descriptor_index.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+namespace sluice::lifecycle {
+namespace {
+
+// A slot is a divisor of the page: the kernel writes a page whole, whoever kills the process.
+constexpr std::size_t kSize = 512;
+
+std::string_view family_word(base::Family family) { return family == base::Family::ipv4 ? "ipv4" : "ipv6"; }
+
+}  // namespace
+
+base::Result<DescriptorIndex> DescriptorIndex::make() {
+  base::Fd file(::memfd_create("sluice-descriptors", MFD_CLOEXEC));
+  if (!file.valid()) return base::errno_status("cannot make the index of descriptors", errno);
+  return DescriptorIndex(std::move(file));
+}
+
+// "<backend>\n<family>\n<name>\n" and zeros.
+base::Status DescriptorIndex::put(unsigned slot, const KeptName& name) {
+  std::string text = name.backend + "\n" + std::string(family_word(name.family)) + "\n" + name.name + "\n";
+  if (text.size() > kSize) return base::invalid("its name is too long");
+  text.resize(kSize, '\0');
+  const auto place = static_cast<off_t>(slot * kSize);
+  if (::pwrite(file_.get(), text.data(), kSize, place) != static_cast<ssize_t>(kSize)) {
+    return base::errno_status("the index of descriptors cannot be written", errno);
+  }
+  return {};
+}
+
+std::optional<KeptName> DescriptorIndex::at(unsigned slot) const {
+  char bytes[kSize];
+  if (::pread(file_.get(), bytes, kSize, static_cast<off_t>(slot * kSize)) != static_cast<ssize_t>(kSize)) {
+    return std::nullopt;
+  }
+  const std::string_view text(bytes, ::strnlen(bytes, kSize));
+  const std::size_t first = text.find('\n');
+  const std::size_t second = first == std::string_view::npos ? first : text.find('\n', first + 1);
+  if (second == std::string_view::npos || !text.ends_with('\n') || text.size() < second + 3 || first == 0) {
+    return std::nullopt;
+  }
+  for (const base::Family family : base::kFamilies) {
+    if (text.substr(first + 1, second - first - 1) != family_word(family)) continue;
+    return KeptName{std::string(text.substr(0, first)), family,
+                    std::string(text.substr(second + 1, text.size() - second - 2))};
+  }
+  return std::nullopt;
+}
+
+std::optional<unsigned> DescriptorIndex::slot_of(std::string_view name) {
+  unsigned out = 0;
+  if (!name.starts_with('s')) return std::nullopt;
+  const auto [end, error] = std::from_chars(name.data() + 1, name.data() + name.size(), out);
+  if (error != std::errc() || end != name.data() + name.size() || out >= kSlots) return std::nullopt;
+  return out;
+}
+
+}  // namespace sluice::lifecycle

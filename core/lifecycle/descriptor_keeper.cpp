@@ -1,0 +1,222 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/lifecycle/descriptor_keeper.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "core/base/log.hpp"
+
+namespace sluice::lifecycle {
+namespace {
+
+constexpr std::size_t kLongestName = 200;
+
+bool is_name(std::string_view text) {
+  return !text.empty() && text.size() <= kLongestName && std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
+           c == '.';
+  });
+}
+
+base::Fd duplicate(int fd) { return base::Fd(::fcntl(fd, F_DUPFD_CLOEXEC, 0)); }
+
+// To keep what is kept already is no news for the manager.
+bool same_socket(int one, int other) {
+  struct stat first {
+  }, second{};
+  return ::fstat(one, &first) == 0 && ::fstat(other, &second) == 0 && S_ISSOCK(first.st_mode) &&
+         first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
+
+}  // namespace
+
+class DescriptorKeeper::View final : public plugin::DescriptorStore {
+ public:
+  View(DescriptorKeeper& keeper, std::string backend, base::Family family)
+      : keeper_(keeper), backend_(std::move(backend)), family_(family) {}
+
+  base::Status keep(std::string_view name, int fd) override { return keeper_.keep(whole(name), fd); }
+  int take(std::string_view name) override { return keeper_.take(whole(name)); }
+  void drop(std::string_view name) override { keeper_.drop(whole(name)); }
+  std::vector<std::string> names() override { return keeper_.names(backend_, family_); }
+
+ private:
+  KeptName whole(std::string_view name) const { return {backend_, family_, std::string(name)}; }
+
+  DescriptorKeeper& keeper_;
+  const std::string backend_;
+  const base::Family family_;
+};
+
+DescriptorKeeper::DescriptorKeeper(const base::Notifier& manager, std::vector<base::PassedDescriptor> passed)
+    : has_manager_(manager.listened_to()),
+      sender_(manager.address(), {[this](const std::string& name) { return current(name); },
+                                  [this](const std::string& name) { removed(name); }}) {
+  take_over(std::move(passed));
+}
+
+DescriptorKeeper::~DescriptorKeeper() { stop(std::chrono::milliseconds(0)); }
+
+void DescriptorKeeper::take_over(std::vector<base::PassedDescriptor> passed) {
+  const std::lock_guard lock(mutex_);
+  std::set<std::string> to_tell;
+  std::size_t strange = 0;
+  for (base::PassedDescriptor& one : passed) {
+    if (one.name != DescriptorIndex::kName) continue;
+    sender_.known(one.name);
+    index_.emplace(std::move(one.fd));
+  }
+  for (base::PassedDescriptor& one : passed) {
+    if (one.name == DescriptorIndex::kName) continue;
+    const auto slot = DescriptorIndex::slot_of(one.name);
+    if (!slot) {
+      ++strange;
+      continue;  // and closed
+    }
+    sender_.known(one.name);
+    next_ = std::max(next_, *slot + 1);
+    const auto name = index_ ? index_->at(*slot) : std::nullopt;
+    if (!name) {
+      to_tell.insert(one.name);
+      continue;
+    }
+    // Of two of one name the manager is left with one.
+    const auto before = kept_.find(*name);
+    if (before != kept_.end()) {
+      to_tell.insert(DescriptorIndex::slot_name(*before->second.slot));
+      slots_.erase(*before->second.slot);
+    }
+    kept_[*name] = {std::move(one.fd), slot};
+    slots_[*slot] = *name;
+  }
+  passed_ = kept_.size();
+  for (unsigned slot = 0; slot < next_; ++slot) {
+    if (!slots_.contains(slot) && !to_tell.contains(DescriptorIndex::slot_name(slot))) free_.insert(slot);
+  }
+  if (strange != 0) {
+    base::log_warning("app", std::to_string(strange) + " of the " + std::to_string(passed.size()) +
+                                 " descriptors this process was started with are not of sluiced; they are closed");
+  }
+  for (const std::string& name : to_tell) sender_.changed(name);
+}
+
+std::shared_ptr<plugin::DescriptorStore> DescriptorKeeper::of(std::string backend, base::Family family) {
+  return std::make_shared<View>(*this, std::move(backend), family);
+}
+
+base::Status DescriptorKeeper::keep(const KeptName& name, int fd) {
+  if (!is_name(name.name)) {
+    return base::invalid("a descriptor cannot be kept as '" + name.name +
+                         "': a name is 1 to 200 letters, digits and '-_.'");
+  }
+  base::Fd copy = duplicate(fd);
+  if (!copy.valid()) return base::errno_status("cannot keep descriptor " + name.name, errno);
+  const std::lock_guard lock(mutex_);
+  Kept& kept = kept_[name];
+  if (kept.fd.valid() && same_socket(kept.fd.get(), copy.get())) return {};
+  kept.fd = std::move(copy);
+  if (!kept.slot && has_manager_) kept.slot = new_slot(name);
+  if (kept.slot) sender_.changed(DescriptorIndex::slot_name(*kept.slot));
+  return {};
+}
+
+std::optional<unsigned> DescriptorKeeper::new_slot(const KeptName& name) {
+  if (!index_) {
+    auto made = DescriptorIndex::make();
+    if (!made) {
+      not_for_manager(name, made.status().message());
+      return std::nullopt;
+    }
+    index_ = std::move(*made);
+    sender_.changed(DescriptorIndex::kName);  // before all that it names
+  }
+  const unsigned slot = free_.empty() ? next_ : *free_.begin();
+  if (slot >= DescriptorIndex::kSlots) {
+    not_for_manager(name, std::to_string(slot) + " are kept already");
+    return std::nullopt;
+  }
+  if (const auto status = index_->put(slot, name); !status.ok()) {
+    not_for_manager(name, status.message());
+    return std::nullopt;
+  }
+  if (free_.erase(slot) == 0) ++next_;
+  slots_[slot] = name;
+  return slot;
+}
+
+void DescriptorKeeper::not_for_manager(const KeptName& name, const std::string& why) {
+  if (std::exchange(warned_, true)) return;
+  base::log_warning("app", "descriptor " + name.name + " of backend " + name.backend +
+                               ", and perhaps others, cannot be handed to the next process: " + why);
+}
+
+int DescriptorKeeper::take(const KeptName& name) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = kept_.find(name);
+  return found == kept_.end() ? -1 : ::fcntl(found->second.fd.get(), F_DUPFD_CLOEXEC, 0);
+}
+
+void DescriptorKeeper::drop(const KeptName& name) {
+  const std::lock_guard lock(mutex_);
+  const auto found = kept_.find(name);
+  if (found == kept_.end()) return;
+  const auto slot = found->second.slot;
+  kept_.erase(found);
+  if (!slot) return;
+  slots_.erase(*slot);
+  sender_.changed(DescriptorIndex::slot_name(*slot));
+}
+
+std::vector<std::string> DescriptorKeeper::names(const std::string& backend, base::Family family) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> out;
+  for (auto it = kept_.lower_bound({backend, family, {}});
+       it != kept_.end() && it->first.backend == backend && it->first.family == family; ++it) {
+    out.push_back(it->first.name);
+  }
+  return out;
+}
+
+void DescriptorKeeper::drop_unused(const std::vector<std::string>& backends_in_use) {
+  std::vector<KeptName> unused;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [name, kept] : kept_) {
+      if (std::find(backends_in_use.begin(), backends_in_use.end(), name.backend) == backends_in_use.end()) {
+        unused.push_back(name);
+      }
+    }
+  }
+  for (const KeptName& name : unused) drop(name);
+}
+
+base::Fd DescriptorKeeper::current(const std::string& text) const {
+  const std::lock_guard lock(mutex_);
+  if (text == DescriptorIndex::kName) return index_ ? duplicate(index_->file().get()) : base::Fd();
+  const auto slot = DescriptorIndex::slot_of(text);
+  const auto name = slot ? slots_.find(*slot) : slots_.end();
+  return name == slots_.end() ? base::Fd() : duplicate(kept_.at(name->second).fd.get());
+}
+
+// Only now the slot may be somebody else's: a process that ends before would hand on one descriptor under the name of
+// the other.
+void DescriptorKeeper::removed(const std::string& text) {
+  const auto slot = DescriptorIndex::slot_of(text);
+  const std::lock_guard lock(mutex_);
+  if (slot && !slots_.contains(*slot)) free_.insert(*slot);
+}
+
+void DescriptorKeeper::stop(std::chrono::milliseconds at_most) { sender_.stop(at_most); }
+
+DescriptorKeeper::Figures DescriptorKeeper::figures() const {
+  const std::lock_guard lock(mutex_);
+  return {kept_.size(), passed_, sender_.waiting()};
+}
+
+}  // namespace sluice::lifecycle

@@ -1,0 +1,20 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The library of a backend by its id, found and checked as the settings say.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/base/status.hpp"
+#include "core/config/settings.hpp"
+#include "core/plugin/loader.hpp"
+
+namespace sluice::lifecycle {
+
+// `copy`: as LoadRequest has it.
+base::Result<std::shared_ptr<const plugin::Plugin>> load_backend(const config::PluginSettings& settings,
+                                                                 const std::string& id, bool copy = false);
+
+}  // namespace sluice::lifecycle

@@ -1,0 +1,157 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/lifecycle/retirement.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/log.hpp"
+#include "core/lifecycle/fault_point.hpp"
+
+namespace sluice::lifecycle {
+
+Retirement::Retirement(Options options, Callbacks callbacks, const base::Clock& clock)
+    : options_(options), callbacks_(std::move(callbacks)), clock_(clock) {}
+
+Retirement::~Retirement() { stop(); }
+
+void Retirement::start() {
+  thread_ = std::thread([this] { run(); });
+}
+
+void Retirement::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  if (thread_.joinable()) thread_.join();
+  for (const Entry& entry : std::exchange(entries_, {})) entry.run->stop();
+}
+
+void Retirement::set_successor(Claims claims) {
+  const std::lock_guard lock(mutex_);
+  successor_ = std::move(claims);
+}
+
+Claims Retirement::successor() const {
+  const std::lock_guard lock(mutex_);
+  return successor_;
+}
+
+void Retirement::add(Entry entry) {
+  {
+    const std::lock_guard lock(mutex_);
+    entries_.push_back(std::move(entry));
+    news_ = true;
+  }
+  wake_.notify_all();
+}
+
+std::vector<Retirement::Entry> Retirement::list() const {
+  const std::lock_guard lock(mutex_);
+  return entries_;
+}
+
+void Retirement::run() {
+  for (;;) {
+    {
+      std::unique_lock lock(mutex_);
+      // Nobody there: until somebody is.
+      if (entries_.empty()) {
+        wake_.wait(lock, [this] { return stopping_ || news_; });
+      } else {
+        wake_.wait_for(lock, options_.between, [this] { return stopping_ || news_; });
+      }
+      news_ = false;
+      if (stopping_) return;
+    }
+    auto gone = ask_all();
+    if (!gone) return;
+    // A swap may begin meanwhile.
+    for (auto& run : *gone) unload(std::move(run));
+  }
+}
+
+std::optional<std::vector<std::shared_ptr<BackendRun>>> Retirement::ask_all() {
+  const std::lock_guard asking(asking_);
+  std::vector<std::shared_ptr<BackendRun>> gone;
+  for (Entry& entry : list()) {
+    const bool done = ask(entry);
+    const std::lock_guard lock(mutex_);
+    if (done) {
+      gone.push_back(std::move(entry.run));
+    } else {
+      const auto same =
+          std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.run == entry.run; });
+      same->error = entry.error;
+      same->ending = entry.ending;
+    }
+    if (stopping_) return std::nullopt;
+  }
+  return gone;
+}
+
+// A swap that ends, or a status that is printed, may hold the run for some milliseconds. The last of them destroys it,
+// and with it the last reference to the plugin, which this thread waits for.
+void Retirement::unload(std::shared_ptr<BackendRun> run) {
+  auto plugin = run->shared_plugin();
+  const std::string name = "plugin " + plugin->file().string() + " (" + plugin->version() + ")";
+  run.reset();
+  const base::Status status = plugin::unload_plugin(std::move(plugin), options_.last_users);
+  base::log_info("swap", status.ok() ? name + " is unloaded" : status.message());
+}
+
+// Whether there is nothing more to ask.
+bool Retirement::ask(Entry& entry) {
+  const auto left = std::chrono::ceil<std::chrono::seconds>(entry.until - clock_.now());
+  const auto drain = std::max(left, std::chrono::seconds(0));
+  if (!entry.ending && !entry.undo && entry.until - clock_.now() <= options_.last_moments) {
+    entry.ending = true;
+    if (callbacks_.ending) callbacks_.ending(entry);
+  }
+  // Somebody who hung does not get a second question before he has answered the first.
+  if (entry.run->busy()) return false;
+  if (entry.after != nullptr && !entry.after->synced()) return false;
+  const bool may_delay = !entry.undo && clock_.now() < entry.until + options_.settling;
+  if (may_delay && callbacks_.settled && !callbacks_.settled(entry)) return false;
+  const Claims successor = this->successor();
+  plugin::Outcome outcome;
+  if (const auto fault = fault_point(Step::drain); fault.ok()) {
+    outcome = entry.run->retire(successor, drain, options_.call);
+  } else {
+    outcome.code = abi::Code::kKernel;
+    outcome.message = fault.message();
+  }
+  if (outcome.ok()) {
+    release(entry, true);
+    return true;
+  }
+  if (outcome.code == abi::Code::kRetry && drain.count() > 0) {
+    entry.error.clear();
+    return false;
+  }
+  const std::string error = outcome.status(entry.run->plugin().id(), "retire").message();
+  if (entry.error != error) base::log_warning("swap", error + "; it is asked again");
+  entry.error = error;
+  if (clock_.now() < entry.until + options_.patience) return false;
+  base::log_error("swap", "backend " + entry.run->plugin().id() +
+                              " is given up with something of it left on this node, see above; the next start of the "
+                              "daemon, or sluiced --cleanup, tries again");
+  release(entry, false);
+  return true;
+}
+
+void Retirement::release(const Entry& entry, bool clean) {
+  if (const auto fault = fault_point(Step::release); !fault.ok()) base::log_warning("swap", fault.message());
+  entry.run->stop();
+  {
+    // Who hears that it is gone does not find it in the list.
+    const std::lock_guard lock(mutex_);
+    std::erase_if(entries_, [&](const Entry& e) { return e.run == entry.run; });
+  }
+  if (callbacks_.gone) callbacks_.gone(entry, clean);
+}
+
+}  // namespace sluice::lifecycle

@@ -1,0 +1,90 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/lifecycle/served_family.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace sluice::lifecycle {
+
+void ServedFamily::applied(RunId id, const snapshot::Transaction& transaction) {
+  const std::lock_guard lock(mutex_);
+  Run& run = runs_[id];
+  if (id == serving_) {
+    take(run, transaction);
+    return;
+  }
+  if (run.has_served) return;  // who served says nothing new
+  if (transaction.full) run.waiting.clear();
+  run.waiting.push_back(transaction);
+}
+
+void ServedFamily::take(Run& run, const snapshot::Transaction& transaction) {
+  sinks_.health(*transaction.node, health_.update(transaction));
+  sinks_.flows(run.feed.update(transaction));
+}
+
+void ServedFamily::relays(RunId id, plugin::RelayedPort port) {
+  const std::lock_guard lock(mutex_);
+  Run& run = runs_[id];
+  const bool relayed = run.feed.relays_any();
+  run.feed.relays({{base::Symbol(port.name_space), std::move(port.service)}, base::Symbol(port.port_name)},
+                  std::move(port.ports));
+  if (id == serving_ || !run.serves_established || run.kernel || !relayed || run.feed.relays_any()) return;
+  run.serves_established = false;
+  tell_predecessors();
+}
+
+void ServedFamily::serve(RunId id, bool kernel) {
+  const std::lock_guard lock(mutex_);
+  if (const auto before = runs_.find(serving_); before != runs_.end()) {
+    before->second.has_served = before->second.serves_established = true;
+  }
+  serving_ = id;
+  Run& run = runs_[id];
+  run.kernel = kernel;
+  // Before the flows: who served still answers some of them.
+  tell_predecessors();
+  for (const auto& transaction : std::exchange(run.waiting, {})) take(run, transaction);
+}
+
+void ServedFamily::inherit(RunId id, bool kernel) {
+  const std::lock_guard lock(mutex_);
+  Run& run = runs_[id];
+  run.kernel = kernel;
+  run.has_served = run.serves_established = true;
+  tell_predecessors();
+}
+
+void ServedFamily::ending(RunId id) {
+  const std::lock_guard lock(mutex_);
+  const auto run = runs_.find(id);
+  if (run == runs_.end() || !std::exchange(run->second.serves_established, false)) return;
+  tell_predecessors();
+}
+
+void ServedFamily::gone(RunId id) {
+  const std::lock_guard lock(mutex_);
+  const auto run = runs_.find(id);
+  if (run == runs_.end()) return;
+  const bool served = run->second.serves_established;
+  runs_.erase(run);
+  if (served) tell_predecessors();
+}
+
+void ServedFamily::tell_predecessors() {
+  conntrack::ConntrackReconciler::Predecessor out;
+  for (const auto& [id, run] : runs_) {
+    if (id == serving_ || !run.serves_established) continue;
+    out.serves = true;
+    out.kernel = out.kernel || run.kernel;
+    const auto ports = run.feed.relay_ports();
+    out.relays.insert(out.relays.end(), ports.begin(), ports.end());
+  }
+  std::sort(out.relays.begin(), out.relays.end());
+  out.relays.erase(std::unique(out.relays.begin(), out.relays.end()), out.relays.end());
+  sinks_.predecessor(std::move(out));
+}
+
+}  // namespace sluice::lifecycle

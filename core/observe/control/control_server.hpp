@@ -1,0 +1,120 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The control socket: a Unix socket that speaks JSON lines with root only. A request
+// is {"command":"status", …}; the answer is {"result":…} or {"error":"sentence"}, each
+// on one line; a client may send any number of requests, one after the other.
+//
+// One thread serves all clients with poll(). What a client can cost is bounded: the
+// length of a request, one answer waiting, the time for each, the number of clients.
+// Handlers run on that thread and must be quick; what has to wait for another thread is
+// answered later, and the client's next request waits for that.
+#pragma once
+
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "core/base/clock.hpp"
+#include "core/base/fd.hpp"
+#include "core/base/status.hpp"
+#include "core/observe/control/control_reply.hpp"
+
+namespace sluice::observe {
+
+struct ControlOptions {
+  std::vector<uid_t> users{0, ::geteuid()};  // who may connect: root, and whoever runs the daemon
+  std::size_t max_clients = 32;
+  std::size_t request_limit = 64u << 10;            // bytes of one line
+  std::chrono::milliseconds request_time{10'000};   // from connecting to the end of the first request
+  std::chrono::milliseconds idle_time{60'000};      // from an answer to the end of the next request
+  std::chrono::milliseconds response_time{30'000};  // for taking one answer
+};
+
+class ControlServer {
+ public:
+  // The request in, the result out; an exception becomes an error answer.
+  using Handler = std::function<nlohmann::json(const nlohmann::json&)>;
+
+  // Begins something and returns at once; whoever has the reply answers, on any thread.
+  struct Pending {
+    std::chrono::milliseconds patience;  // how long the answer may take
+    MakeResult when_late;                // what the client gets when it takes longer
+  };
+  using SlowHandler = std::function<Pending(const nlohmann::json&, ControlReply)>;
+
+  explicit ControlServer(std::string path, ControlOptions options = {})
+      : path_(std::move(path)), options_(std::move(options)) {}
+  ~ControlServer() { stop(); }
+  ControlServer(const ControlServer&) = delete;
+  ControlServer& operator=(const ControlServer&) = delete;
+
+  // REQUIRES: not started.
+  void on(std::string command, Handler handler) { handlers_[std::move(command)] = std::move(handler); }
+
+  void on_slow(std::string command, SlowHandler handler) { slow_handlers_[std::move(command)] = std::move(handler); }
+
+  // Makes the socket (mode 0600) and starts the thread. A socket at the path is replaced.
+  // REQUIRES: nobody else serves there; whoever holds the state directory knows that.
+  base::Status start();
+  // Ends the thread, closes all clients, removes the socket. Not from a handler.
+  void stop();
+
+ private:
+  using Time = base::Clock::Time;
+  struct Client {
+    base::Fd fd;
+    std::string input;        // at most request_limit
+    std::string output;       // one answer; nothing is read while it waits
+    std::size_t written = 0;  // bytes of output the client has taken
+    bool closing = false;     // no more requests; close when output is gone
+    // Of a request that is answered later; 0: there is none. Nothing is read while it waits.
+    std::uint64_t ticket = 0;
+    std::weak_ptr<ControlReply::State> reply;
+    MakeResult when_late;
+    Time deadline;
+  };
+
+  base::Status bind_socket();
+  void run();
+  void accept_clients(Time now);
+  void deliver_answers(Time now);
+  void answered(Client& client, std::string line, Time now);
+  // False: drop the client.
+  bool serve(Client& client, short events, Time now);
+  bool read_input(Client& client);
+  bool write_output(Client& client, Time now);
+  // Answers the next complete request in the input, if there is one.
+  void answer_next(Client& client, Time now);
+  void answer(Client& client, const std::string& line, Time now);
+  void begin(Client& client, const SlowHandler& handler, const std::string& command, const nlohmann::json& request,
+             Time now);
+  static void forget_reply(std::weak_ptr<ControlReply::State>& reply);
+
+  const std::string path_;
+  const ControlOptions options_;
+  std::map<std::string, Handler> handlers_;
+  std::map<std::string, SlowHandler> slow_handlers_;
+  base::SteadyClock clock_;
+  base::Fd listener_;
+  base::Fd wake_;  // eventfd: written to by stop()
+  std::shared_ptr<ReplyMailbox> mailbox_;
+  std::uint64_t last_ticket_ = 0;
+  std::list<Client> clients_;
+  Time accept_from_{};  // not before; later than now when descriptors ran out
+  std::thread thread_;
+};
+
+}  // namespace sluice::observe

@@ -1,0 +1,69 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/observe/events/node_events.hpp"
+
+namespace sluice::observe {
+namespace {
+
+using kube::ClusterEvent;
+using kube::Regarding;
+
+constexpr const char* kStart = "StartKubeProxy";
+
+}  // namespace
+
+ClusterEvent starting_event(const std::string& node, const std::string& version) {
+  return {ClusterEvent::Type::normal, "Starting", kStart, "sluiced " + version, Regarding::node(node)};
+}
+
+ClusterEvent ipvs_deprecation_event(const std::string& node) {
+  return {ClusterEvent::Type::warning, "IPVSDeprecation", kStart,
+          "mode ipvs is deprecated in Kubernetes since 1.35; kube-proxy turns it off in 1.40 and removes it in 1.43. "
+          "sluiced goes on serving it, and a node can be changed to another mode at any time",
+          Regarding::node(node)};
+}
+
+ClusterEvent bind_failed_event(const std::string& node, const std::string& reason, const std::string& sentence) {
+  return {ClusterEvent::Type::warning, reason, kStart, sentence, Regarding::node(node)};
+}
+
+ClusterEvent kernel_settings_event(const std::string& node, const std::vector<std::string>& sentences) {
+  std::string note;
+  for (const auto& sentence : sentences) note += (note.empty() ? "" : "; ") + sentence;
+  return {ClusterEvent::Type::warning, "FailedToSetKernelSettings", kStart, note, Regarding::node(node)};
+}
+
+ClusterEvent service_health_event(const std::string& name_space, const std::string& name, const std::string& sentence) {
+  return {ClusterEvent::Type::warning, "FailedToStartServiceHealthcheck", "Listen", sentence,
+          Regarding::service(name_space, name)};
+}
+
+ClusterEvent left_out_event(const std::string& backend, const plugin::FailedServicePort& failed) {
+  return {ClusterEvent::Type::warning, "ServicePortLeftOut", "SyncProxyRules",
+          "backend " + backend + " left out " + failed.port.printed() + ": " + failed.message,
+          Regarding::service(failed.port.name_space, failed.port.service)};
+}
+
+ClusterEvent reload_event(const std::string& node, const reload::ReloadResult& result) {
+  std::string note;
+  for (const auto& sentence : result.sentences) note += (note.empty() ? "" : "; ") + sentence;
+  if (result.ok()) {
+    return {ClusterEvent::Type::normal, "ConfigurationReloaded", "Reload", note, Regarding::node(node)};
+  }
+  return {ClusterEvent::Type::warning, "ConfigurationReloadFailed", "Reload",
+          std::string(result.in_force ? "in force but for what failed (" : "what is in force stays (") +
+              result.trigger + "): " + note,
+          Regarding::node(node)};
+}
+
+ClusterEvent backend_event(const std::string& node, const std::string& backend, abi::Severity severity,
+                           const std::string& reason, const std::string& note,
+                           const std::optional<plugin::ServicePortName>& regarding) {
+  const bool bad = severity == abi::Severity::kError || severity == abi::Severity::kWarning;
+  return {bad ? ClusterEvent::Type::warning : ClusterEvent::Type::normal, reason.empty() ? "BackendEvent" : reason,
+          "RunBackend", "backend " + backend + ": " + note,
+          regarding ? Regarding::service(regarding->name_space, regarding->service) : Regarding::node(node)};
+}
+
+}  // namespace sluice::observe

@@ -1,0 +1,191 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/observe/http/http_clients.hpp"
+
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
+#include <boost/beast/http/error.hpp>
+#include <boost/beast/http/message.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <boost/beast/http/write.hpp>
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/base/log.hpp"
+
+namespace sluice::observe {
+namespace {
+
+namespace net = boost::asio;
+namespace beast = boost::beast;
+namespace http = beast::http;
+using boost::system::error_code;
+using net::ip::tcp;
+
+// What a request that cannot be read is answered with; ok when it is not worth an answer.
+http::status refusal(const error_code& error) {
+  if (error == http::error::header_limit || error == http::error::buffer_overflow) {
+    return http::status::request_header_fields_too_large;
+  }
+  if (error == http::error::body_limit) return http::status::payload_too_large;
+  const bool silent = error == http::error::end_of_stream || error == http::error::partial_message;
+  return !silent && error.category() == http::make_error_code(http::error::end_of_stream).category()
+             ? http::status::bad_request
+             : http::status::ok;
+}
+
+// A proxy may send "http://host/path" where others send "/path".
+std::string without_host(std::string target) {
+  constexpr std::string_view kScheme = "http://";
+  if (!target.starts_with(kScheme)) return target;
+  const std::size_t path = target.find_first_of("/?", kScheme.size());
+  target.erase(0, path);
+  return target.starts_with('/') ? target : "/" + target;
+}
+
+HttpRequest request_of(http::request<http::string_body>&& message) {
+  HttpRequest out;
+  out.method = std::string(message.method_string());
+  out.path = without_host(std::string(message.target()));
+  if (const std::size_t mark = out.path.find('?'); mark != std::string::npos) {
+    out.query = out.path.substr(mark + 1);
+    out.path.resize(mark);
+  }
+  out.accept = std::string(message[http::field::accept]);
+  out.body = std::move(message.body());
+  return out;
+}
+
+}  // namespace
+
+struct HttpClients::Client {
+  Client(tcp::socket socket, std::shared_ptr<HttpListener> from, const HttpLimits& limits)
+      : stream(std::move(socket)), listener(std::move(from)), buffer(limits.header_limit + limits.body_limit) {}
+  beast::tcp_stream stream;
+  const std::shared_ptr<HttpListener> listener;
+  beast::flat_buffer buffer;
+  std::optional<http::request_parser<http::string_body>> parser;  // one a request
+  http::response<http::string_body> response;
+  std::size_t answer_bytes = 0;  // of a response under way
+  bool closed = false;
+  Clients::iterator place;
+};
+
+HttpClients::HttpClients(const HttpLimits& limits) : limits_(limits) {}
+
+HttpClients::~HttpClients() = default;
+
+void HttpClients::begin(tcp::socket socket, const std::shared_ptr<HttpListener>& from) {
+  if (clients_.size() >= limits_.max_clients) close(*clients_.front());
+  auto client = std::make_shared<Client>(std::move(socket), from, limits_);
+  client->place = clients_.insert(clients_.end(), client);
+  read(client, limits_.request_time);
+}
+
+void HttpClients::close_from(const HttpListener& listener) {
+  for (auto at = clients_.begin(); at != clients_.end();) {
+    const ClientPtr client = *at++;
+    if (client->listener.get() == &listener) close(*client);
+  }
+}
+
+void HttpClients::read(const ClientPtr& client, std::chrono::milliseconds limit) {
+  client->parser.emplace();
+  client->parser->header_limit(static_cast<std::uint32_t>(limits_.header_limit));
+  client->parser->body_limit(limits_.body_limit);
+  client->stream.expires_after(limit);
+  http::async_read(client->stream, client->buffer, *client->parser,
+                   [this, client](const error_code& error, std::size_t) {
+                     if (client->closed) return;
+                     if (!error) {
+                       answer(client);
+                     } else if (const http::status status = refusal(error); status != http::status::ok) {
+                       refuse(client, status);
+                     } else {
+                       close(*client);
+                     }
+                   });
+}
+
+void HttpClients::answer(const ClientPtr& client) {
+  clients_.splice(clients_.end(), clients_, client->place);
+  auto message = client->parser->release();
+  const unsigned version = message.version();
+  const bool keep_alive = message.keep_alive();
+  const bool head = message.method() == http::verb::head;
+  HttpResponse made;
+  try {
+    made = client->listener->handler()(request_of(std::move(message)));
+  } catch (const std::exception& e) {
+    base::log_error("serve", std::string("an HTTP request was not answered: ") + e.what());
+    refuse(client, http::status::internal_server_error);
+    return;
+  }
+
+  auto& response = client->response;
+  response = {};
+  response.version(version);
+  response.result(static_cast<unsigned>(made.status));
+  response.set(http::field::content_type, made.content_type);
+  for (const auto& [name, value] : made.headers) response.set(name, value);
+  response.content_length(made.body.size());
+  response.keep_alive(keep_alive);
+  if (!head) response.body() = std::move(made.body);
+  write(client);
+}
+
+void HttpClients::refuse(const ClientPtr& client, http::status status) {
+  client->response = {};
+  client->response.result(status);
+  client->response.content_length(0);
+  client->response.keep_alive(false);
+  write(client);
+}
+
+void HttpClients::write(const ClientPtr& client) {
+  client->answer_bytes = client->response.body().size();
+  bytes_in_answers_ += client->answer_bytes;
+  make_room_for_answers(*client);
+  client->stream.expires_after(limits_.response_time);
+  http::async_write(client->stream, client->response, [this, client](const error_code& error, std::size_t) {
+    if (client->closed) return;
+    const bool keep_alive = client->response.keep_alive();
+    forget_answer(*client);
+    if (error || !keep_alive) {
+      close(*client);
+    } else {
+      read(client, limits_.idle_time);
+    }
+  });
+}
+
+// Those who have been slowest to take theirs go, never the one who asked last.
+void HttpClients::make_room_for_answers(const Client& latest) {
+  for (auto at = clients_.begin(); bytes_in_answers_ > limits_.answers_limit && at != clients_.end();) {
+    const ClientPtr client = *at++;
+    if (client->answer_bytes != 0 && client.get() != &latest) close(*client);
+  }
+}
+
+void HttpClients::forget_answer(Client& client) {
+  bytes_in_answers_ -= std::exchange(client.answer_bytes, 0);
+  client.response = {};
+}
+
+void HttpClients::close(Client& client) {
+  client.closed = true;
+  bytes_in_answers_ -= std::exchange(client.answer_bytes, 0);
+  error_code ignored;
+  client.stream.socket().shutdown(tcp::socket::shutdown_both, ignored);
+  client.stream.close();
+  clients_.erase(client.place);  // may have been the last reference
+}
+
+}  // namespace sluice::observe

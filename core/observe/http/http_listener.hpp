@@ -1,0 +1,53 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A listening TCP socket of the HTTP servers. Used on the thread of its io_context only.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "core/base/ip.hpp"
+#include "core/observe/http/http_message.hpp"
+
+namespace sluice::observe {
+
+class HttpListener : public std::enable_shared_from_this<HttpListener> {
+ public:
+  using OnClient = std::function<void(boost::asio::ip::tcp::socket, const std::shared_ptr<HttpListener>&)>;
+
+  // `handler` answers the requests of those who come in here.
+  HttpListener(boost::asio::io_context& io, HttpHandler handler);
+
+  // `shared`: beside another listener that shares its port.
+  boost::system::error_code open(const base::IpAddress& address, std::uint16_t port, bool shared = false);
+  // Whether another listener of this user may have the same port. REQUIRES: open.
+  void share(bool on);
+  // Gives away clients until close(). REQUIRES: open; in a shared_ptr. `on_client` outlives close().
+  void accept(const OnClient& on_client);
+  void close();
+
+  bool closed() const { return closed_; }
+  const HttpHandler& handler() const { return handler_; }
+
+ private:
+  // False: try again later.
+  bool accept_clients(const OnClient& on_client);
+  void pause(const OnClient& on_client);
+
+  const HttpHandler handler_;
+  boost::asio::io_context& io_;
+  boost::asio::ip::tcp::acceptor acceptor_;
+  boost::asio::ip::tcp protocol_ = boost::asio::ip::tcp::v4();
+  boost::asio::steady_timer pause_;  // descriptors ran out
+  bool closed_ = false;
+};
+
+// What to do about an address that cannot be listened on, as the middle of a sentence.
+const char* advice_for_listening(const boost::system::error_code& error);
+
+}  // namespace sluice::observe

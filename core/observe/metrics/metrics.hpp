@@ -1,0 +1,116 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// All figures the daemon serves under /metrics: those it is told as they happen, those of
+// backends, and those it fetches when somebody asks. Registry and text are prometheus-cpp's.
+//
+// Every method may be called by any thread. Recording takes the short lock of one series;
+// text() holds none while it fetches or prints.
+#pragma once
+
+#include <prometheus/counter.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/base/ip.hpp"
+#include "core/kube/access/credential_observer.hpp"
+#include "core/kube/http/request_observer.hpp"
+#include "core/observe/metrics/figures.hpp"
+#include "core/observe/metrics/plugin_metrics.hpp"
+#include "core/reload/reload_result.hpp"
+#include "core/sync/sync_report.hpp"
+
+namespace sluice::observe {
+
+class Metrics final : public kube::RequestObserver, public kube::CredentialObserver {
+ public:
+  Metrics();
+
+  void conntrack_reconciled(base::Family family, double seconds, std::uint64_t deleted);
+  void answered_healthz(int code);
+  void answered_livez(int code);
+  void synced(base::Family family, const sync::SyncReport& report);
+  void reloaded(const reload::ReloadResult& result);
+  void swapped(const std::string& from, const std::string& to, bool ok, double seconds, double longest_wait_seconds);
+
+  // kube::RequestObserver
+  void answered(const kube::AnsweredRequest& request) override;
+  void waited(std::string_view host, std::string_view method, double seconds) override;
+  void pool_used(kube::PoolUse use) override;
+  void pools_kept(int change) override;
+
+  // kube::CredentialObserver
+  void exec_plugin_called(int code, std::string_view status) override;
+  void exec_certificate_expires(const void* plugin, std::optional<std::chrono::system_clock::time_point> when) override;
+  void exec_certificate_rotated(double age_seconds) override;
+  void ca_reloaded(bool success, std::string_view reason) override;
+
+  // Where backends report to; lives as long as this.
+  plugin::MetricSink& of_plugins() { return plugins_; }
+
+  // Where text() gets what nobody records. It must be quick and wait for nobody. REQUIRES:
+  // what it reads lives until it is replaced, and no other thread calls text() meanwhile.
+  void set_figures(std::function<Figures()> figures) { figures_ = std::move(figures); }
+
+  // Everything in the text format 0.0.4, families and series in order.
+  std::string text() const;
+
+ private:
+  using Labels = prometheus::Labels;
+
+  template <class Builder>
+  auto& family(Builder builder, std::string_view name);
+  double shortest_ttl() const;
+  static prometheus::Histogram& add(prometheus::Family<prometheus::Histogram>& family, const Labels& labels);
+
+  prometheus::Registry registry_;
+  PluginMetrics plugins_;
+  std::function<Figures()> figures_;
+
+  prometheus::Family<prometheus::Histogram>& sync_duration_;
+  prometheus::Family<prometheus::Histogram>& full_duration_;
+  prometheus::Family<prometheus::Histogram>& partial_duration_;
+  prometheus::Family<prometheus::Histogram>& select_duration_;
+  prometheus::Family<prometheus::Histogram>& apply_duration_;
+  prometheus::Family<prometheus::Histogram>& kernel_duration_;
+  prometheus::Family<prometheus::Histogram>& programming_duration_;
+  prometheus::Family<prometheus::Gauge>& last_sync_;
+  prometheus::Family<prometheus::Histogram>& conntrack_duration_;
+  prometheus::Family<prometheus::Counter>& conntrack_deleted_;
+  prometheus::Family<prometheus::Counter>& swaps_;
+  prometheus::Family<prometheus::Histogram>& swap_duration_;
+  prometheus::Family<prometheus::Gauge>& swap_wait_;
+  prometheus::Family<prometheus::Counter>& healthz_;
+  prometheus::Family<prometheus::Counter>& livez_;
+  prometheus::Family<prometheus::Counter>& reloads_;
+  prometheus::Family<prometheus::Gauge>& last_reload_successful_;
+  prometheus::Family<prometheus::Gauge>& last_reload_success_;
+  prometheus::Family<prometheus::Counter>& requests_;
+  prometheus::Family<prometheus::Histogram>& request_duration_;
+  prometheus::Family<prometheus::Histogram>& limiter_duration_;
+  prometheus::Family<prometheus::Counter>& retries_;
+  prometheus::Family<prometheus::Histogram>& request_size_;
+  prometheus::Family<prometheus::Histogram>& answer_size_;
+  prometheus::Family<prometheus::Counter>& pool_uses_;
+  prometheus::Gauge& pools_kept_;
+  prometheus::Family<prometheus::Counter>& ca_reloads_;
+  prometheus::Family<prometheus::Counter>& exec_calls_;
+  prometheus::Histogram& exec_rotation_age_;
+  prometheus::Gauge& exec_ttl_;
+
+  mutable std::mutex mutex_;
+  // When the client certificate of each credential program expires; under mutex_.
+  std::map<const void*, std::chrono::system_clock::time_point> certificates_;
+};
+
+}  // namespace sluice::observe

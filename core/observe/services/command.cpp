@@ -1,0 +1,173 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/observe/services/command.hpp"
+
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <utility>
+
+#include "core/observe/services/document.hpp"
+#include "core/observe/services/query.hpp"
+
+namespace sluice::observe {
+namespace {
+
+using nlohmann::json;
+
+struct Request {
+  ServiceQuery query;
+  bool kernel = true;
+  bool objects = false;
+};
+
+// The parts of one answer, as they come from the threads of the families.
+class Gathering {
+ public:
+  Gathering(std::vector<ServiceView> views, Request request, ControlReply reply)
+      : request_(std::move(request)), reply_(std::move(reply)) {
+    for (auto& view : views) {
+      const bool reads = request_.kernel && view.inspect != nullptr;
+      parts_.push_back({std::move(view), reads, {}, {}});
+    }
+  }
+
+  bool wanted() const { return reply_.wanted(); }
+  const Request& request() const { return request_; }
+  const ServiceView& view(std::size_t part) const { return parts_[part].view; }
+  std::size_t size() const { return parts_.size(); }
+  bool reads_kernel(std::size_t part) const { return parts_[part].reads_kernel; }
+
+  // [any thread] The last one answers.
+  void put(std::size_t part, snapshot::Description description) {
+    put([&] { parts_[part].description = std::make_shared<const snapshot::Description>(std::move(description)); });
+  }
+  void put(std::size_t part, plugin::InspectionOutcome seen) {
+    put([&] { parts_[part].seen = std::make_shared<const plugin::InspectionOutcome>(std::move(seen)); });
+  }
+
+  // [control thread] What there is, and why there is no more.
+  json late(std::chrono::milliseconds patience) {
+    std::vector<Part> parts;
+    {
+      const std::lock_guard lock(mutex_);
+      parts = parts_;
+    }
+    json families = json::array();
+    for (const Part& part : parts)
+      families.push_back(part.complete() ? answer(part, request_) : missing(part, patience));
+    return {{"families", std::move(families)}};
+  }
+
+ private:
+  struct Part {
+    ServiceView view;
+    bool reads_kernel;
+    std::shared_ptr<const snapshot::Description> description;
+    std::shared_ptr<const plugin::InspectionOutcome> seen;
+
+    // A failure needs no description beside it.
+    bool complete() const { return (!reads_kernel || seen) && (description || (seen && !seen->ok())); }
+  };
+
+  template <class F>
+  void put(F&& store) {
+    const std::lock_guard lock(mutex_);
+    store();
+    for (const Part& one : parts_) {
+      if (!one.complete()) return;
+    }
+    reply_.answer([parts = parts_, request = request_] {
+      json families = json::array();
+      for (const Part& part : parts) families.push_back(answer(part, request));
+      return json{{"families", std::move(families)}};
+    });
+  }
+
+  static json failure(const Part& part, std::string sentence) {
+    return {{"family", base::family_name(part.view.family)}, {"error", std::move(sentence)}};
+  }
+
+  static json answer(const Part& part, const Request& request) {
+    if (part.seen && !part.seen->ok()) {
+      return failure(part, part.seen->status(part.view.backend, "services").message() +
+                               "; what the backend was given is shown with --no-kernel");
+    }
+    const FamilyAnswer out{part.view.family, part.view.backend, *part.description,
+                           part.seen ? &part.seen->lines : nullptr};
+    return request.objects ? services_document(out, request.query) : services_page(out, request.query);
+  }
+
+  static json missing(const Part& part, std::chrono::milliseconds patience) {
+    std::string sentence = "no answer within " + std::to_string(patience.count() / 1000) + " s: ";
+    const std::string call = part.view.in_progress();
+    if (!part.reads_kernel || part.seen || call.empty())
+      return failure(part, sentence + "sluiced is busy with changes; try again");
+    return failure(part, sentence + "the backend is busy with " + call +
+                             "; try again, or ask with --no-kernel for what the backend was given");
+  }
+
+  const Request request_;
+  const ControlReply reply_;
+  std::mutex mutex_;
+  std::vector<Part> parts_;  // their results under mutex_
+};
+
+void ask(std::size_t part, const std::shared_ptr<Gathering>& gathering) {
+  const ServiceView& view = gathering->view(part);
+  if (gathering->reads_kernel(part)) {
+    view.inspect({gathering->request().query.service_name(), [gathering] { return gathering->wanted(); },
+                  [gathering, part](plugin::InspectionOutcome seen) { gathering->put(part, std::move(seen)); }});
+  }
+  snapshot::DescribeRequest request;
+  request.may_want = [gathering](const model::ObjectName& name) { return gathering->request().query.may_match(name); };
+  request.wants = [gathering](const store::ExplainedPort& port, const snapshot::NodeFacts* node) {
+    return gathering->request().query.matches(port, node);
+  };
+  request.not_proxied = gathering->request().query.by_name();
+  request.wanted = [gathering] { return gathering->wanted(); };
+  request.done = [gathering, part](snapshot::Description description) { gathering->put(part, std::move(description)); };
+  view.describe(std::move(request));
+}
+
+template <class T>
+T value_of(const json& request, const char* key, T otherwise, const char* complaint) {
+  const auto found = request.find(key);
+  if (found == request.end()) return otherwise;
+  if constexpr (std::is_same_v<T, bool>) {
+    if (!found->is_boolean()) throw std::runtime_error(complaint);
+  } else {
+    if (!found->is_string()) throw std::runtime_error(complaint);
+  }
+  return found->template get<T>();
+}
+
+Request read(const json& request) {
+  const auto query = ServiceQuery::parse(value_of<std::string>(request, "query", {}, "query is no text"));
+  if (!query) throw std::runtime_error(query.status().message());
+  return {*query, value_of(request, "kernel", true, "kernel is neither true nor false"),
+          value_of(request, "objects", false, "objects is neither true nor false")};
+}
+
+std::vector<ServiceView> views_in(const json& request, const std::vector<ServiceView>& all) {
+  const auto found = request.find("family");
+  if (found == request.end()) return all;
+  if (*found != json(4) && *found != json(6)) throw std::runtime_error("family is neither 4 nor 6");
+  const base::Family family = *found == json(4) ? base::Family::ipv4 : base::Family::ipv6;
+  for (const auto& view : all) {
+    if (view.family == family) return {view};
+  }
+  throw std::runtime_error(std::string(base::family_name(family)) + " is not served on this node");
+}
+
+}  // namespace
+
+ControlServer::Pending ServicesCommand::operator()(const json& request, ControlReply reply) const {
+  Request wanted = read(request);
+  const auto gathering = std::make_shared<Gathering>(views_in(request, views_()), std::move(wanted), std::move(reply));
+  for (std::size_t part = 0; part < gathering->size(); ++part) ask(part, gathering);
+  return {patience_, [gathering, patience = patience_] { return gathering->late(patience); }};
+}
+
+}  // namespace sluice::observe

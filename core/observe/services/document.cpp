@@ -1,0 +1,241 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/observe/services/document.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "core/observe/services/given_line.hpp"
+#include "core/observe/services/kernel_lines.hpp"
+
+namespace sluice::observe {
+namespace {
+
+using nlohmann::json;
+using snapshot::DescribedPort;
+using snapshot::Progress;
+using store::ExplainedEndpoint;
+using store::FrontendKind;
+using store::Use;
+
+// Of an enumeration whose values are 0, 1, 2, …: the words of documents, and those of pages.
+struct Words {
+  const char* value;
+  const char* phrase;
+};
+
+constexpr std::array<Words, 9> kUses{{{"NotAsked", ""},
+                                      {"Used", "used"},
+                                      {"UsedWhileTerminating", "used while terminating, as no endpoint is ready"},
+                                      {"NotReady", "not ready"},
+                                      {"Terminating", "terminating, and serves no more"},
+                                      {"OthersAreReady", "terminating, and others are ready"},
+                                      {"HintedToOtherZones", "its hints name other zones"},
+                                      {"HintedToOtherNodes", "its hints name other nodes"},
+                                      {"NotOnThisNode", "not on this node"}}};
+constexpr std::array<Words, 4> kProgress{{{"Given", ""},
+                                          {"ChangePending", "changes at the next sync"},
+                                          {"AdditionPending", "is added at the next sync"},
+                                          {"RemovalPending", "is removed at the next sync"}}};
+constexpr std::array<Words, 4> kAgreements{{{"NotRead", ""}, {"AsGiven", ""}, {"Differs", ""}, {"Missing", ""}}};
+constexpr std::array<const char*, 5> kKinds{"", "ClusterIP", "ExternalIP", "LoadBalancer", "NodePort"};
+
+template <class E, std::size_t N>
+const Words& words(E value, const std::array<Words, N>& table) {
+  return table[static_cast<std::size_t>(value)];
+}
+
+bool is_used(Use use) { return use == Use::used || use == Use::used_while_terminating; }
+
+json packed(base::Symbol names) {
+  json out = json::array();
+  std::string_view rest = names.text();
+  while (!rest.empty()) {
+    const auto end = std::min(rest.find('\n'), rest.size());
+    out.push_back(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return out;
+}
+
+std::string address_of(const ExplainedEndpoint& one, base::Family family) {
+  return base::IpAddress::from_bytes(family, one.endpoint.address.data()).to_string();
+}
+
+json endpoint_json(const ExplainedEndpoint& one, base::Family family) {
+  return {{"address", address_of(one, family)},
+          {"port", one.endpoint.port},
+          {"node", std::string(one.node.text())},
+          {"on_this_node", bool(one.endpoint.local)},
+          {"ready", bool(one.endpoint.ready)},
+          {"serving", bool(one.endpoint.serving)},
+          {"terminating", bool(one.endpoint.terminating)},
+          {"zone_hints", packed(one.zone_hints)},
+          {"node_hints", packed(one.node_hints)},
+          {"cluster_list", words(one.cluster, kUses).value},
+          {"local_list", words(one.local, kUses).value}};
+}
+
+json frontend_json(const store::ServicePort& port, const store::Frontend& frontend, const NodePortAddresses& node_ports,
+                   KernelLines* kernel) {
+  json addresses = json::array();
+  if (frontend.kind != FrontendKind::node_port)
+    addresses.push_back(frontend.address.to_string());
+  else
+    for (const auto& address : node_ports.addresses) addresses.push_back(address.to_string());
+  const bool local = uses_local_list(port, frontend);
+  json out = {{"kind", kKinds[static_cast<std::size_t>(frontend.kind)]},
+              {"addresses", std::move(addresses)},
+              {"every_address", frontend.kind == FrontendKind::node_port && node_ports.every},
+              {"port", frontend.port},
+              {"policy", local ? "Local" : "Cluster"},
+              {"without_endpoints", local && port.has_any_endpoint ? "Drop" : "Reject"},
+              {"kernel", words(Agreement::not_read, kAgreements).value},
+              {"kernel_line", nullptr}};
+  if (kernel == nullptr) return out;
+  const std::string_view line = kernel->take(frontend_text(port, frontend));
+  out["kernel"] = words(compare(line, endpoints_for(port, frontend)), kAgreements).value;
+  if (!line.empty()) out["kernel_line"] = line;
+  return out;
+}
+
+json port_json(const DescribedPort& described, const NodePortAddresses& node_ports, KernelLines* kernel) {
+  const store::ServicePort& port = described.is.port;
+  json frontends = json::array(), endpoints = json::array(), ranges = json::array();
+  for (const auto& frontend : port.frontends) frontends.push_back(frontend_json(port, frontend, node_ports, kernel));
+  for (const auto& one : described.is.endpoints) endpoints.push_back(endpoint_json(one, port.family));
+  for (const auto& range : port.source_ranges) ranges.push_back(range.to_string());
+  return {{"namespace", std::string(port.key.service.name_space.text())},
+          {"service", port.key.service.name},
+          {"port_name", std::string(port.key.port_name.text())},
+          {"protocol", std::string(model::protocol_name(port.key.protocol))},
+          {"progress", words(described.progress, kProgress).value},
+          {"not_served", port.withheld},
+          {"internal_traffic_policy", port.internal_local ? "Local" : "Cluster"},
+          {"external_traffic_policy", port.external_local ? "Local" : "Cluster"},
+          {"session_affinity_seconds", port.affinity_seconds},
+          {"health_check_node_port", port.health_check_node_port},
+          {"source_ranges", std::move(ranges)},
+          {"frontends", std::move(frontends)},
+          {"endpoints", std::move(endpoints)}};
+}
+
+json head(const FamilyAnswer& answer) {
+  return {{"family", base::family_name(answer.family)},
+          {"backend", answer.backend},
+          {"view", answer.kernel != nullptr ? "kernel" : "given"},
+          {"generation", answer.description.generation}};
+}
+
+std::vector<std::string> unwanted(const KernelLines& kernel, const ServiceQuery& query) {
+  std::vector<std::string> out = kernel.untaken();
+  std::erase_if(out, [&](const std::string& line) { return !query.wants_unwanted(line); });
+  return out;
+}
+
+// "used", "not used: not ready", "used for clients of this node; for others not used: not on this node".
+std::string use_phrase(const ExplainedEndpoint& one) {
+  const auto phrase = [](Use use) {
+    const char* const text = words(use, kUses).phrase;
+    return is_used(use) ? std::string(text) : std::string("not used: ") + text;
+  };
+  if (one.local == Use::not_asked) return one.cluster == Use::not_asked ? "not used" : phrase(one.cluster);
+  if (one.cluster == Use::not_asked || phrase(one.cluster) == phrase(one.local)) return phrase(one.local);
+  return "policy Cluster: " + phrase(one.cluster) + "; policy Local: " + phrase(one.local);
+}
+
+void add_endpoint_rows(const DescribedPort& described, std::vector<std::string>& lines) {
+  std::vector<const ExplainedEndpoint*> rows;
+  for (const auto& one : described.is.endpoints) rows.push_back(&one);
+  // Where not all have a row, those that raise questions have one.
+  std::stable_partition(rows.begin(), rows.end(),
+                        [](const auto* one) { return !is_used(one->cluster) && !is_used(one->local); });
+  for (std::size_t i = 0; i < std::min(rows.size(), kMostEndpointRows); ++i) {
+    const ExplainedEndpoint& one = *rows[i];
+    const auto address = base::IpAddress::from_bytes(described.is.port.family, one.endpoint.address.data());
+    lines.push_back("  endpoint " + base::host_port(address, one.endpoint.port) +
+                    (one.node.empty() ? "" : " on node " + std::string(one.node.text())) + ": " + use_phrase(one));
+  }
+  if (rows.size() > kMostEndpointRows) {
+    lines.push_back("  and " + std::to_string(rows.size() - kMostEndpointRows) + " endpoints more; all are in -o json");
+  }
+}
+
+void add_frontend(const DescribedPort& described, const store::Frontend& frontend, const NodePortAddresses& node_ports,
+                  KernelLines* kernel, std::vector<std::string>& lines) {
+  const store::ServicePort& port = described.is.port;
+  const auto given = [&] { return shortened(given_line(port, frontend, node_ports), kMostListedEndpoints); };
+  if (kernel == nullptr) {
+    lines.push_back(given());
+    return;
+  }
+  const std::string_view line = kernel->take(frontend_text(port, frontend));
+  const Agreement agreement = compare(line, endpoints_for(port, frontend));
+  lines.push_back(line.empty() ? frontend_text(port, frontend) + " is not in the kernel"
+                               : shortened(line, kMostListedEndpoints));
+  if (agreement != Agreement::as_given && described.progress == Progress::given)
+    lines.push_back("  the backend was given: " + given());
+}
+
+void add_port(const DescribedPort& described, const NodePortAddresses& node_ports, KernelLines* kernel, bool rows,
+              std::vector<std::string>& lines) {
+  for (const auto& frontend : described.is.port.frontends) add_frontend(described, frontend, node_ports, kernel, lines);
+  if (described.progress != Progress::given) {
+    lines.push_back("  " + described.is.port.key.to_string() + " " + words(described.progress, kProgress).phrase);
+  }
+  if (const auto& why = described.is.port.withheld; !why.empty()) {
+    lines.push_back("  " + described.is.port.key.to_string() + " is served in part: " + why);
+  }
+  if (rows) add_endpoint_rows(described, lines);
+}
+
+}  // namespace
+
+json services_page(const FamilyAnswer& answer, const ServiceQuery& query) {
+  std::optional<KernelLines> kernel;
+  if (answer.kernel != nullptr) kernel.emplace(*answer.kernel);
+  const NodePortAddresses node_ports = node_port_addresses(answer.description.node.get());
+  const bool rows = !query.everything() && answer.description.ports.size() <= kMostPortsWithRows;
+  std::vector<std::string> lines;
+  for (const auto& described : answer.description.ports) {
+    add_port(described, node_ports, kernel ? &*kernel : nullptr, rows, lines);
+  }
+  for (const auto& one : answer.description.not_proxied)
+    lines.push_back(one.name.to_string() + " is not proxied: " + one.reason);
+  if (kernel) {
+    for (auto& line : unwanted(*kernel, query)) lines.push_back(shortened(line, kMostListedEndpoints));
+  }
+  json out = head(answer);
+  out["lines"] = std::move(lines);
+  return out;
+}
+
+json services_document(const FamilyAnswer& answer, const ServiceQuery& query) {
+  std::size_t endpoints = 0;
+  for (const auto& described : answer.description.ports) endpoints += described.is.endpoints.size();
+  if (endpoints > kMostDocumentEndpoints) {
+    return {{"family", base::family_name(answer.family)},
+            {"error", std::to_string(endpoints) + " endpoints are too many for one document, which has at most " +
+                          std::to_string(kMostDocumentEndpoints) + "; ask for a namespace or for one Service"}};
+  }
+  std::optional<KernelLines> kernel;
+  if (answer.kernel != nullptr) kernel.emplace(*answer.kernel);
+  const NodePortAddresses node_ports = node_port_addresses(answer.description.node.get());
+  json out = head(answer);
+  json& ports = out["service_ports"] = json::array();
+  for (const auto& described : answer.description.ports) {
+    ports.push_back(port_json(described, node_ports, kernel ? &*kernel : nullptr));
+  }
+  json& not_proxied = out["not_proxied"] = json::array();
+  for (const auto& one : answer.description.not_proxied) {
+    not_proxied.push_back(
+        {{"namespace", std::string(one.name.name_space.text())}, {"service", one.name.name}, {"reason", one.reason}});
+  }
+  out["unwanted"] = kernel ? unwanted(*kernel, query) : std::vector<std::string>();
+  return out;
+}
+
+}  // namespace sluice::observe

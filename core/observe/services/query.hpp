@@ -1,0 +1,79 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What `sluicectl services` is asked for: a Service, a namespace, or an address and port as packets carry them. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "core/base/status.hpp"
+#include "core/snapshot/description.hpp"
+
+namespace sluice::observe {
+
+class ServiceQuery {
+ public:
+  // Of one of these forms; a failure is a sentence that lists them.
+  //   ""                                  everything
+  //   shop/cart, shop/cart:http           a Service, or one port of it
+  //   shop                                a namespace, or Services of this name in any namespace
+  //   172.30.0.41, fd00::1                an address of a Service or of an endpoint
+  //   172.30.0.41:80, [fd00::1]:80        the same with a port; of a node port, an address that answers it
+  //   :30080, 30080                       a node port
+  // The last two may have "/tcp", "/udp" or "/sctp" behind them, as pages print them.
+  static base::Result<ServiceQuery> parse(std::string_view text);
+
+  // Whether any service port of this Service may match, by its name alone.
+  bool may_match(const model::ObjectName& service) const;
+  // `node`: may be null; then no node port has an address.
+  bool matches(const store::ExplainedPort& port, const snapshot::NodeFacts* node) const;
+
+  bool everything() const { return std::holds_alternative<Everything>(form_); }
+  // It names one Service or service port.
+  bool one_service() const { return std::holds_alternative<OneService>(form_); }
+  // It names Services, not addresses, so those without a service port match as well.
+  bool by_name() const { return one_service() || std::holds_alternative<Word>(form_); }
+  // "shop/cart" or "shop/cart:http" where it is one Service, otherwise empty.
+  std::string service_name() const;
+  // Whether a line about what no Service wants is of interest.
+  bool wants_unwanted(std::string_view line) const;
+
+ private:
+  struct Everything {};
+  struct OneService {
+    std::string name_space, name;
+    std::optional<std::string> port;
+  };
+  struct Word {
+    std::string word;
+  };
+  struct Address {
+    base::IpAddress address;
+    std::uint16_t port = 0;  // 0: any
+  };
+  struct NodePort {
+    std::uint16_t port = 0;
+  };
+  using Form = std::variant<Everything, OneService, Word, Address, NodePort>;
+
+  bool matches(const Everything&, const store::ExplainedPort&, const snapshot::NodeFacts*) const { return true; }
+  bool matches(const OneService& form, const store::ExplainedPort& port, const snapshot::NodeFacts* node) const;
+  bool matches(const Word& form, const store::ExplainedPort& port, const snapshot::NodeFacts* node) const;
+  bool matches(const Address& form, const store::ExplainedPort& port, const snapshot::NodeFacts* node) const;
+  bool matches(const NodePort& form, const store::ExplainedPort& port, const snapshot::NodeFacts* node) const;
+
+  Form form_;
+  std::optional<model::Protocol> protocol_;
+};
+
+// Where this node answers node ports; empty and `every`: at each of its addresses.
+struct NodePortAddresses {
+  bool every = false;
+  std::vector<base::IpAddress> addresses;  // sorted
+};
+NodePortAddresses node_port_addresses(const snapshot::NodeFacts* node);
+
+}  // namespace sluice::observe

@@ -1,0 +1,247 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/ownership/claims_ledger.hpp"
+
+#include <time.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <system_error>
+
+#include "core/base/files.hpp"
+#include "sluice/sdk/claims.hpp"
+
+namespace sluice::ownership {
+namespace {
+
+using nlohmann::json;
+using Time = std::chrono::system_clock::time_point;
+
+// 1 knew neither states nor plugins.
+constexpr int kFormat = 2;
+constexpr std::size_t kFileLimit = 64u << 20;
+
+constexpr std::array kStates = {ClaimState::serving, ClaimState::arriving, ClaimState::retiring};
+
+std::optional<base::Family> family_of(const json& text) {
+  for (const base::Family family : base::kFamilies) {
+    if (text == std::string(family_name(family))) return family;
+  }
+  return std::nullopt;
+}
+
+std::optional<ClaimState> state_of(const json& text) {
+  for (const ClaimState state : kStates) {
+    if (text == claim_state_name(state)) return state;
+  }
+  return std::nullopt;
+}
+
+// RFC 3339, UTC, whole seconds: "2026-07-01T12:00:00Z".
+constexpr char kTimeFormat[] = "%Y-%m-%dT%H:%M:%SZ";
+
+std::string time_text(Time time) {
+  const time_t seconds = std::chrono::system_clock::to_time_t(time);
+  tm parts{};
+  gmtime_r(&seconds, &parts);
+  char text[64];
+  return {text, strftime(text, sizeof text, kTimeFormat, &parts)};
+}
+
+std::optional<Time> time_of(const std::string& text) {
+  tm parts{};
+  const char* end = strptime(text.c_str(), kTimeFormat, &parts);
+  if (end == nullptr || *end != '\0') return std::nullopt;
+  return std::chrono::system_clock::from_time_t(timegm(&parts));
+}
+
+void tidy(Artifacts& artifacts) {
+  std::sort(artifacts.begin(), artifacts.end());
+  artifacts.erase(std::unique(artifacts.begin(), artifacts.end()), artifacts.end());
+}
+
+void add(Artifacts& into, const Artifacts& more) {
+  into.insert(into.end(), more.begin(), more.end());
+  tidy(into);
+}
+
+// One entry; nothing when any part of it is not as save() writes it: half a list would look
+// like the whole one. One of format 1 has no state.
+std::optional<Claim> read_entry(const json& entry) {
+  if (!entry.is_object()) return std::nullopt;
+  const json backend = entry.value("backend", json());
+  const auto family = family_of(entry.value("family", json()));
+  const auto state = state_of(entry.value("state", json(claim_state_name(ClaimState::serving))));
+  const json plugin = entry.value("plugin", json(""));
+  const json until = entry.value("until", json());
+  const json list = entry.value("artifacts", json());
+  if (!backend.is_string() || backend.get_ref<const std::string&>().empty() || !family || !state ||
+      !plugin.is_string() || !list.is_array()) {
+    return std::nullopt;
+  }
+  Claim out{backend.get<std::string>(), *family, *state, plugin.get<std::string>(), {}, {}};
+  if (!until.is_null()) {
+    if (until.is_string()) out.until = time_of(until.get_ref<const std::string&>());
+    if (!out.until) return std::nullopt;
+  }
+  for (const json& artifact : list) {
+    if (!artifact.is_string() || artifact.get_ref<const std::string&>().empty()) return std::nullopt;
+    out.artifacts.push_back(artifact.get<std::string>());
+  }
+  tidy(out.artifacts);
+  return out;
+}
+
+json write_entry(const Claim& claim) {
+  json out = {{"backend", claim.backend},
+              {"family", std::string(family_name(claim.family))},
+              {"state", claim_state_name(claim.state)},
+              {"artifacts", claim.artifacts}};
+  if (!claim.plugin.empty()) out["plugin"] = claim.plugin;
+  if (claim.until) out["until"] = time_text(*claim.until);
+  return out;
+}
+
+bool is_newer(const json& document) {
+  if (!document.is_object()) return false;
+  const json format = document.value("format", json());
+  return format.is_number_integer() && format.get<std::int64_t>() > kFormat;
+}
+
+bool equal(const Claim& one, const Claim& other) {
+  return one.plugin == other.plugin && one.until == other.until && one.artifacts == other.artifacts;
+}
+
+}  // namespace
+
+const char* claim_state_name(ClaimState state) {
+  switch (state) {
+    case ClaimState::serving:
+      return "serving";
+    case ClaimState::arriving:
+      return "arriving";
+    case ClaimState::retiring:
+      return "retiring";
+  }
+  return "";
+}
+
+base::Status ClaimsLedger::load() {
+  claims_.clear();
+  rewrite_ = false;
+  const base::Result<std::string> text = base::read_file(path_, kFileLimit);
+  if (!text && text.status().code() == base::StatusCode::not_found) return {};
+  rewrite_ = true;
+  if (!text) return text.status();
+  const json document = json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  if (is_newer(document)) return put_aside();
+  if (!document.is_object() || !document.contains("claims") || !document["claims"].is_array()) {
+    return base::invalid(path_ + " is damaged; it is built anew");
+  }
+  std::size_t damaged = 0;
+  for (const json& entry : document["claims"]) {
+    if (auto read = read_entry(entry)) {
+      const Key key{read->backend, read->family, read->state};
+      claims_.insert_or_assign(key, std::move(*read));
+    } else {
+      ++damaged;
+    }
+  }
+  if (damaged != 0) {
+    return base::invalid(path_ + " is damaged: " + std::to_string(damaged) + " of " +
+                         std::to_string(document["claims"].size()) + " entries are unreadable and built anew");
+  }
+  rewrite_ = false;
+  return {};
+}
+
+// A newer sluiced wrote it, and may want it again.
+base::Status ClaimsLedger::put_aside() {
+  const std::string aside = path_ + ".newer";
+  std::error_code failed;
+  std::filesystem::rename(path_, aside, failed);
+  const std::string found = path_ + " is of a newer format than this sluiced knows (" + std::to_string(kFormat) + "); ";
+  if (failed)
+    return base::invalid(found + "it is built anew, and cannot be kept as " + aside + ": " + failed.message());
+  return base::invalid(found + "it is kept as " + aside +
+                       " and built anew; what other backends have left is not known");
+}
+
+base::Status ClaimsLedger::record(Claim claim) {
+  tidy(claim.artifacts);
+  if (claim.state != ClaimState::retiring) claim.until.reset();
+  if (claim.until) claim.until = std::chrono::floor<std::chrono::seconds>(*claim.until);  // as it is read back
+  bool different = false;
+  if (claim.state == ClaimState::serving) {
+    different = claims_.erase({claim.backend, claim.family, ClaimState::arriving}) != 0;
+    std::vector<Key> before;
+    for (const auto& [key, other] : claims_) {
+      if (other.state == ClaimState::serving && other.family == claim.family) before.push_back(key);
+    }
+    for (const Key& key : before) {
+      retire(claims_.at(key), claim);
+      if (std::get<0>(key) == claim.backend) continue;  // is replaced below
+      claims_.erase(key);
+      different = true;
+    }
+  }
+  const Key key{claim.backend, claim.family, claim.state};
+  const auto found = claims_.find(key);
+  // Another one of the same id may still retire.
+  if (found != claims_.end() && claim.state == ClaimState::retiring) add(claim.artifacts, found->second.artifacts);
+  if (found == claims_.end() || !equal(found->second, claim)) {
+    claims_.insert_or_assign(key, std::move(claim));
+    different = true;
+  }
+  return changed(different);
+}
+
+void ClaimsLedger::retire(const Claim& serving, const Claim& successor) {
+  Artifacts left = serving.artifacts;
+  if (serving.backend == successor.backend) {
+    std::erase_if(left, [&](const std::string& artifact) {
+      return std::any_of(successor.artifacts.begin(), successor.artifacts.end(),
+                         [&](const std::string& claim) { return sdk::covers(claim, artifact); });
+    });
+    if (left.empty()) return;
+  }
+  Claim& retiring = claims_[{serving.backend, serving.family, ClaimState::retiring}];
+  retiring.backend = serving.backend;
+  retiring.family = serving.family;
+  retiring.state = ClaimState::retiring;
+  if (!serving.plugin.empty()) retiring.plugin = serving.plugin;
+  add(retiring.artifacts, left);
+}
+
+base::Status ClaimsLedger::forget(const std::string& backend, base::Family family, ClaimState state) {
+  return changed(claims_.erase({backend, family, state}) != 0);
+}
+
+std::vector<Claim> ClaimsLedger::claims() const {
+  std::vector<Claim> out;
+  out.reserve(claims_.size());
+  for (const auto& [key, claim] : claims_) out.push_back(claim);
+  return out;
+}
+
+base::Status ClaimsLedger::changed(bool different) {
+  if (!different && !rewrite_) return {};
+  base::Status saved = save();
+  // A failed write is made good by the next call, whatever that changes.
+  rewrite_ = !saved.ok();
+  return saved;
+}
+
+base::Status ClaimsLedger::save() const {
+  json entries = json::array();
+  for (const auto& [key, claim] : claims_) entries.push_back(write_entry(claim));
+  const json document = {{"format", kFormat}, {"claims", entries}};
+  return base::write_file_atomically(path_, document.dump(1, ' ', false, json::error_handler_t::replace) + "\n", 0600);
+}
+
+}  // namespace sluice::ownership

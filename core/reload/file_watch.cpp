@@ -1,0 +1,273 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/reload/file_watch.hpp"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "core/base/log.hpp"
+#include "core/base/sha256.hpp"
+#include "core/reload/file_chain.hpp"
+
+namespace sluice::reload {
+namespace {
+
+using Steady = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+// Names of a folder that come to mean something else, and the folder itself.
+constexpr std::uint32_t kFolder =
+    IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
+constexpr std::uint32_t kFile = IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB;
+// Paths that are never the same twice are taken as they are.
+constexpr int kMaxLooks = 20;
+// Times of files are as fine as the kernel's tick: what is younger may change again within the same one.
+constexpr std::int64_t kSettled = 1'000'000'000;
+
+std::int64_t nanoseconds(const timespec& time) { return time.tv_sec * std::int64_t{1'000'000'000} + time.tv_nsec; }
+
+std::map<std::string, FileChain> chains_of(const auto& files) {
+  std::map<std::string, FileChain> out;
+  for (const auto& [path, known] : files) out.emplace(path, follow_path(path));
+  return out;
+}
+
+}  // namespace
+
+FileWatch::~FileWatch() { stop(); }
+
+base::Status FileWatch::start() {
+  wake_ = base::Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake_.valid()) return base::errno_status("cannot watch files for changes", errno);
+  inotify_ = base::Fd(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+  if (!inotify_.valid()) cannot_watch("files", errno);
+  std::unique_lock lock(mutex_);
+  running_ = true;
+  thread_ = std::thread([this] { run(); });
+  adopted_changed_.wait(lock, [this] { return adopted_version_ == wanted_version_; });
+  return {};
+}
+
+void FileWatch::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    running_ = false;
+  }
+  adopted_changed_.notify_all();
+  if (!thread_.joinable()) return;
+  wake();
+  thread_.join();
+}
+
+void FileWatch::follow(std::vector<WatchedFile> files) {
+  std::erase_if(files, [](const WatchedFile& file) { return file.path.empty(); });
+  std::unique_lock lock(mutex_);
+  wanted_ = std::move(files);
+  const auto version = ++wanted_version_;
+  if (!running_) return;
+  wake();
+  adopted_changed_.wait(lock, [&] { return adopted_version_ >= version || !running_; });
+}
+
+void FileWatch::take_note() {
+  std::unique_lock lock(mutex_);
+  note_ = true;
+  const auto version = ++wanted_version_;
+  if (!running_) return;
+  wake();
+  adopted_changed_.wait(lock, [&] { return adopted_version_ >= version || !running_; });
+}
+
+void FileWatch::wake() const {
+  const std::uint64_t one = 1;
+  // Cannot fail: the counter is far from its end.
+  [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof one);
+}
+
+void FileWatch::run() {
+  std::optional<Steady::time_point> noisy_since;
+  for (;;) {
+    // What happened to files meanwhile is looked at when they are quiet, as ever.
+    if (adopt() && !noisy_since) noisy_since = Steady::now();
+    {
+      const std::lock_guard lock(mutex_);
+      if (stopping_) return;
+    }
+    const auto now = Steady::now();
+    milliseconds at_most{-1};
+    if (noisy_since) {
+      const auto left = std::chrono::ceil<milliseconds>(*noisy_since + options_.longest_noise - now);
+      at_most = std::clamp(left, milliseconds(0), options_.quiet);
+    } else if (blind_) {
+      at_most = options_.poll;
+    }
+    bool event = false;
+    const bool quiet = sleep(at_most, event);
+    if (event && !noisy_since) noisy_since = Steady::now();
+    const bool over = noisy_since && Steady::now() - *noisy_since >= options_.longest_noise;
+    if (!quiet && !over) continue;
+    if (!noisy_since && !blind_) continue;
+    noisy_since.reset();
+    const auto changed = look(false);
+    if (!changed.empty()) changed_(changed);
+  }
+}
+
+// True when nothing came within the time.
+bool FileWatch::sleep(milliseconds at_most, bool& event) {
+  pollfd waiting[] = {{wake_.get(), POLLIN, 0}, {inotify_.get(), POLLIN, 0}};
+  const int ready = ::poll(waiting, 2, static_cast<int>(at_most.count()));
+  if (ready == 0) return true;
+  if (waiting[0].revents != 0) {
+    std::uint64_t count = 0;
+    [[maybe_unused]] const ssize_t n = ::read(wake_.get(), &count, sizeof count);
+  }
+  if (waiting[1].revents != 0) event = drain();
+  return false;
+}
+
+bool FileWatch::drain() {
+  alignas(inotify_event) char buffer[4096];
+  bool relevant = false;
+  for (;;) {
+    const ssize_t size = ::read(inotify_.get(), buffer, sizeof buffer);
+    if (size < 0 && errno == EINTR) continue;
+    if (size <= 0) return relevant;
+    for (ssize_t at = 0; at < size;) {
+      const auto* event = reinterpret_cast<const inotify_event*>(buffer + at);
+      at += static_cast<ssize_t>(sizeof *event + event->len);
+      if ((event->mask & IN_Q_OVERFLOW) != 0) relevant = true;
+      const auto found = watches_.find(event->wd);
+      if (found == watches_.end()) continue;
+      const bool named = event->len != 0 && !found->second.empty();
+      // The name is filled up with zeros.
+      if (!named || found->second.contains(event->name)) relevant = true;
+      if ((event->mask & IN_IGNORED) != 0) watches_.erase(found);
+    }
+  }
+}
+
+// What follow() and take_note() asked for; whether there was anything.
+bool FileWatch::adopt() {
+  std::vector<WatchedFile> wanted;
+  bool note = false;
+  std::uint64_t version = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (adopted_version_ == wanted_version_) return false;
+    wanted = wanted_;
+    note = std::exchange(note_, false);
+    version = wanted_version_;
+  }
+  std::map<std::string, Known> before;
+  before.swap(known_);
+  for (const WatchedFile& file : wanted) {
+    const auto known = before.find(file.path);
+    Known& now = known_[file.path];
+    if (known != before.end()) {
+      now = known->second;
+    } else {
+      now.content = file.in_force;
+    }
+  }
+  auto changed = look(!note);
+  if (note) changed.clear();
+  {
+    const std::lock_guard lock(mutex_);
+    adopted_version_ = version;
+  }
+  adopted_changed_.notify_all();
+  if (!changed.empty()) changed_(changed);
+  return true;
+}
+
+// Watches first, reads then: what happens between is an event.
+std::vector<std::string> FileWatch::look(bool new_ones_only) {
+  arm();
+  std::vector<std::string> out;
+  for (auto& [path, known] : known_) {
+    if (new_ones_only && known.looked_at) continue;
+    if (look_at(path, known)) out.push_back(path);
+  }
+  return out;
+}
+
+// Every folder by whose names a path leads to its file, and the file.
+void FileWatch::arm() {
+  if (!inotify_.valid()) return;
+  auto chains = chains_of(known_);
+  for (int looks = 0; looks < kMaxLooks; ++looks) {
+    std::map<int, std::set<std::string>> before;
+    before.swap(watches_);
+    blind_ = false;
+    for (const auto& [path, chain] : chains) {
+      for (const auto& [folder, names] : chain.folders) watch(folder, kFolder, names);
+      if (!chain.file.empty()) watch(chain.file, kFile, {});
+    }
+    for (const auto& [descriptor, names] : before) {
+      if (!watches_.contains(descriptor)) ::inotify_rm_watch(inotify_.get(), descriptor);
+    }
+    auto now = chains_of(known_);
+    if (now == chains) return;
+    chains = std::move(now);
+  }
+}
+
+void FileWatch::watch(const std::string& path, std::uint32_t mask, const std::set<std::string>& names) {
+  const int descriptor = ::inotify_add_watch(inotify_.get(), path.c_str(), mask | IN_DONT_FOLLOW | IN_MASK_ADD);
+  if (descriptor >= 0) {
+    watches_[descriptor].insert(names.begin(), names.end());
+  } else if (errno != ENOENT && errno != ENOTDIR) {  // which its folder tells of
+    cannot_watch(path, errno);
+  }
+}
+
+void FileWatch::cannot_watch(const std::string& path, int error) {
+  blind_ = true;
+  if (std::exchange(blindness_told_, true)) return;
+  const bool limit = error == ENOSPC || error == EMFILE;
+  base::log_warning("app", "cannot watch " + path + " for changes: " + strerror(error) +
+                               (limit ? "; raise fs.inotify.max_user_watches or fs.inotify.max_user_instances" : "") +
+                               "; looking at the files of the configuration every " +
+                               std::to_string(options_.poll.count() / 1000) + " s instead");
+}
+
+// Whether it holds something else than before.
+bool FileWatch::look_at(const std::string& path, Known& known) {
+  const bool counts = std::exchange(known.looked_at, true) || !known.content.empty();
+  struct stat data {};
+  Fingerprint now;
+  if (::stat(path.c_str(), &data) == 0) {
+    now = {data.st_dev, data.st_ino, data.st_size, nanoseconds(data.st_mtim), nanoseconds(data.st_ctim)};
+    if (known.settled && known.missing.empty() && now == known.fingerprint) return false;
+  }
+  timespec clock{};
+  ::clock_gettime(CLOCK_REALTIME, &clock);
+  const auto content = base::file_sha256(path);
+  if (!content) {
+    if (known.missing.empty()) {
+      base::log_warning("app", content.status().message() + "; what was read from it stays in force");
+    }
+    known.missing = content.status().message();
+    return false;
+  }
+  if (!std::exchange(known.missing, {}).empty()) base::log_info("app", path + " can be read again");
+  known.fingerprint = now;
+  known.settled = nanoseconds(clock) - now.changed > kSettled;
+  if (known.content == *content) return false;
+  known.content = *content;
+  return counts;
+}
+
+}  // namespace sluice::reload

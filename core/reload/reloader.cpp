@@ -1,0 +1,233 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/reload/reloader.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <iterator>
+
+#include "core/base/log.hpp"
+#include "core/reload/settings_diff.hpp"
+
+namespace sluice::reload {
+namespace {
+
+constexpr const char* kUnchanged = "nothing has changed";
+
+std::string joined(const std::vector<std::string>& texts, const char* between) {
+  std::string out;
+  for (const auto& text : texts) out += (out.empty() ? "" : between) + text;
+  return out;
+}
+
+ReloadResult failed(std::vector<std::string> sentences) {
+  ReloadResult out;
+  out.outcome = ReloadOutcome::failed;
+  out.sentences = std::move(sentences);
+  return out;
+}
+
+// What no part had to be told of.
+std::string taken_over(const std::vector<SettingsChange>& changes) {
+  std::vector<std::string> names;
+  for (const auto& change : changes) {
+    if (change.setting == "configz") continue;  // made of the others
+    if (std::find(names.begin(), names.end(), change.setting) == names.end()) names.push_back(change.setting);
+  }
+  const std::string which = names.empty() ? "the configuration" : joined(names, ", ");
+  return which + (names.size() > 1 ? " are" : " is") + " taken over; nothing that runs depends on it";
+}
+
+// A part is code of many hands; what it throws must not end the thread.
+template <class F>
+base::Status guarded(F&& f) {
+  try {
+    return f();
+  } catch (const std::exception& e) {
+    return {base::StatusCode::internal, e.what()};
+  }
+}
+
+void tell(const ReloadResult& result) {
+  for (const auto& warning : result.warnings) base::log_warning("app", "reload: " + warning);
+  const std::string text = "(" + result.trigger + ")";
+  switch (result.outcome) {
+    case ReloadOutcome::unchanged:
+      return base::log_info("app", "reload " + text + ": " + kUnchanged);
+    case ReloadOutcome::success:
+      return base::log_info("app", "reload " + text + ": " + joined(result.sentences, "; "));
+    case ReloadOutcome::failed:
+      return base::log_error("app", "reload " + text +
+                                        (result.in_force ? " failed in part; the rest is in force: "
+                                                         : " failed, and what is in force stays: ") +
+                                        joined(result.sentences, "; "));
+  }
+}
+
+}  // namespace
+
+Reloader::Reloader(config::SettingsCell& settings, ReadSettings read, ReloadHooks hooks, const base::Clock& clock)
+    : settings_(settings), read_(std::move(read)), hooks_(std::move(hooks)), clock_(clock) {}
+
+Reloader::~Reloader() { stop(); }
+
+void Reloader::add(std::string name, ReloadPart& part) { parts_.push_back({std::move(name), &part}); }
+
+void Reloader::start() {
+  thread_ = std::thread([this] { run(); });
+}
+
+void Reloader::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+  std::vector<Reply> replies;
+  {
+    const std::lock_guard lock(mutex_);
+    replies.swap(replies_);
+    triggers_.clear();
+  }
+  for (const auto& reply : replies) reply(failed({"sluiced is ending"}));
+}
+
+void Reloader::request(std::string trigger) { request(std::move(trigger), nullptr); }
+
+void Reloader::request(std::string trigger, Reply reply) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!stopping_) {
+      if (std::find(triggers_.begin(), triggers_.end(), trigger) == triggers_.end()) {
+        triggers_.push_back(std::move(trigger));
+      }
+      if (reply) replies_.push_back(std::move(reply));
+      reply = nullptr;
+    }
+  }
+  changed_.notify_all();
+  if (reply) reply(failed({"sluiced is ending"}));
+}
+
+ReloadStatus Reloader::status() const {
+  const std::lock_guard lock(mutex_);
+  return status_;
+}
+
+void Reloader::run() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return stopping_ || !triggers_.empty(); });
+    if (stopping_) return;
+    const std::string trigger = joined(triggers_, ", ");
+    triggers_.clear();
+    const std::vector<Reply> replies = std::exchange(replies_, {});
+    status_.in_progress_since = std::chrono::system_clock::now();
+    status_.trigger = trigger;
+    lock.unlock();
+
+    if (hooks_.begun) hooks_.begun();
+    const auto began = clock_.now();
+    ReloadResult result = reload();
+    result.trigger = trigger;
+    result.seconds = std::chrono::duration<double>(clock_.now() - began).count();
+    result.at = std::chrono::system_clock::now();
+    tell(result);
+
+    lock.lock();
+    ++status_.count;
+    status_.last = result;
+    if (result.ok()) status_.last_success = result.at;
+    status_.in_progress_since.reset();
+    status_.trigger.clear();
+    status_.doing.clear();
+    lock.unlock();
+    if (hooks_.ended) hooks_.ended(result);
+    for (const auto& reply : replies) reply(result);
+    lock.lock();
+  }
+}
+
+ReloadResult Reloader::reload() {
+  doing("reading the configuration");
+  const auto from = settings_.get();
+  config::Problems problems;
+  std::shared_ptr<const config::Settings> to;
+  const auto read = guarded([&]() -> base::Status {
+    to = std::make_shared<const config::Settings>(read_(*from, problems));
+    return {};
+  });
+  if (!read.ok()) problems.error("", read.message());
+
+  std::vector<std::string> errors;
+  std::vector<std::string> warnings;
+  for (const auto& problem : problems.all()) {
+    (problem.severity == config::Problem::Severity::error ? errors : warnings).push_back(problem.to_string());
+  }
+  ReloadResult out;
+  const auto applied = guarded([&]() -> base::Status {
+    out = errors.empty() ? apply(from, to) : failed(std::move(errors));
+    return {};
+  });
+  if (!applied.ok()) out = failed({applied.message()});
+  out.warnings = std::move(warnings);
+  return out;
+}
+
+ReloadResult Reloader::apply(const std::shared_ptr<const config::Settings>& from,
+                             const std::shared_ptr<const config::Settings>& to) {
+  const auto changes = settings_diff(*from, *to);
+  if (auto refused = refusals(changes); !refused.empty()) return failed(std::move(refused));
+
+  std::vector<Part> concerned;
+  std::copy_if(parts_.begin(), parts_.end(), std::back_inserter(concerned),
+               [&](const Part& part) { return part.part->concerned(*from, *to); });
+  ReloadResult out;
+  if (concerned.empty()) {
+    if (changes.empty()) {
+      out.sentences = {kUnchanged};
+      return out;
+    }
+    settings_.set(to);
+    out.outcome = ReloadOutcome::success;
+    out.sentences = {taken_over(changes)};
+    return out;
+  }
+
+  for (std::size_t i = 0; i < concerned.size(); ++i) {
+    doing(concerned[i].name + ": preparing");
+    const auto status = guarded([&] { return concerned[i].part->prepare(*from, *to); });
+    if (status.ok()) continue;
+    // Against the order, as what came later may build on what came before.
+    while (i-- > 0) concerned[i].part->abandon();
+    return failed({status.message()});
+  }
+  // Whoever is told something by a part finds the settings it is about.
+  settings_.set(to);
+  std::vector<std::string> done;
+  for (const Part& part : concerned) {
+    doing(part.name + ": applying");
+    const auto status = guarded([&]() -> base::Status {
+      Committed committed = part.part->commit();
+      std::move(committed.done.begin(), committed.done.end(), std::back_inserter(done));
+      std::move(committed.failed.begin(), committed.failed.end(), std::back_inserter(out.sentences));
+      return {};
+    });
+    // The other parts commit all the same.
+    if (!status.ok()) out.sentences.push_back(part.name + ": " + status.message());
+  }
+  out.in_force = !out.sentences.empty();
+  out.outcome = out.in_force ? ReloadOutcome::failed : ReloadOutcome::success;
+  std::move(done.begin(), done.end(), std::back_inserter(out.sentences));
+  if (out.sentences.empty()) out.sentences = {taken_over(changes)};
+  return out;
+}
+
+void Reloader::doing(std::string what) {
+  const std::lock_guard lock(mutex_);
+  status_.doing = std::move(what);
+}
+
+}  // namespace sluice::reload

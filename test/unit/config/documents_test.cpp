@@ -1,0 +1,200 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What is written for people agrees with what the code accepts.
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <set>
+
+#include "core/base/files.hpp"
+#include "core/config/flag_table.hpp"
+#include "core/config/kube_proxy_fields.hpp"
+#include "core/config/validate.hpp"
+#include "test/unit/config/problem_text.hpp"
+#include "test/unit/temporary_folder.hpp"
+
+namespace sluice::config {
+namespace documents_test {
+
+std::string read(const std::string& name) {
+  const char* source = std::getenv("SLUICE_SRCDIR");
+  const auto text = base::read_file(std::string(source == nullptr ? "." : source) + "/" + name);
+  CPPUNIT_ASSERT_MESSAGE(text.status().message(), text.ok());
+  return *text;
+}
+
+// Without the backslashes of troff before dashes.
+std::string manual(const std::string& name) {
+  std::string text = read("docs/man/" + name);
+  text.erase(std::remove(text.begin(), text.end(), '\\'), text.end());
+  return text;
+}
+
+class DocumentsTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(DocumentsTest);
+  CPPUNIT_TEST(every_flag_is_in_the_manual);
+  CPPUNIT_TEST(the_manual_names_no_other_flag);
+  CPPUNIT_TEST(flags_the_file_beats_are_marked_in_the_manual);
+  CPPUNIT_TEST(every_field_of_the_manual_is_accepted);
+  CPPUNIT_TEST(the_example_configuration_is_usable);
+  CPPUNIT_TEST(the_defaults_of_the_example_configuration_are_right);
+  CPPUNIT_TEST_SUITE_END();
+
+ public:
+  void every_flag_is_in_the_manual() {
+    const std::string text = manual("sluiced.8");
+    for (const FlagSpec& flag : flag_table()) {
+      CPPUNIT_ASSERT_MESSAGE(std::string(flag.name), text.find("--" + std::string(flag.name)) != std::string::npos);
+    }
+  }
+
+  void the_manual_names_no_other_flag() {
+    const std::string text = manual("sluiced.8");
+    for (std::size_t at = 0; (at = text.find("--", at)) != std::string::npos;) {
+      at += 2;
+      std::size_t end = at;
+      while (end < text.size() && (std::islower(static_cast<unsigned char>(text[end])) != 0 || text[end] == '-')) ++end;
+      const std::string name = text.substr(at, end - at);
+      if (name.empty()) continue;
+      CPPUNIT_ASSERT_MESSAGE(name, find_flag(name) != nullptr || find_retired_flag(name).found);
+    }
+  }
+
+  void flags_the_file_beats_are_marked_in_the_manual() {
+    const std::string text = manual("sluiced.8");
+    for (const FlagSpec& flag : flag_table()) {
+      // The line of the entry: the paragraph mark, then a font and the name.
+      std::size_t at = 0;
+      bool marked = false;
+      while ((at = text.find("\n.TP\n", at)) != std::string::npos) {
+        at += 5;
+        const std::string line = text.substr(at, text.find('\n', at) - at) + " ";
+        if (line.find("--" + std::string(flag.name) + " ") != std::string::npos)
+          marked = line.find("file") != std::string::npos;
+      }
+      CPPUNIT_ASSERT_EQUAL_MESSAGE(std::string(flag.name), !flag.beats_file, marked);
+    }
+  }
+
+  // Fields are the entries: ".B a.b" or ".BR a.b …, c.d …".
+  void every_field_of_the_manual_is_accepted() {
+    const std::string text = manual("sluiced.conf.5");
+    std::set<std::string> fields;
+    for (std::size_t at = 0; (at = text.find("\n.TP\n", at)) != std::string::npos;) {
+      at += 5;
+      std::string line = text.substr(at, text.find('\n', at) - at);
+      line = line.substr(line.find(' ') + 1);
+      std::string word;
+      for (const char c : line + " ") {
+        if (std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '.') {
+          word += c;
+          continue;
+        }
+        // What stands in parentheses is a default.
+        if (c == ' ' && word.size() > 3 && line.find("(" + word) == std::string::npos) fields.insert(word);
+        word.clear();
+      }
+    }
+    CPPUNIT_ASSERT_MESSAGE("the manual is read wrongly", fields.size() > 25);
+    const std::set<std::string> sluice{"backend", "backends",    "drainTimeout", "manifests",
+                                       "master",  "pluginDirs",  "record",       "relaxPluginOwnership",
+                                       "replay",  "replaySpeed", "stateDir",     "udpTimeout"};
+    // And the manual has every field.
+    for (const auto& [field, reader] : kube_proxy_fields()) {
+      CPPUNIT_ASSERT_MESSAGE(std::string(field),
+                             field == "apiVersion" || field == "kind" || fields.count(std::string(field)) != 0);
+    }
+    for (const std::string& field : fields) {
+      Draft draft;
+      Problems problems;
+      std::string yaml = sluice.count(field) != 0
+                             ? "apiVersion: sluice.dev/v1alpha1\nkind: SluiceConfiguration\n"
+                             : "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n";
+      std::string indent;
+      for (std::size_t at = 0, dot = 0; dot != std::string::npos; at = dot + 1) {
+        dot = field.find('.', at);
+        yaml += indent + field.substr(at, dot - at) + ":\n";
+        indent += "  ";
+      }
+      const test::TemporaryFolder folder;
+      const Flags flags = parse_flags({"--check", "--config=" + folder.write("c.yaml", yaml)}, problems);
+      read_configuration(flags, {}, problems);
+      CPPUNIT_ASSERT_EQUAL_MESSAGE(field, std::string(), test::problem_text(problems));
+    }
+  }
+
+  void the_example_configuration_is_usable() {
+    const Settings settings = validate_text(read("packaging/etc/config.yaml"));
+    CPPUNIT_ASSERT_EQUAL(std::string("nftables"), settings.backend);
+    CPPUNIT_ASSERT(settings.node_ports.primary);
+  }
+
+  // Every comment that is a setting, taken out of its comment, is accepted; and where it
+  // claims to be the default it changes nothing.
+  void the_defaults_of_the_example_configuration_are_right() {
+    const std::string example = read("packaging/etc/config.yaml");
+    std::string with_defaults;
+    std::string with_all;
+    std::size_t taken = 0;
+    for (std::size_t at = 0; at < example.size();) {
+      const std::size_t end = example.find('\n', at);
+      const std::string line = example.substr(at, end - at);
+      at = end + 1;
+      const std::size_t mark = line.find("# ");
+      const bool comment = mark != std::string::npos && line.find_first_not_of(' ') == mark;
+      const std::string inside = comment ? line.substr(0, mark) + line.substr(mark + 2) : line;
+      // A setting is one lower-case word, a colon, and a value or the lines below.
+      const std::size_t colon = inside.find(':');
+      const std::string word = inside.substr(0, colon);
+      const bool setting = comment && colon != std::string::npos &&
+                           word.find_last_of(' ') == word.find_first_not_of(' ') - 1 &&
+                           std::islower(static_cast<unsigned char>(word[word.find_first_not_of(' ')])) != 0;
+      const bool is_default = setting && inside.find("no default") == std::string::npos;
+      taken += setting ? 1 : 0;
+      with_all += (setting ? inside : line) + "\n";
+      // Sections and sources have no default; neither has what is below them.
+      const bool free = word.starts_with("backends") || word.starts_with("  com.") || word.starts_with("  ipvs") ||
+                        word.starts_with("  nftables") || word.starts_with("    affinityClients") ||
+                        word.starts_with("    counters") || word.starts_with("    queues") ||
+                        word.starts_with("    whenEndpointRemoved") || word.starts_with("    drainTimeout") ||
+                        word.starts_with("clientConnection");
+      with_defaults += (is_default && !free ? inside : line) + "\n";
+    }
+    CPPUNIT_ASSERT_MESSAGE("the example is read wrongly", taken > 12);
+    CPPUNIT_ASSERT(validate_text(example) == validate_text(with_defaults));
+    Problems problems;
+    problems_of(with_all, problems);
+    // Two sources, and a backend that is not here, are what is wrong with all together.
+    const std::string told = test::problem_text(problems);
+    CPPUNIT_ASSERT_EQUAL_MESSAGE(told, std::size_t{2}, problems.errors());
+    CPPUNIT_ASSERT(told.find("names a second source") != std::string::npos);
+    CPPUNIT_ASSERT(told.find("com.example.dpu' is not installed") != std::string::npos);
+  }
+
+ private:
+  static Settings problems_of(const std::string& text, Problems& problems) {
+    const test::TemporaryFolder folder;
+    const Flags flags = parse_flags({"--check", "--config=" + folder.write("c.yaml", text)}, problems);
+    const Draft draft = read_configuration(flags, {{"/lib"}, "/run/sluice"}, problems);
+    Settings out = validate(draft, {{"iptables", "nftables"}, "host"}, problems);
+    out.config_file.clear();
+    out.flags.clear();  // they name the file
+    return out;
+  }
+  static Settings validate_text(const std::string& text) {
+    Problems problems;
+    Settings out = problems_of(text, problems);
+    CPPUNIT_ASSERT_EQUAL(std::string(), test::problem_text(problems));
+    return out;
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(DocumentsTest);
+
+}  // namespace documents_test
+}  // namespace sluice::config

@@ -1,0 +1,324 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Goes through the table of options; and keeps the list of error messages in
+// docs/operations.md equal to it (SLUICE_WRITE_DOCS=1 writes that list).
+#include "test/unit/config/option_table.hpp"
+
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "core/base/files.hpp"
+#include "core/config/kube_proxy_fields.hpp"
+#include "core/config/validate.hpp"
+#include "core/config/values.hpp"
+#include "test/unit/config/problem_text.hpp"
+#include "test/unit/temporary_folder.hpp"
+
+namespace sluice::config {
+namespace option_table_test {
+
+using test::Option;
+using test::option_table;
+using test::Refused;
+
+const std::string kProxy = "apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n";
+const std::string kBegin =
+    "<!-- made from test/unit/config/option_table.cpp: SLUICE_WRITE_DOCS=1 unit_tests OptionTable -->\n";
+const std::string kEnd = "<!-- end of what is made -->\n";
+
+struct Result {
+  Settings settings;
+  std::string problems;
+
+  std::vector<std::string> errors() const {
+    std::vector<std::string> out;
+    std::istringstream lines(problems);
+    for (std::string line; std::getline(lines, line);) {
+      if (line.starts_with("E ")) out.push_back(line.substr(2));
+    }
+    return out;
+  }
+};
+
+Result read_words(const std::vector<std::string>& words) {
+  Problems problems;
+  const Flags flags = parse_flags(words, problems);
+  Result out;
+  if (!problems.has_errors()) {
+    const Draft draft = read_configuration(flags, {{"/lib/plugins"}, "/run/sluice"}, problems);
+    out.settings =
+        validate(draft, {{"com.example.dpu", "iptables", "ipvs", "nftables", "userspace"}, "Host-1"}, problems);
+  }
+  out.problems = test::problem_text(problems);
+  return out;
+}
+
+// "a.b: value" as blocks.
+std::string field_yaml(const std::string& field, const std::string& value) {
+  std::string out;
+  std::string indent;
+  std::istringstream parts(field);
+  for (std::string part; std::getline(parts, part, '.');) {
+    out += (out.empty() ? "" : "\n") + indent + part + ":";
+    indent += "  ";
+  }
+  return out + " " + value + "\n";
+}
+
+// What the effective configuration says; strings without quotes, nothing when the field is left out.
+std::string effective(const Settings& settings, const std::string& field) {
+  nlohmann::ordered_json at = nlohmann::ordered_json::parse(settings.kube_proxy_configuration);
+  std::istringstream parts(field);
+  for (std::string part; std::getline(parts, part, '.');) {
+    if (!at.contains(part)) return "";
+    at = nlohmann::ordered_json(at[part]);
+  }
+  return at.is_string() ? at.get<std::string>() : at.dump();
+}
+
+std::string yaml_of(const Option& option) { return option.yaml.empty() ? option.other : option.yaml; }
+std::string wanted(const Option& option) { return option.effective.empty() ? option.other : option.effective; }
+bool is_action(const Option& option) { return option.other.empty() && option.field.empty(); }
+
+class OptionTableTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(OptionTableTest);
+  CPPUNIT_TEST(every_flag_and_every_field_is_in_the_table);
+  CPPUNIT_TEST(defaults);
+  CPPUNIT_TEST(a_flag_changes_its_setting);
+  CPPUNIT_TEST(a_field_changes_its_setting);
+  CPPUNIT_TEST(a_flag_beside_a_file_counts_only_when_marked_so);
+  CPPUNIT_TEST(wrong_values_are_refused);
+  CPPUNIT_TEST(malformed_values_are_refused);
+  CPPUNIT_TEST(empty_flags_leave_the_default);
+  CPPUNIT_TEST(operations_lists_every_message);
+  CPPUNIT_TEST_SUITE_END();
+
+  test::TemporaryFolder folder_;
+
+  Result read_file(const std::string& fields, std::vector<std::string> words = {}) {
+    words.push_back("--config=" + folder_.write("c.yaml", kProxy + fields));
+    return read_words(words);
+  }
+  static Result with_flag(const Option& option, const std::string& value) {
+    std::vector<std::string> words = option.flags_besides;
+    words.push_back("--" + option.flag + "=" + value);
+    return read_words(words);
+  }
+  Result with_field(const Option& option, const std::string& value) {
+    return read_file(option.yaml_besides + field_yaml(option.field, value));
+  }
+  static void require_effective(const Option& option, const std::string& name, const Result& result) {
+    CPPUNIT_ASSERT_EQUAL_MESSAGE(name + "\n" + result.problems, std::size_t{0}, result.errors().size());
+    if (!option.field.empty()) {
+      CPPUNIT_ASSERT_EQUAL_MESSAGE(name, wanted(option), effective(result.settings, option.field));
+    }
+    if (option.arrives != nullptr) {
+      CPPUNIT_ASSERT_EQUAL_MESSAGE(name + " in the settings", wanted(option), option.arrives(result.settings));
+    }
+  }
+  static void require_refused(const std::string& where, const std::string& message, const Result& result) {
+    const auto errors = result.errors();
+    CPPUNIT_ASSERT_EQUAL_MESSAGE(where + "\n" + result.problems, std::size_t{1}, errors.size());
+    CPPUNIT_ASSERT_MESSAGE(errors[0], errors[0].starts_with(where));
+    const auto colon = errors[0].find(": ", where.size());
+    CPPUNIT_ASSERT_EQUAL(message, errors[0].substr(colon + 2));
+  }
+
+ public:
+  void every_flag_and_every_field_is_in_the_table() {
+    std::set<std::string> flags;
+    std::set<std::string> fields{"apiVersion", "kind"};
+    for (const Option& option : option_table()) {
+      if (!option.flag.empty()) {
+        CPPUNIT_ASSERT_MESSAGE(option.flag + " is there twice", flags.insert(option.flag).second);
+        CPPUNIT_ASSERT_MESSAGE(option.flag, find_flag(option.flag) != nullptr);
+        CPPUNIT_ASSERT_MESSAGE(option.flag + " has another kind", find_flag(option.flag)->kind == option.kind);
+      }
+      if (!option.field.empty()) fields.insert(option.field);
+    }
+    for (const FlagSpec& flag : flag_table()) {
+      CPPUNIT_ASSERT_MESSAGE(std::string(flag.name), flags.count(std::string(flag.name)) != 0);
+    }
+    for (const auto& [field, reader] : kube_proxy_fields()) {
+      CPPUNIT_ASSERT_MESSAGE(std::string(field), fields.count(std::string(field)) != 0);
+    }
+    CPPUNIT_ASSERT_EQUAL(kube_proxy_fields().size(), fields.size());
+  }
+
+  void defaults() {
+    const Settings flags = read_words({}).settings;
+    const Settings file = read_file("").settings;
+    for (const Option& option : option_table()) {
+      if (option.field.empty()) continue;
+      CPPUNIT_ASSERT_EQUAL_MESSAGE(option.field, option.by_default, effective(flags, option.field));
+      CPPUNIT_ASSERT_EQUAL_MESSAGE(option.field + " of the file",
+                                   option.default_in_file.empty() ? option.by_default : option.default_in_file,
+                                   effective(file, option.field));
+      // What the help and the log say is what it is.
+      if (option.flag.empty() || option.kind == FlagKind::list) continue;
+      const std::string told(find_flag(option.flag)->default_value);
+      if (told != "false") CPPUNIT_ASSERT_EQUAL_MESSAGE(option.flag, option.by_default, told);
+    }
+  }
+
+  void a_flag_changes_its_setting() {
+    for (const Option& option : option_table()) {
+      if (option.flag.empty() || is_action(option)) continue;
+      require_effective(option, "--" + option.flag, with_flag(option, option.other));
+    }
+  }
+
+  void a_field_changes_its_setting() {
+    for (const Option& option : option_table()) {
+      if (option.field.empty()) continue;
+      Option in_file = option;
+      if (option.field.starts_with("nftables.")) in_file.flags_besides.clear();
+      require_effective(in_file, option.field, with_field(option, yaml_of(option)));
+    }
+  }
+
+  void a_flag_beside_a_file_counts_only_when_marked_so() {
+    for (const Option& option : option_table()) {
+      if (option.flag.empty() || option.field.empty()) continue;
+      const std::string given = "--" + option.flag + "=" + option.other;
+      const bool beats = find_flag(option.flag)->beats_file;
+      const Result beside = read_file("", {given});
+      CPPUNIT_ASSERT_EQUAL_MESSAGE(option.flag, beats, effective(beside.settings, option.field) == wanted(option));
+      const std::string warning =
+          "W --config: these flags are ignored because a file is given: --" + option.flag + "\n";
+      CPPUNIT_ASSERT_EQUAL_MESSAGE(option.flag, beats ? std::string::npos : 0, beside.problems.find(warning));
+      // The file's own word stands.
+      const Result both =
+          read_file(field_yaml(option.field, yaml_of(option)), beats ? std::vector<std::string>{} : std::vector{given});
+      CPPUNIT_ASSERT_EQUAL_MESSAGE(option.flag, wanted(option), effective(both.settings, option.field));
+    }
+  }
+
+  void wrong_values_are_refused() {
+    for (const Option& option : option_table()) {
+      for (const Refused& wrong : option.refused) {
+        if (!option.flag.empty()) require_refused("--" + option.flag, wrong.message, with_flag(option, wrong.value));
+        if (option.field.empty()) continue;
+        const Result result = with_field(option, wrong.yaml.empty() ? wrong.value : wrong.yaml);
+        require_refused(folder_.path("c.yaml") + ":", wrong.message, Result{{}, without_line(result, option.field)});
+      }
+    }
+  }
+
+  void malformed_values_are_refused() {
+    for (const Option& option : option_table()) {
+      std::string flag;
+      std::string field;
+      switch (option.kind) {
+        case FlagKind::boolean:
+          flag = "'?' is not a boolean; allowed: true or false";
+          field = flag + ", without quotes";
+          break;
+        case FlagKind::number:
+          flag = "'?' is not a number; allowed: a whole number, such as 14";
+          field = "'?' is not a number; allowed: a whole number without quotes, such as 14";
+          break;
+        case FlagKind::decimal:
+          flag = "'?' is not a number; allowed: a number, such as 5 or 0.5";
+          field = "'?' is not a number; allowed: a number without quotes, such as 5 or 0.5";
+          break;
+        case FlagKind::duration:
+          flag = "'?' is not a duration; " + std::string(kDurationAllowed);
+          field = flag;
+          break;
+        case FlagKind::text:
+        case FlagKind::list:
+        case FlagKind::repeated:
+          continue;
+      }
+      if (!option.flag.empty()) require_refused("--" + option.flag, flag, read_words({"--" + option.flag + "=?"}));
+      if (option.field.empty()) continue;
+      const Result result = read_file(field_yaml(option.field, "'?'"));
+      require_refused(folder_.path("c.yaml") + ":", field, Result{{}, without_line(result, option.field)});
+    }
+  }
+
+  void empty_flags_leave_the_default() {
+    const Settings untouched = read_words({}).settings;
+    for (const Option& option : option_table()) {
+      if (option.kind != FlagKind::text || option.flag.empty() || option.flag == "version") continue;
+      Result result = read_words({"--" + option.flag + "="});
+      CPPUNIT_ASSERT_EQUAL_MESSAGE(option.flag, std::string(), result.problems);
+      result.settings.flags = untouched.flags;
+      CPPUNIT_ASSERT_MESSAGE(option.flag, result.settings == untouched);
+    }
+  }
+
+  void operations_lists_every_message() {
+    const char* source = std::getenv("SLUICE_SRCDIR");
+    const std::string path = std::string(source == nullptr ? "." : source) + "/docs/operations.md";
+    const auto text = base::read_file(path);
+    CPPUNIT_ASSERT_MESSAGE(text.status().message(), text.ok());
+    const auto begin = text->find(kBegin);
+    const auto end = text->find(kEnd);
+    CPPUNIT_ASSERT_MESSAGE("docs/operations.md lacks the marks", begin != std::string::npos && end > begin);
+    const std::string made = messages();
+    const auto at = begin + kBegin.size();
+    if (std::getenv("SLUICE_WRITE_DOCS") != nullptr) {
+      CPPUNIT_ASSERT(base::write_file_atomically(path, text->substr(0, at) + made + text->substr(end)).ok());
+      return;
+    }
+    CPPUNIT_ASSERT_EQUAL_MESSAGE("run the unit tests with SLUICE_WRITE_DOCS=1", made, text->substr(at, end - at));
+  }
+
+ private:
+  // "file:4: a.b[0]: words" → "file:4: words" when the field is the one meant.
+  static std::string without_line(const Result& result, const std::string& field) {
+    std::string out;
+    for (const std::string& error : result.errors()) {
+      const auto at = error.find(": " + field);
+      CPPUNIT_ASSERT_MESSAGE(field + "\n" + result.problems, at != std::string::npos);
+      const auto words = error.find(": ", at + 2);
+      out += "E " + error.substr(0, at) + error.substr(words) + "\n";
+    }
+    return out;
+  }
+
+  std::string general(const Result& result) {
+    std::string told = result.errors().at(0);
+    const std::string path = folder_.path("c.yaml");
+    if (told.starts_with(path)) told = "FILE" + told.substr(path.size());
+    return "| any | `" + told + "` |\n";
+  }
+
+  std::string messages() {
+    std::string out = "| setting | message |\n|---|---|\n";
+    for (const char* word : {"--nope", "--kubeconf=x", "word", "--kubeconfig", "--masquerade-all=?", "--v=?",
+                             "--kube-api-qps=?", "--iptables-sync-period=?"}) {
+      out += general(read_words({word}));
+    }
+    for (const char* fields :
+         {"nope: 1\n", "mode: iptables\nmode: ipvs\n", "mode: [a]\n", "iptables: 1\n", "nodePortAddresses: a\n",
+          "nodePortAddresses: [~]\n", "iptables: {masqueradeAll: \"?\"}\n", "iptables: {masqueradeBit: \"?\"}\n",
+          "bindAddress: ::\n"}) {
+      out += general(read_file(fields, {"--check"}));
+    }
+    folder_.write("c.yaml", "kind: Pod\n");
+    out += general(read_words({"--config=" + folder_.path("c.yaml")}));
+    for (const Option& option : option_table()) {
+      for (const Refused& wrong : option.refused) {
+        const std::string flag = option.flag.empty() ? "" : "`--" + option.flag + "`";
+        const std::string field = option.field.empty() ? "" : "`" + option.field + "`";
+        out += "| " + flag + (flag.empty() || field.empty() ? "" : ", ") + field + " | `" + wrong.message + "` |\n";
+      }
+    }
+    return out;
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(OptionTableTest);
+
+}  // namespace option_table_test
+}  // namespace sluice::config

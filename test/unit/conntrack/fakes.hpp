@@ -1,0 +1,81 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A table of tracked flows made up, and short ways to write down flows and ports.
+#pragma once
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/conntrack/table.hpp"
+
+namespace sluice::test {
+
+inline base::SocketAddress at(std::string_view text, std::uint16_t port) {
+  return {*base::IpAddress::parse(text), port};
+}
+
+inline conntrack::UdpPortKey udp_key(const std::string& name) {
+  return {{base::Symbol("ns1"), name}, base::Symbol("dns")};
+}
+
+inline conntrack::UdpPortPtr udp_port(std::vector<base::SocketAddress> frontends, std::uint16_t node_port,
+                                      std::vector<base::SocketAddress> serving,
+                                      std::vector<std::uint16_t> relays = {}) {
+  std::sort(frontends.begin(), frontends.end());
+  std::sort(serving.begin(), serving.end());
+  std::sort(relays.begin(), relays.end());
+  return std::make_shared<const conntrack::UdpPort>(
+      conntrack::UdpPort{std::move(frontends), node_port, std::move(serving), std::move(relays)});
+}
+
+// Shows exactly what fits, as a kernel with filters does.
+class FakeConntrackTable : public conntrack::ConntrackTable {
+ public:
+  std::vector<conntrack::Flow> flows;
+  std::size_t visits = 0;
+  std::size_t visits_of_everything = 0;
+  int interruptions = 0;                      // of the next visits: each ends half way
+  base::Status failure;                       // of each visit, when not ok
+  std::size_t whole_cheaper_from = SIZE_MAX;  // that many visits cost more than one of all flows
+
+  // A client sends; `answered_by` is whom the rules chose, or where it sent to.
+  conntrack::Flow& add(const base::SocketAddress& client, const base::SocketAddress& to,
+                       const base::SocketAddress& answered_by) {
+    flows.push_back({client, to, answered_by, client, ++last_id_});
+    return flows.back();
+  }
+  bool has(std::uint32_t id) const {
+    return std::any_of(flows.begin(), flows.end(), [&](const conntrack::Flow& flow) { return flow.id == id; });
+  }
+
+  base::Status visit(base::Family, const conntrack::FlowQuery& query, const Visitor& visitor) override {
+    ++visits;
+    if (query.everything()) ++visits_of_everything;
+    if (!failure.ok()) return failure;
+    const bool cut = interruptions > 0 && interruptions-- > 0;
+    const std::vector<conntrack::Flow> now = flows;
+    for (std::size_t i = 0; i < (cut ? now.size() / 2 : now.size()); ++i) {
+      if (query.fits(now[i]) && !visitor(now[i])) return {};
+    }
+    return cut ? base::errno_status("reading", EINTR) : base::Status();
+  }
+
+  conntrack::FlowQuery askable(base::Family, const conntrack::FlowQuery& query) const override { return query; }
+  bool is_whole_cheaper(base::Family, std::size_t number) const override { return number >= whole_cheaper_from; }
+
+  base::Result<std::size_t> remove(base::Family, std::span<const conntrack::Flow> gone) override {
+    return std::erase_if(flows, [&](const conntrack::Flow& flow) {
+      return std::any_of(gone.begin(), gone.end(), [&](const conntrack::Flow& one) { return one.id == flow.id; });
+    });
+  }
+
+ private:
+  std::uint32_t last_id_ = 0;
+};
+
+}  // namespace sluice::test

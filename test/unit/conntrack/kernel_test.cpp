@@ -1,0 +1,377 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Connection tracking of the real kernel, in a network namespace of the test's own:
+// needs root, conntrack(8) to make entries, ip(8) and nft(8) to have packets tracked.
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <exception>
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "core/base/fd.hpp"
+#include "core/conntrack/pass.hpp"
+#include "core/node/sysctl.hpp"
+#include "test/unit/conntrack/fakes.hpp"
+#include "test/unit/skip.hpp"
+
+namespace sluice::conntrack {
+namespace kernel_test {
+
+using base::Family;
+using base::SocketAddress;
+using test::at;
+
+struct Addresses {
+  Family family;
+  SocketAddress vip, other_vip, e1, e2, client;
+};
+const Addresses kV4{Family::ipv4,           at("172.30.0.10", 53),  at("172.30.0.11", 53),
+                    at("10.180.0.1", 5353), at("10.180.0.2", 5353), at("10.0.0.2", 40000)};
+const Addresses kV6{Family::ipv6,           at("fd00:172::10", 53), at("fd00:172::11", 53),
+                    at("fd00:10::1", 5353), at("fd00:10::2", 5353), at("fd00:10::99", 40000)};
+
+bool insert(const std::string& protocol, const SocketAddress& source, const SocketAddress& destination,
+            const SocketAddress& reply_source, const std::string& more = "") {
+  const auto port = [](const SocketAddress& address) { return " " + std::to_string(address.port); };
+  const std::string command = "conntrack -I -t 300 -p " + protocol + " --orig-src " + source.address.to_string() +
+                              " --orig-dst " + destination.address.to_string() + " --reply-src " +
+                              reply_source.address.to_string() + " --reply-dst " + source.address.to_string() +
+                              " --sport" + port(source) + " --dport" + port(destination) + " --reply-port-src" +
+                              port(reply_source) + " --reply-port-dst" + port(source) + " " + more + " >/dev/null 2>&1";
+  return std::system(command.c_str()) == 0;
+}
+
+std::vector<Flow> flows(ConntrackTable& table, Family family, const FlowQuery& query) {
+  std::vector<Flow> out;
+  const auto status = table.visit(family, query, [&](const Flow& flow) {
+    out.push_back(flow);
+    return true;
+  });
+  CPPUNIT_ASSERT_EQUAL(std::string(), status.message());
+  return out;
+}
+
+// A UDP socket of a process at the loopback address.
+class Loopback {
+ public:
+  explicit Loopback(Family family) : family_(family), socket_(::socket(domain(), SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
+    name_.ss_family = static_cast<sa_family_t>(domain());
+    if (family == Family::ipv4) {
+      reinterpret_cast<sockaddr_in&>(name_).sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    } else {
+      reinterpret_cast<sockaddr_in6&>(name_).sin6_addr = in6addr_loopback;
+    }
+    CPPUNIT_ASSERT_EQUAL(0, ::bind(socket_.get(), name(), size_));
+    CPPUNIT_ASSERT_EQUAL(0, ::getsockname(socket_.get(), name(), &size_));
+  }
+
+  SocketAddress address() const {
+    return family_ == Family::ipv4 ? at("127.0.0.1", ntohs(reinterpret_cast<const sockaddr_in&>(name_).sin_port))
+                                   : at("::1", ntohs(reinterpret_cast<const sockaddr_in6&>(name_).sin6_port));
+  }
+  void send_to(Loopback& other) {
+    CPPUNIT_ASSERT_EQUAL(ssize_t(1), ::sendto(socket_.get(), "x", 1, 0, other.name(), other.size_));
+    pollfd arrived{other.socket_.get(), POLLIN, 0};
+    CPPUNIT_ASSERT_EQUAL(1, ::poll(&arrived, 1, 60'000));
+    char byte = 0;
+    CPPUNIT_ASSERT_EQUAL(ssize_t(1), ::recv(other.socket_.get(), &byte, 1, MSG_DONTWAIT));
+  }
+
+ private:
+  int domain() const { return family_ == Family::ipv4 ? AF_INET : AF_INET6; }
+  sockaddr* name() { return reinterpret_cast<sockaddr*>(&name_); }
+
+  Family family_;
+  sockaddr_storage name_{};
+  socklen_t size_ = sizeof name_;
+  base::Fd socket_;
+};
+
+std::uint64_t buckets() {
+  const auto text = node::Sysctl().read("net/netfilter/nf_conntrack_buckets");
+  CPPUNIT_ASSERT_EQUAL(std::string(), text.status().message());
+  return std::stoull(*text);
+}
+
+// Counts the visits of a pass: each is one dump.
+class CountingTable : public ConntrackTable {
+ public:
+  explicit CountingTable(ConntrackTable& of) : of_(of) {}
+  std::size_t visits = 0;
+
+  base::Status visit(Family family, const FlowQuery& query, const Visitor& visitor) override {
+    ++visits;
+    return of_.visit(family, query, visitor);
+  }
+  FlowQuery askable(Family family, const FlowQuery& query) const override { return of_.askable(family, query); }
+  bool is_whole_cheaper(Family family, std::size_t number) const override {
+    return of_.is_whole_cheaper(family, number);
+  }
+  base::Result<std::size_t> remove(Family family, std::span<const Flow> flows) override {
+    return of_.remove(family, flows);
+  }
+
+ private:
+  ConntrackTable& of_;
+};
+
+class ConntrackKernelTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(ConntrackKernelTest);
+  CPPUNIT_TEST(entries_are_read_and_filtered_by_the_kernel);
+  CPPUNIT_TEST(packets_are_counted_by_direction);
+  CPPUNIT_TEST(a_large_table_is_read_whole_and_shows_the_same);
+  CPPUNIT_TEST(exactly_the_entry_is_removed);
+  CPPUNIT_TEST(a_pass_removes_what_is_stale_and_nothing_else);
+  CPPUNIT_TEST(a_pass_reads_a_table_of_few_entries_once);
+  CPPUNIT_TEST(entries_that_a_visit_does_not_show_cost_nothing);
+  CPPUNIT_TEST(many_entries_are_removed_in_batches);
+  CPPUNIT_TEST_SUITE_END();
+
+  // The namespace belongs to a thread and ends with it.
+  static void isolated(const std::function<void(const Addresses&)>& body) {
+    if (::geteuid() != 0) return test::skip("needs root");
+    std::exception_ptr failure;
+    bool possible = true;
+    std::thread([&] {
+      try {
+        if (::unshare(CLONE_NEWNET) != 0 || std::system("conntrack -L >/dev/null 2>&1") != 0) {
+          possible = false;
+          return;
+        }
+        body(kV4);
+        body(kV6);
+      } catch (...) {
+        failure = std::current_exception();
+      }
+    }).join();
+    if (failure) std::rethrow_exception(failure);
+    if (!possible) test::skip("needs network namespaces, connection tracking and conntrack(8)");
+  }
+  static SocketAddress client(const Addresses& a, std::uint16_t number) {
+    return {a.client.address, static_cast<std::uint16_t>(a.client.port + number)};
+  }
+
+ public:
+  void entries_are_read_and_filtered_by_the_kernel() {
+    isolated([](const Addresses& a) {
+      CPPUNIT_ASSERT(insert("udp", client(a, 1), a.vip, a.e1));
+      CPPUNIT_ASSERT(insert("udp", client(a, 2), a.vip, a.e2));
+      CPPUNIT_ASSERT(insert("udp", client(a, 3), a.other_vip, a.other_vip));
+      CPPUNIT_ASSERT(insert("tcp", client(a, 4), a.vip, a.e2, "--state ESTABLISHED"));
+      CPPUNIT_ASSERT(insert("udp", client(a, 5), a.vip, a.e2, "-w 7"));
+      KernelConntrackTable table;
+      const auto all = flows(table, a.family, {});
+      CPPUNIT_ASSERT_EQUAL(std::size_t(3), all.size());
+      const auto fitting = [&](const FlowQuery& query) {
+        // What else is shown is judged as well; what fits must be there.
+        auto out = flows(table, a.family, table.askable(a.family, query));
+        std::erase_if(out, [&](const Flow& flow) { return !query.fits(flow); });
+        return out;
+      };
+      const auto to_e2 = fitting({std::nullopt, 0, a.e2.address, a.e2.port});
+      CPPUNIT_ASSERT_EQUAL(std::size_t(1), to_e2.size());
+      // conntrack(8) says nothing of who chose the endpoint: so it looks as what IPVS does.
+      CPPUNIT_ASSERT(to_e2[0].remaining > 240 && to_e2[0].remaining <= 300);
+      const Flow expected{client(a, 2), a.vip, a.e2, client(a, 2), to_e2[0].id, false, to_e2[0].remaining, 0};
+      CPPUNIT_ASSERT(expected == to_e2[0]);
+      CPPUNIT_ASSERT(insert("udp", client(a, 6), a.vip, a.vip, "--dst-nat " + a.e1.address.to_string()));
+      const auto to_e1 = fitting({std::nullopt, 0, a.e1.address, 0});
+      CPPUNIT_ASSERT_EQUAL(std::size_t(2), to_e1.size());
+      CPPUNIT_ASSERT_EQUAL(std::ptrdiff_t(1), std::count_if(to_e1.begin(), to_e1.end(), [&](const Flow& flow) {
+                             return flow.redirected && flow.source == client(a, 6);
+                           }));
+      std::system("conntrack -D -p udp -g >/dev/null 2>&1");
+      CPPUNIT_ASSERT_EQUAL(std::size_t(2), fitting({a.vip.address, a.vip.port, std::nullopt, 0}).size());
+      CPPUNIT_ASSERT_EQUAL(std::size_t(1), fitting({a.other_vip.address, 53, std::nullopt, 0}).size());
+      // Chosen by the kernel.
+      const auto shown = [&](const FlowQuery& query) {
+        return flows(table, a.family, table.askable(a.family, query)).size();
+      };
+      const bool ipv4 = a.family == Family::ipv4;
+      CPPUNIT_ASSERT_EQUAL(std::size_t(3), shown({std::nullopt, 53, std::nullopt, 0}));
+      CPPUNIT_ASSERT_EQUAL(std::size_t(0), shown({std::nullopt, 54, std::nullopt, 0}));
+      CPPUNIT_ASSERT_EQUAL(std::size_t(1), shown({std::nullopt, 0, a.other_vip.address, 53}));
+      CPPUNIT_ASSERT_EQUAL(std::size_t(ipv4 ? 1 : 2), shown({std::nullopt, 0, a.e1.address, a.e1.port}));
+      CPPUNIT_ASSERT_EQUAL(std::size_t(ipv4 ? 1 : 3), shown({a.other_vip.address, 53, std::nullopt, 0}));
+      std::system("conntrack -F >/dev/null 2>&1");
+    });
+  }
+
+  void packets_are_counted_by_direction() {
+    isolated([](const Addresses& a) {
+      // The kernel tracks once a rule asks for it.
+      CPPUNIT_ASSERT(std::system("ip link set lo up && echo 1 >/proc/sys/net/netfilter/nf_conntrack_acct && "
+                                 "nft 'table inet t { chain c { type filter hook output priority 0; "
+                                 "ct state invalid drop; }; }'") == 0);
+      Loopback client(a.family), server(a.family);
+      for (int i = 0; i < 3; ++i) client.send_to(server);
+      server.send_to(client);
+      KernelConntrackTable table;
+      const auto found = flows(table, a.family, {});
+      CPPUNIT_ASSERT_EQUAL(std::size_t(1), found.size());
+      CPPUNIT_ASSERT(client.address() == found.front().source);
+      CPPUNIT_ASSERT_EQUAL(std::uint64_t(4), found.front().packets);
+      CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), found.front().replies);
+    });
+  }
+
+  // One walk of the kernel without an end would hold up packets.
+  void a_large_table_is_read_whole_and_shows_the_same() {
+    isolated([](const Addresses& a) {
+      const Addresses& other = a.family == Family::ipv4 ? kV6 : kV4;
+      CPPUNIT_ASSERT(insert("udp", client(a, 1), a.vip, a.e1));
+      CPPUNIT_ASSERT(insert("udp", client(a, 2), a.vip, a.e2));
+      CPPUNIT_ASSERT(insert("tcp", client(a, 3), a.vip, a.e2, "--state ESTABLISHED"));
+      CPPUNIT_ASSERT(insert("udp", client(other, 4), other.vip, other.e1));
+      KernelConntrackTable filtered(4);
+      KernelConntrackTable whole(3);
+      const FlowQuery query{std::nullopt, 0, a.e1.address, a.e1.port};
+      CPPUNIT_ASSERT(!filtered.askable(a.family, query).everything());
+      CPPUNIT_ASSERT(whole.askable(a.family, query).everything());
+      CPPUNIT_ASSERT_EQUAL(std::size_t(2), flows(whole, a.family, {}).size());
+      // It is asked for all there is, and shows more than was wanted.
+      CPPUNIT_ASSERT_EQUAL(std::size_t(2), flows(whole, a.family, query).size());
+      CPPUNIT_ASSERT_EQUAL(std::size_t(a.family == Family::ipv4 ? 1 : 2),
+                           flows(filtered, a.family, filtered.askable(a.family, query)).size());
+      // Once it has become smaller, the kernel is asked to choose again.
+      std::system("conntrack -D -p tcp >/dev/null 2>&1; conntrack -D -p tcp -f ipv6 >/dev/null 2>&1");
+      CPPUNIT_ASSERT(!whole.askable(a.family, query).everything());
+      std::system("conntrack -F >/dev/null 2>&1");
+    });
+  }
+
+  void exactly_the_entry_is_removed() {
+    isolated([](const Addresses& a) {
+      CPPUNIT_ASSERT(insert("udp", client(a, 1), a.vip, a.e1));
+      KernelConntrackTable table;
+      const auto before = flows(table, a.family, {});
+      CPPUNIT_ASSERT_EQUAL(std::size_t(1), before.size());
+      CPPUNIT_ASSERT_EQUAL(std::size_t(1), *table.remove(a.family, before));
+      CPPUNIT_ASSERT_EQUAL(std::size_t(0), *table.remove(a.family, before));
+      // The same addresses under another number are another entry.
+      CPPUNIT_ASSERT(insert("udp", client(a, 1), a.vip, a.e2));
+      auto other = flows(table, a.family, {});
+      ++other[0].id;
+      CPPUNIT_ASSERT_EQUAL(std::size_t(0), *table.remove(a.family, other));
+      CPPUNIT_ASSERT_EQUAL(std::size_t(1), flows(table, a.family, {}).size());
+      std::system("conntrack -F >/dev/null 2>&1");
+    });
+  }
+
+  void a_pass_removes_what_is_stale_and_nothing_else() {
+    isolated([](const Addresses& a) {
+      CPPUNIT_ASSERT(insert("udp", client(a, 1), a.vip, a.e1));
+      CPPUNIT_ASSERT(insert("udp", client(a, 2), a.vip, a.e2));
+      CPPUNIT_ASSERT(insert("udp", client(a, 3), a.vip, a.vip));
+      CPPUNIT_ASSERT(insert("tcp", client(a, 4), a.vip, a.e2, "--state ESTABLISHED"));
+      CPPUNIT_ASSERT(insert("udp", client(a, 5), a.vip, a.e2, "-w 7"));
+      CPPUNIT_ASSERT(insert("udp", client(a, 6), a.other_vip, a.e2));
+      KernelConntrackTable table;
+      for (const bool filtered : {true, false}) {
+        ConntrackState state;
+        ConntrackWork work;
+        UdpChange change;
+        change.ports.emplace_back(test::udp_key("svc1"), test::udp_port({a.vip}, 0, {a.e1}));
+        state.apply(change, work);
+        if (!filtered) work.note_everything();
+        const auto pass = reconcile_conntrack(a.family, state, work, table, std::atomic<bool>(false));
+        CPPUNIT_ASSERT_EQUAL(std::string(), pass.status().message());
+        CPPUNIT_ASSERT_EQUAL(std::uint64_t(filtered ? 2 : 0), pass->deleted);
+      }
+      const auto left = flows(table, a.family, {});
+      CPPUNIT_ASSERT_EQUAL(std::size_t(2), left.size());
+      CPPUNIT_ASSERT(std::system("test $(conntrack -L -f ipv4 2>/dev/null | wc -l) = 4 || "
+                                 "test $(conntrack -L -f ipv6 2>/dev/null | wc -l) = 4") == 0);
+      std::system("conntrack -F >/dev/null 2>&1");
+    });
+  }
+
+  // A walk over the kernel's buckets takes more time than copies of a few entries.
+  void a_pass_reads_a_table_of_few_entries_once() {
+    isolated([](const Addresses& a) {
+      CPPUNIT_ASSERT(KernelConntrackTable().is_whole_cheaper(a.family, 2));
+      for (const bool few : {true, false}) {
+        CPPUNIT_ASSERT(insert("udp", client(a, 1), a.vip, a.vip));
+        CPPUNIT_ASSERT(insert("udp", client(a, 2), a.vip, a.e1));
+        CPPUNIT_ASSERT(insert("udp", client(a, 3), a.other_vip, a.e1));
+        // Two saved walks over the buckets, against copies of three entries.
+        KernelConntrackTable kernel(KernelConntrackTable::kMostFiltered, 2 * buckets() / 3 + (few ? 0 : 1));
+        CountingTable table(kernel);
+        ConntrackState state;
+        ConntrackWork work;
+        UdpChange change;
+        const SocketAddress other_port{a.other_vip.address, 54};
+        change.ports.emplace_back(test::udp_key("svc1"), test::udp_port({a.vip, other_port}, 30053, {a.e1}));
+        state.apply(change, work);
+        CPPUNIT_ASSERT_EQUAL(std::size_t(3), work.queries().size());
+        const auto pass = reconcile_conntrack(a.family, state, work, table, std::atomic<bool>(false));
+        CPPUNIT_ASSERT_EQUAL(std::string(), pass.status().message());
+        CPPUNIT_ASSERT_EQUAL(std::size_t(few ? 1 : 3), table.visits);
+        CPPUNIT_ASSERT_EQUAL(std::uint64_t(1), pass->deleted);
+        CPPUNIT_ASSERT_EQUAL(std::size_t(2), flows(kernel, a.family, {}).size());
+        std::system("conntrack -F >/dev/null 2>&1");
+      }
+    });
+  }
+
+  // Most entries of a node are of TCP: a dump of all UDP entries does not copy them.
+  void entries_that_a_visit_does_not_show_cost_nothing() {
+    isolated([](const Addresses& a) {
+      const Addresses& other = a.family == Family::ipv4 ? kV6 : kV4;
+      CPPUNIT_ASSERT(insert("udp", client(a, 1), a.vip, a.e1));
+      CPPUNIT_ASSERT(insert("udp", client(a, 2), a.vip, a.e1));
+      CPPUNIT_ASSERT(insert("tcp", client(a, 3), a.vip, a.e1, "--state ESTABLISHED"));
+      CPPUNIT_ASSERT(insert("udp", client(other, 4), other.vip, other.e1));
+      // A copy takes as long as half a walk: two copies and a walk as long as two walks, four as long as three.
+      KernelConntrackTable table(KernelConntrackTable::kMostFiltered, buckets() / 2);
+      CPPUNIT_ASSERT(!table.is_whole_cheaper(a.family, 2) && table.is_whole_cheaper(a.family, 3));
+      // A visit of a part says nothing of all.
+      CPPUNIT_ASSERT_EQUAL(std::size_t(0), flows(table, a.family, {std::nullopt, 54, std::nullopt, 0}).size());
+      CPPUNIT_ASSERT(!table.is_whole_cheaper(a.family, 2));
+      CPPUNIT_ASSERT_EQUAL(std::size_t(2), flows(table, a.family, {}).size());
+      CPPUNIT_ASSERT(table.is_whole_cheaper(a.family, 2) && !table.is_whole_cheaper(other.family, 2));
+      // The next visit of all flows shows that there are more.
+      CPPUNIT_ASSERT(insert("udp", client(a, 5), a.vip, a.e1));
+      CPPUNIT_ASSERT(table.is_whole_cheaper(a.family, 2));
+      CPPUNIT_ASSERT_EQUAL(std::size_t(3), flows(table, a.family, {}).size());
+      CPPUNIT_ASSERT(!table.is_whole_cheaper(a.family, 2));
+      // Never more than there are.
+      std::system("conntrack -F >/dev/null 2>&1");
+      CPPUNIT_ASSERT(insert("udp", client(a, 1), a.vip, a.e1));
+      CPPUNIT_ASSERT(table.is_whole_cheaper(a.family, 2));
+      std::system("conntrack -F >/dev/null 2>&1");
+    });
+  }
+
+  void many_entries_are_removed_in_batches() {
+    isolated([](const Addresses& a) {
+      for (std::uint16_t i = 0; i < 200; ++i) CPPUNIT_ASSERT(insert("udp", client(a, i), a.vip, a.e1));
+      KernelConntrackTable table;
+      auto all = flows(table, a.family, {});
+      CPPUNIT_ASSERT_EQUAL(std::size_t(200), all.size());
+      // Every other one is gone before.
+      std::vector<Flow> first;
+      for (std::size_t i = 0; i < all.size(); i += 2) first.push_back(all[i]);
+      CPPUNIT_ASSERT_EQUAL(std::size_t(100), *table.remove(a.family, first));
+      CPPUNIT_ASSERT_EQUAL(std::size_t(100), *table.remove(a.family, all));
+      CPPUNIT_ASSERT_EQUAL(std::size_t(0), flows(table, a.family, {}).size());
+    });
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(ConntrackKernelTest);
+
+}  // namespace kernel_test
+}  // namespace sluice::conntrack

@@ -1,0 +1,167 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/daemon/kernel_part.hpp"
+
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+
+#include <memory>
+
+#include "core/base/log.hpp"
+#include "core/daemon/logging.hpp"
+#include "core/daemon/logging_part.hpp"
+#include "test/unit/plugin/captured_log.hpp"
+#include "test/unit/temporary_folder.hpp"
+
+namespace sluice::daemon {
+namespace kernel_part_test {
+
+using Texts = std::vector<std::string>;
+
+class KernelPartTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(KernelPartTest);
+  CPPUNIT_TEST(it_is_concerned_with_its_settings_alone);
+  CPPUNIT_TEST(settings_are_written_at_the_start_and_again);
+  CPPUNIT_TEST(what_cannot_be_written_is_told_and_no_failure);
+  CPPUNIT_TEST(what_is_left_alone_is_named);
+  CPPUNIT_TEST(abandoned_nothing_is_written);
+  CPPUNIT_TEST(logging_is_set_up_again);
+  CPPUNIT_TEST_SUITE_END();
+
+  std::unique_ptr<test::TemporaryFolder> folder_;
+  std::unique_ptr<test::CapturedLog> log_;
+  Texts failed_;
+  int changed_ = 0;
+  std::unique_ptr<KernelPart> part_;
+
+ public:
+  void setUp() override {
+    folder_ = std::make_unique<test::TemporaryFolder>();
+    log_ = std::make_unique<test::CapturedLog>();
+    failed_.clear();
+    changed_ = 0;
+    for (const char* name : {"max", "tcp_timeout_established", "tcp_timeout_close_wait", "tcp_be_liberal",
+                             "udp_timeout", "udp_timeout_stream"}) {
+      folder_->write(std::string("proc/net/netfilter/nf_conntrack_") + name, "1\n");
+    }
+    folder_->write("oom", "0\n");
+    folder_->write("sys/module/nf_conntrack/parameters/hashsize", "1000000\n");
+    part_ = std::make_unique<KernelPart>(KernelPart::Hooks{[this](const Texts& sentences) { failed_ = sentences; },
+                                                           [this] { ++changed_; }, folder_->path("proc"),
+                                                           folder_->path("sys"), folder_->path("oom")});
+  }
+  void tearDown() override {
+    part_.reset();
+    log_.reset();
+    folder_.reset();
+  }
+
+ private:
+  std::string written(const std::string& name) const {
+    return folder_->read("proc/net/netfilter/nf_conntrack_" + name);
+  }
+  static config::Settings with_close_wait(std::chrono::seconds time) {
+    config::Settings out;
+    out.conntrack.tcp_close_wait_timeout = time;
+    return out;
+  }
+
+ public:
+  void it_is_concerned_with_its_settings_alone() {
+    config::Settings other;
+    CPPUNIT_ASSERT(!part_->concerned(config::Settings(), other));
+    other.masquerade_all = true;
+    CPPUNIT_ASSERT(!part_->concerned(config::Settings(), other));
+    other.oom_score_adj = 5;
+    CPPUNIT_ASSERT(part_->concerned(config::Settings(), other));
+    CPPUNIT_ASSERT(part_->concerned(config::Settings(), with_close_wait(std::chrono::seconds(7))));
+    config::Settings bridge;
+    bridge.local_detector.mode = node::DetectLocalMode::bridge_interface;
+    CPPUNIT_ASSERT(part_->concerned(config::Settings(), bridge));
+  }
+
+  void settings_are_written_at_the_start_and_again() {
+    const config::Settings first = with_close_wait(std::chrono::seconds(60));
+    CPPUNIT_ASSERT_MESSAGE(log_->text(), part_->apply(first).empty());
+    CPPUNIT_ASSERT_EQUAL(std::string("60"), written("tcp_timeout_close_wait"));
+    CPPUNIT_ASSERT_EQUAL(std::string("-999"), folder_->read("oom"));
+    folder_->write("oom", "");  // the kernel takes what is written as a whole
+    config::Settings second = with_close_wait(std::chrono::seconds(90));
+    second.oom_score_adj = 7;
+    CPPUNIT_ASSERT(part_->prepare(first, second).ok());
+    CPPUNIT_ASSERT_EQUAL(std::string("60"), written("tcp_timeout_close_wait"));
+    CPPUNIT_ASSERT(part_->commit().done == Texts{"kernel settings: written"});
+    CPPUNIT_ASSERT_EQUAL(std::string("90"), written("tcp_timeout_close_wait"));
+    CPPUNIT_ASSERT_EQUAL(std::string("7"), folder_->read("oom"));
+    CPPUNIT_ASSERT_EQUAL(1, changed_);
+    // What backends are told is another matter.
+    config::Settings third = second;
+    third.oom_score_adj = 8;
+    CPPUNIT_ASSERT(part_->prepare(second, third).ok());
+    part_->commit();
+    CPPUNIT_ASSERT_EQUAL(1, changed_);
+  }
+
+  void what_cannot_be_written_is_told_and_no_failure() {
+    std::filesystem::remove_all(folder_->path("oom"));
+    std::filesystem::create_directory(folder_->path("oom"));
+    const config::Settings first;
+    config::Settings second;
+    second.oom_score_adj = 3;
+    CPPUNIT_ASSERT(part_->prepare(first, second).ok());
+    const auto done = part_->commit().done;
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, done.size());
+    CPPUNIT_ASSERT_MESSAGE(done[0],
+                           done[0].starts_with("kernel settings: ") && done[0].find("oom") != std::string::npos);
+    CPPUNIT_ASSERT_MESSAGE(log_->text(), log_->text().find("WARN sluice.node") != std::string::npos);
+    std::filesystem::remove(folder_->path("proc/net/netfilter/nf_conntrack_tcp_timeout_close_wait"));
+    std::filesystem::create_directory(folder_->path("proc/net/netfilter/nf_conntrack_tcp_timeout_close_wait"));
+    part_->apply(with_close_wait(std::chrono::seconds(5)));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, failed_.size());
+  }
+
+  void what_is_left_alone_is_named() {
+    config::Settings first;
+    first.conntrack.tcp_be_liberal = true;
+    config::Settings second;
+    second.conntrack.tcp_close_wait_timeout = {};
+    CPPUNIT_ASSERT(part_->prepare(first, second).ok());
+    const auto done = part_->commit().done;
+    CPPUNIT_ASSERT_EQUAL(std::string("kernel settings: what the kernel has stays, as conntrack says nothing more of "
+                                     "tcpCloseWaitTimeout, tcpBeLiberal"),
+                         done.back());
+  }
+
+  void abandoned_nothing_is_written() {
+    CPPUNIT_ASSERT(part_->prepare(config::Settings(), with_close_wait(std::chrono::seconds(90))).ok());
+    part_->abandon();
+    CPPUNIT_ASSERT_EQUAL(std::string("1\n"), written("tcp_timeout_close_wait"));
+    CPPUNIT_ASSERT_EQUAL(0, changed_);
+  }
+
+  void logging_is_set_up_again() {
+    log_.reset();
+    LoggingPart part;
+    const config::Settings quiet;
+    config::Settings loud;
+    loud.log.verbosity = 4;
+    set_up_logging(quiet.log);
+    CPPUNIT_ASSERT(!part.concerned(quiet, quiet) && part.concerned(quiet, loud));
+    CPPUNIT_ASSERT(part.prepare(quiet, loud).ok());
+    CPPUNIT_ASSERT(!base::log_enabled(base::LogLevel::debug, "app"));
+    part.abandon();
+    CPPUNIT_ASSERT(part.prepare(quiet, loud).ok());
+    CPPUNIT_ASSERT(part.commit().done == Texts{"logging: text, verbosity 4"});
+    CPPUNIT_ASSERT(base::log_enabled(base::LogLevel::debug, "app"));
+    CPPUNIT_ASSERT(part.prepare(loud, quiet).ok());
+    part.commit();
+    CPPUNIT_ASSERT(!base::log_enabled(base::LogLevel::debug, "app"));
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(KernelPartTest);
+
+}  // namespace kernel_part_test
+}  // namespace sluice::daemon

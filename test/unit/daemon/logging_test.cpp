@@ -1,0 +1,213 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/daemon/logging.hpp"
+
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
+#include <thread>
+
+#include "core/base/fd.hpp"
+#include "test/unit/temporary_folder.hpp"
+
+namespace sluice::daemon {
+namespace logging_test {
+
+// 2026-11-21 02:41:00.123456 UTC.
+LogRecord record(base::LogLevel level, const std::string& text) {
+  using namespace std::chrono;
+  return {level, "store", text, system_clock::time_point(seconds(1795228860) + microseconds(123456)), 12345};
+}
+
+class LoggingTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(LoggingTest);
+  CPPUNIT_TEST(text_lines_look_like_those_of_klog);
+  CPPUNIT_TEST(levels_have_letters);
+  CPPUNIT_TEST(a_record_is_one_line_whatever_it_contains);
+  CPPUNIT_TEST(json_lines_have_the_fields_of_kubernetes);
+  CPPUNIT_TEST(json_survives_text_that_is_no_utf8);
+  CPPUNIT_TEST(verbosity_decides_about_debug_lines);
+  CPPUNIT_TEST(patterns_are_those_of_file_names);
+  CPPUNIT_TEST(modules_and_streams_have_their_lines);
+  CPPUNIT_TEST(set_up_again_while_others_log_no_line_is_lost_or_broken);
+  CPPUNIT_TEST_SUITE_END();
+
+  std::optional<std::string> zone_;
+
+ public:
+  void setUp() override {
+    if (const char* zone = std::getenv("TZ")) zone_ = zone;
+    ::setenv("TZ", "UTC", 1);
+    ::tzset();
+  }
+  void tearDown() override {
+    if (zone_) {
+      ::setenv("TZ", zone_->c_str(), 1);
+    } else {
+      ::unsetenv("TZ");
+    }
+    ::tzset();
+  }
+
+  void text_lines_look_like_those_of_klog() {
+    CPPUNIT_ASSERT_EQUAL(std::string("I1121 02:41:00.123456   12345 store] hello"),
+                         text_line(record(base::LogLevel::info, "hello")));
+  }
+
+  void levels_have_letters() {
+    CPPUNIT_ASSERT_EQUAL('E', text_line(record(base::LogLevel::error, "")).front());
+    CPPUNIT_ASSERT_EQUAL('W', text_line(record(base::LogLevel::warning, "")).front());
+    CPPUNIT_ASSERT_EQUAL('I', text_line(record(base::LogLevel::debug, "")).front());
+  }
+
+  void a_record_is_one_line_whatever_it_contains() {
+    CPPUNIT_ASSERT_EQUAL(std::string("I1121 02:41:00.123456   12345 store] a\\nE1121 b\\x1b[31m\\x7f"),
+                         text_line(record(base::LogLevel::info, "a\nE1121 b\x1b[31m\x7f")));
+    CPPUNIT_ASSERT_EQUAL(std::string::npos, json_line(record(base::LogLevel::info, "a\nb")).find('\n'));
+  }
+
+  void json_lines_have_the_fields_of_kubernetes() {
+    CPPUNIT_ASSERT_EQUAL(
+        std::string("{\"ts\":1795228860123.456,\"level\":\"info\",\"component\":\"store\",\"pid\":12345,"
+                    "\"msg\":\"hello \\\"you\\\"\",\"v\":0}"),
+        json_line(record(base::LogLevel::info, "hello \"you\"")));
+    const auto debug = nlohmann::json::parse(json_line(record(base::LogLevel::debug, "x")));
+    CPPUNIT_ASSERT_EQUAL(4, debug["v"].get<int>());
+    const auto error = nlohmann::json::parse(json_line(record(base::LogLevel::error, "x")));
+    CPPUNIT_ASSERT_EQUAL(std::string("error"), error["level"].get<std::string>());
+    CPPUNIT_ASSERT(!error.contains("v"));
+  }
+
+  void json_survives_text_that_is_no_utf8() {
+    const auto line = nlohmann::json::parse(json_line(record(base::LogLevel::info, "a\xff\xfe")));
+    CPPUNIT_ASSERT(line["msg"].get<std::string>().starts_with("a"));
+  }
+
+  void verbosity_decides_about_debug_lines() {
+    set_up_logging(with_verbosity(4));
+    CPPUNIT_ASSERT(base::log_enabled(base::LogLevel::debug, "store"));
+    set_up_logging(with_verbosity(3));
+    CPPUNIT_ASSERT(!base::log_enabled(base::LogLevel::debug, "store"));
+    CPPUNIT_ASSERT(base::log_enabled(base::LogLevel::info, "plugin.iptables"));
+    set_verbosity(4);
+    CPPUNIT_ASSERT(base::log_enabled(base::LogLevel::debug, "store"));
+    set_verbosity(0);
+    CPPUNIT_ASSERT(!base::log_enabled(base::LogLevel::debug, "store"));
+    set_up_logging({});
+  }
+
+  void patterns_are_those_of_file_names() {
+    CPPUNIT_ASSERT(matches_pattern("plugin.iptables", "plugin.*"));
+    CPPUNIT_ASSERT(matches_pattern("sync", "s?nc"));
+    CPPUNIT_ASSERT(!matches_pattern("sync", "syn"));
+  }
+
+  void modules_and_streams_have_their_lines() {
+    config::LogSettings settings;
+    settings.split_stream = true;
+    settings.info_buffer_size = 4096;
+    settings.flush_frequency = std::chrono::hours(1);
+    settings.vmodule = {{"st*", 4}, {"kube", 3}};
+    const Streams streams;
+    set_up_logging(settings);
+    base::log_info("kube", "info line");
+    base::log_debug("store", "shown");
+    base::log_debug("kube", "hidden");
+    base::log_warning("kube", "warning line");
+    CPPUNIT_ASSERT_EQUAL(std::string(), streams.out());  // it waits
+    CPPUNIT_ASSERT(streams.err().find("kube] warning line\n") != std::string::npos);
+    CPPUNIT_ASSERT(streams.err().find("info line") == std::string::npos);
+    flush_logging();
+    CPPUNIT_ASSERT(streams.out().find("kube] info line\n") != std::string::npos);
+    CPPUNIT_ASSERT(streams.out().find("store] shown\n") != std::string::npos);
+    CPPUNIT_ASSERT(streams.out().find("hidden") == std::string::npos);
+    // A full buffer is written, and so is a line that never fits.
+    base::log_info("kube", std::string(3000, 'a'));
+    base::log_info("kube", std::string(3000, 'b'));
+    CPPUNIT_ASSERT(streams.out().find("aaa") != std::string::npos);
+    CPPUNIT_ASSERT(streams.out().find("bbb") == std::string::npos);
+    base::log_info("kube", std::string(5000, 'c'));
+    CPPUNIT_ASSERT(streams.out().find("bbb") < streams.out().find("ccc"));
+    base::log_info("kube", "last");
+    set_up_logging({});  // another set-up loses nothing
+    CPPUNIT_ASSERT(streams.out().find("last") != std::string::npos);
+  }
+
+  void set_up_again_while_others_log_no_line_is_lost_or_broken() {
+    const Streams streams;
+    set_up_logging({});
+    constexpr int kLines = 3000;
+    std::thread writer([] {
+      for (int i = 0; i < kLines; ++i) base::log_info("kube", "line " + std::to_string(i) + " ends");
+    });
+    for (int i = 0; i < 200; ++i) {
+      config::LogSettings settings;
+      settings.format = i % 2 == 0 ? config::LogFormat::json : config::LogFormat::text;
+      settings.split_stream = i % 3 == 0;
+      settings.info_buffer_size = 1024;
+      settings.flush_frequency = std::chrono::milliseconds(20);
+      set_up_logging(settings);
+    }
+    writer.join();
+    set_up_logging({});
+    int found = 0;
+    for (const std::string& text : {streams.out(), streams.err()}) {
+      std::istringstream lines(text);
+      for (std::string line; std::getline(lines, line);) {
+        const bool whole = line.starts_with("{") ? line.find(" ends\"") != std::string::npos : line.ends_with(" ends");
+        CPPUNIT_ASSERT_MESSAGE(line, whole);
+        ++found;
+      }
+    }
+    CPPUNIT_ASSERT_EQUAL(kLines, found);
+  }
+
+ private:
+  static config::LogSettings with_verbosity(int verbosity) {
+    config::LogSettings out;
+    out.verbosity = verbosity;
+    return out;
+  }
+
+  // Standard output and standard error of this process, as files for a while.
+  class Streams {
+   public:
+    Streams() {
+      for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) {
+        std::fflush(nullptr);
+        saved_[fd - 1] = ::dup(fd);
+        const std::string file = folder_.write(std::to_string(fd), "");
+        const base::Fd opened(::open(file.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+        ::dup2(opened.get(), fd);
+      }
+    }
+    ~Streams() {
+      for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) {
+        ::dup2(saved_[fd - 1], fd);
+        ::close(saved_[fd - 1]);
+      }
+    }
+    std::string out() const { return folder_.read("1"); }
+    std::string err() const { return folder_.read("2"); }
+
+   private:
+    test::TemporaryFolder folder_;
+    int saved_[2] = {-1, -1};
+  };
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(LoggingTest);
+
+}  // namespace logging_test
+}  // namespace sluice::daemon

@@ -1,0 +1,341 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The paths of the health and the metrics address, on real sockets.
+#include "core/daemon/observe.hpp"
+
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "test/unit/observe/http_peer.hpp"
+#include "test/unit/plugin/captured_log.hpp"
+
+namespace sluice::daemon {
+namespace observe_test {
+
+using namespace std::chrono_literals;
+using test::address;
+using test::ask;
+using test::holds;
+using test::status;
+
+class ObserveTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(ObserveTest);
+  CPPUNIT_TEST(health_paths);
+  CPPUNIT_TEST(node_is_eligible);
+  CPPUNIT_TEST(late_family);
+  CPPUNIT_TEST(metrics_paths);
+  CPPUNIT_TEST(slis_after_a_ping);
+  CPPUNIT_TEST(gates_and_profiling_are_off);
+  CPPUNIT_TEST(verbosity);
+  CPPUNIT_TEST(no_address_no_server);
+  CPPUNIT_TEST(taken_address_is_no_error);
+  CPPUNIT_TEST(taken_address_is_an_error_when_asked_for);
+  CPPUNIT_TEST(pages_say_what_is_in_force);
+  CPPUNIT_TEST(addresses_are_exchanged);
+  CPPUNIT_TEST(part_of_an_address_is_exchanged_for_the_whole);
+  CPPUNIT_TEST(addresses_may_change_places);
+  CPPUNIT_TEST(an_address_that_cannot_be_had_leaves_both);
+  CPPUNIT_TEST(abandoned_all_is_as_before);
+  CPPUNIT_TEST(servers_come_and_go);
+  CPPUNIT_TEST_SUITE_END();
+
+  config::Settings settings_;
+  std::optional<base::Clock::Duration> pending_;
+  std::vector<std::string> told_;
+  std::unique_ptr<test::CapturedLog> log_;
+  std::unique_ptr<config::SettingsCell> cell_;
+  std::unique_ptr<Observe> observe_;
+  std::uint16_t health_ = 0;
+  std::uint16_t metrics_ = 0;
+
+ public:
+  void setUp() override {
+    log_ = std::make_unique<test::CapturedLog>();
+    {
+      const test::HeldPort health;  // both held at once, or the kernel may give one port twice
+      const test::HeldPort metrics;
+      health_ = health.port;
+      metrics_ = metrics.port;
+    }
+    settings_.backend = "iptables";
+    settings_.serve.healthz = base::SocketAddress{address("127.0.0.1"), health_};
+    settings_.serve.metrics = base::SocketAddress{address("127.0.0.1"), metrics_};
+    settings_.serve.profiling = true;
+    settings_.kube_proxy_configuration = R"({"kind":"KubeProxyConfiguration"})";
+    settings_.flags = {{"a", "1"}, {"b", ""}};
+  }
+  void tearDown() override {
+    observe_.reset();
+    log_.reset();
+  }
+
+ private:
+  base::Status start() {
+    ObserveSources sources;
+    sources.families = [this] {
+      return std::vector<observe::FamilyHealth>{{base::Family::ipv4, std::chrono::system_clock::now(), pending_}};
+    };
+    sources.metrics_text = [] { return std::string("a_metric 1\n"); };
+    sources.answered_healthz = [this](int code) { told_.push_back("healthz " + std::to_string(code)); };
+    sources.answered_livez = [this](int code) { told_.push_back("livez " + std::to_string(code)); };
+    sources.set_verbosity = [this](int v) { told_.push_back("verbosity " + std::to_string(v)); };
+    sources.bind_failed_hard = [this](const std::string& reason, const std::string&) { told_.push_back(reason); };
+    sources.version = "9.8.7";
+    observe_.reset();  // it refers to the settings
+    cell_ = std::make_unique<config::SettingsCell>(settings_);
+    observe_ = std::make_unique<Observe>(*cell_, std::move(sources));
+    return observe_->start();
+  }
+  base::Status prepare(const config::Settings& to) {
+    CPPUNIT_ASSERT(observe_->concerned(*cell_->get(), to));
+    return observe_->prepare(*cell_->get(), to);
+  }
+  // As a reload does it.
+  std::vector<std::string> exchange(const config::Settings& to) {
+    const auto status = prepare(to);
+    CPPUNIT_ASSERT_MESSAGE(status.message(), status.ok());
+    cell_->set(std::make_shared<const config::Settings>(to));
+    return observe_->commit().done;
+  }
+  static base::SocketAddress at(const std::string& ip, std::uint16_t port) { return {address(ip), port}; }
+  static std::string body(const std::string& answer) {
+    const auto end = answer.find("\r\n\r\n");
+    return end == std::string::npos ? answer : answer.substr(end + 4);
+  }
+  void expect(const std::string& wanted, const std::string& found) { CPPUNIT_ASSERT_EQUAL(wanted, found); }
+  // Asks and then ends the servers, so that what their threads told may be read.
+  std::vector<std::string> told() {
+    observe_->stop();
+    return told_;
+  }
+
+  void health_paths() {
+    CPPUNIT_ASSERT(start().ok());
+    observe_->set_node(model::Node{});
+    expect("200", status(ask(health_, "/healthz")));
+    expect("200", status(ask(health_, "/healthz?verbose")));
+    CPPUNIT_ASSERT(holds(ask(health_, "/livez"), "\"healthy\":true"));
+    CPPUNIT_ASSERT(holds(ask(health_, "/sync"), "\"oldestPendingSeconds\":0"));
+    for (const char* path : {"/", "/healthz/", "/metrics", "/healthzz"}) expect("404", status(ask(health_, path)));
+    CPPUNIT_ASSERT(told() == std::vector<std::string>({"healthz 200", "healthz 200", "livez 200"}));
+  }
+
+  void node_is_eligible() {  // case 112
+    CPPUNIT_ASSERT(start().ok());
+    expect("503", status(ask(health_, "/healthz")));
+    expect("200", status(ask(health_, "/livez")));
+    model::Node node;
+    observe_->set_node(node);
+    expect("200", status(ask(health_, "/healthz")));
+    node.leaving = true;
+    observe_->set_node(node);
+    expect("503", status(ask(health_, "/healthz")));
+    CPPUNIT_ASSERT(observe_->proxy_healthy());
+    observe_->set_node(std::nullopt);
+    CPPUNIT_ASSERT(holds(ask(health_, "/healthz"), "\"nodeEligible\":false,\"healthy\":true"));
+  }
+
+  void late_family() {
+    settings_.sync_period = 1s;
+    pending_ = 2s;
+    CPPUNIT_ASSERT(start().ok());
+    observe_->set_node(model::Node{});
+    expect("503", status(ask(health_, "/healthz")));
+    expect("503", status(ask(health_, "/livez")));
+    CPPUNIT_ASSERT(!observe_->proxy_healthy());
+    CPPUNIT_ASSERT(told() == std::vector<std::string>({"healthz 503", "livez 503"}));
+  }
+
+  void metrics_paths() {
+    CPPUNIT_ASSERT(start().ok());
+    const std::string text = ask(metrics_, "/metrics");
+    CPPUNIT_ASSERT(holds(text, "\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8; escaping=underscores\r\n"));
+    expect("a_metric 1\n", body(text));
+    const std::string mode = ask(metrics_, "/proxyMode");
+    CPPUNIT_ASSERT(holds(mode, "\r\nContent-Type: text/plain; charset=utf-8\r\n"));
+    CPPUNIT_ASSERT(holds(mode, "\r\nX-Content-Type-Options: nosniff\r\n"));
+    expect("iptables", body(mode));
+    expect("{\"kubeproxy.config.k8s.io\":{\"kind\":\"KubeProxyConfiguration\"}}", body(ask(metrics_, "/configz")));
+    expect("ok", body(ask(metrics_, "/healthz")));
+    CPPUNIT_ASSERT(holds(ask(metrics_, "/sync"), "\"families\":{\"IPv4\""));
+    CPPUNIT_ASSERT(holds(ask(metrics_, "/flagz"), " only.\na=1\nb=\n"));
+    CPPUNIT_ASSERT(holds(ask(metrics_, "/statusz"), "\nBinary version: sluiced 9.8.7\n"));
+    expect("404", status(ask(metrics_, "/livez")));
+    const std::string profile = ask(metrics_, "/debug/pprof/heap");
+    expect("404", status(profile));
+    CPPUNIT_ASSERT(holds(profile, "no Go program"));
+  }
+
+  void slis_after_a_ping() {
+    CPPUNIT_ASSERT(start().ok());
+    CPPUNIT_ASSERT(!holds(ask(metrics_, "/metrics/slis"), "kubernetes_healthcheck"));
+    ask(metrics_, "/healthz");
+    ask(metrics_, "/healthz");
+    CPPUNIT_ASSERT(holds(ask(metrics_, "/metrics/slis"),
+                         "kubernetes_healthchecks_total{name=\"ping\",status=\"success\",type=\"healthz\"} 2\n"));
+  }
+
+  void gates_and_profiling_are_off() {
+    settings_.serve.profiling = settings_.serve.flagz = settings_.serve.statusz = false;
+    CPPUNIT_ASSERT(start().ok());
+    for (const char* path : {"/flagz", "/statusz", "/debug/flags/v", "/debug/pprof/"}) {
+      CPPUNIT_ASSERT(holds(ask(metrics_, path), "404 page not found"));
+    }
+  }
+
+  void verbosity() {
+    CPPUNIT_ASSERT(start().ok());
+    const auto put = [&](const std::string& value, const std::string& method = "PUT") {
+      test::HttpPeer client(metrics_);
+      client.send(method + " /debug/flags/v HTTP/1.1\r\nHost: x\r\nContent-Length: " + std::to_string(value.size()) +
+                  "\r\n\r\n" + value);
+      return client.answer();
+    };
+    expect("successfully set klog.logging.verbosity to 4\n", body(put("4")));
+    for (const char* wrong : {"", "x", "4x", "-1", "99999999999999"}) expect("400", status(put(wrong)));
+    expect("406", status(put("4", "POST")));
+    CPPUNIT_ASSERT(told() == std::vector<std::string>{"verbosity 4"});
+  }
+
+  void no_address_no_server() {
+    settings_.serve.healthz.reset();
+    settings_.serve.metrics.reset();
+    CPPUNIT_ASSERT(start().ok());
+    expect("refused", ask(health_));
+    expect("refused", ask(metrics_));
+  }
+
+  void taken_address_is_no_error() {
+    const test::HeldPort held(address("127.0.0.1"), health_);
+    CPPUNIT_ASSERT(start().ok());
+    CPPUNIT_ASSERT(holds(log_->text(), "health server: cannot listen on 127.0.0.1:" + std::to_string(health_)));
+    expect("ok", body(ask(metrics_, "/healthz")));
+    CPPUNIT_ASSERT(told().empty());
+  }
+
+  void taken_address_is_an_error_when_asked_for() {
+    settings_.serve.bind_address_hard_fail = true;
+    for (const auto& [port, reason] :
+         {std::pair{health_, "FailedToStartProxierHealthcheck"}, std::pair{metrics_, "FailedToStartMetricServer"}}) {
+      const test::HeldPort held(address("127.0.0.1"), port);
+      told_.clear();
+      const base::Status status = start();
+      CPPUNIT_ASSERT(!status.ok());
+      CPPUNIT_ASSERT(holds(status.message(), "bindAddressHardFail"));
+      CPPUNIT_ASSERT(told_ == std::vector<std::string>{reason});
+      expect("refused", ask(port == health_ ? metrics_ : health_));
+    }
+  }
+
+  void pages_say_what_is_in_force() {
+    CPPUNIT_ASSERT(start().ok());
+    config::Settings next = settings_;
+    next.masquerade_all = true;
+    CPPUNIT_ASSERT(!observe_->concerned(settings_, next));
+    next.backend = "nftables";
+    next.kube_proxy_configuration = R"({"mode":"nftables"})";
+    next.flags = {{"c", "2"}};
+    next.serve.profiling = next.serve.statusz = false;
+    CPPUNIT_ASSERT(exchange(next) ==
+                   std::vector<std::string>{"health and metrics: other settings are in force on the same addresses"});
+    expect("nftables", body(ask(metrics_, "/proxyMode")));
+    expect("{\"kubeproxy.config.k8s.io\":{\"mode\":\"nftables\"}}", body(ask(metrics_, "/configz")));
+    CPPUNIT_ASSERT(holds(ask(metrics_, "/flagz"), " only.\nc=2\n"));
+    expect("404", status(ask(metrics_, "/statusz")));
+    expect("404", status(ask(metrics_, "/debug/flags/v")));
+  }
+
+  void addresses_are_exchanged() {
+    CPPUNIT_ASSERT(start().ok());
+    config::Settings next = settings_;
+    next.serve.metrics = at("127.0.0.1", test::free_port());
+    CPPUNIT_ASSERT(exchange(next) ==
+                   std::vector<std::string>{"metrics server: listens on " + next.serve.metrics->to_string()});
+    expect("refused", ask(metrics_));
+    expect("a_metric 1\n", body(ask(next.serve.metrics->port, "/metrics")));
+    expect("200", status(ask(health_, "/livez")));
+  }
+
+  void part_of_an_address_is_exchanged_for_the_whole() {
+    CPPUNIT_ASSERT(start().ok());
+    config::Settings whole = settings_;
+    whole.serve.metrics = at("0.0.0.0", metrics_);
+    exchange(whole);
+    expect("200", status(ask(metrics_, "/metrics", address("127.0.0.2"))));
+    config::Settings other = settings_;
+    other.serve.metrics = at("127.0.0.2", metrics_);
+    exchange(other);
+    expect("200", status(ask(metrics_, "/metrics", address("127.0.0.2"))));
+    expect("refused", ask(metrics_, "/metrics"));
+    exchange(settings_);
+    expect("200", status(ask(metrics_, "/metrics")));
+    // It is not shared with anybody.
+    const base::Fd thief = test::tcp_socket(test::Family::ipv4);
+    const int on = 1;
+    ::setsockopt(thief.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    const test::RawAddress taken(address("127.0.0.1"), metrics_);
+    CPPUNIT_ASSERT(::bind(thief.get(), taken.get(), taken.size) != 0);
+  }
+
+  void addresses_may_change_places() {
+    CPPUNIT_ASSERT(start().ok());
+    config::Settings next = settings_;
+    std::swap(next.serve.healthz, next.serve.metrics);
+    exchange(next);
+    expect("a_metric 1\n", body(ask(health_, "/metrics")));
+    expect("200", status(ask(metrics_, "/livez")));
+    expect("404", status(ask(metrics_, "/metrics")));
+  }
+
+  void an_address_that_cannot_be_had_leaves_both() {
+    CPPUNIT_ASSERT(start().ok());
+    const test::HeldPort held;
+    config::Settings next = settings_;
+    next.serve.healthz = at("127.0.0.1", test::free_port());
+    next.serve.metrics = at("127.0.0.1", held.port);
+    const auto failure = prepare(next);
+    CPPUNIT_ASSERT_EQUAL("metrics server: cannot listen on 127.0.0.1:" + std::to_string(held.port) +
+                             ": Address already in use; stop the process that has the port, or choose another",
+                         failure.message());
+    expect("200", status(ask(health_, "/livez")));
+    expect("200", status(ask(metrics_, "/metrics")));
+    expect("refused", ask(next.serve.healthz->port));
+  }
+
+  void abandoned_all_is_as_before() {
+    CPPUNIT_ASSERT(start().ok());
+    config::Settings next = settings_;
+    next.serve.metrics = at("0.0.0.0", metrics_);
+    next.serve.healthz.reset();
+    CPPUNIT_ASSERT(prepare(next).ok());
+    observe_->abandon();
+    expect("200", status(ask(health_, "/livez")));
+    for (int i = 0; i < 20; ++i) expect("200", status(ask(metrics_, "/metrics")));
+    expect("refused", ask(metrics_, "/metrics", address("127.0.0.2")));
+  }
+
+  void servers_come_and_go() {
+    CPPUNIT_ASSERT(start().ok());
+    config::Settings none = settings_;
+    none.serve.healthz.reset();
+    none.serve.metrics.reset();
+    CPPUNIT_ASSERT(exchange(none) == (std::vector<std::string>{"health server: is off", "metrics server: is off"}));
+    expect("refused", ask(health_));
+    expect("refused", ask(metrics_));
+    exchange(settings_);
+    expect("200", status(ask(health_, "/livez")));
+    expect("200", status(ask(metrics_, "/metrics")));
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(ObserveTest);
+
+}  // namespace observe_test
+}  // namespace sluice::daemon

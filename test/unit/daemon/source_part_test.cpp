@@ -1,0 +1,349 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/daemon/source_part.hpp"
+
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+
+#include <condition_variable>
+#include <functional>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "core/base/sha256.hpp"
+#include "test/unit/kube/event_recorder.hpp"
+#include "test/unit/patience.hpp"
+#include "test/unit/temporary_folder.hpp"
+
+namespace sluice::daemon {
+namespace source_part_test {
+
+using Texts = std::vector<std::string>;
+
+// Where a step of an exchange stops until it is released.
+class Barrier {
+ public:
+  explicit Barrier(std::string at) : at_(std::move(at)) {}
+  void pass(const std::string& step) {
+    std::unique_lock lock(mutex_);
+    if (step != at_) return;
+    reached_ = true;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return released_; });
+  }
+  bool wait_reached() {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, test::stretched(std::chrono::seconds(20)), [this] { return reached_; });
+  }
+  void release() {
+    const std::lock_guard lock(mutex_);
+    released_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  const std::string at_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool reached_ = false;
+  bool released_ = false;
+};
+
+class NoTransport final : public kube::Transport {
+ public:
+  base::Status send(const kube::Request&, kube::ResponseSink&) override { return base::unavailable("none"); }
+  void stop() override {}
+  std::string server() const override { return ""; }
+};
+
+class NotedSource final : public Source {
+ public:
+  NotedSource(std::string name, Texts& told, model::EventSink& sink)
+      : name_(std::move(name)), told_(told), sink_(sink) {}
+  ~NotedSource() override { told_.push_back("~" + name_); }
+
+  base::Status start() override {
+    told_.push_back("start " + name_);
+    if (step) step("start " + name_);
+    if (!started.ok()) return started;
+    model::Node node;
+    node.name = name_;
+    sink_.deliver(model::Upsert{node});
+    return {};
+  }
+  void stop() override {
+    told_.push_back("stop " + name_);
+    if (step) step("stop " + name_);
+  }
+  std::string detail() const override { return "server " + name_; }
+  std::vector<observe::ResourceStatus> status() const override { return {observe::ResourceStatus()}; }
+  kube::Transport* transport() override { return &transport_; }
+  void set_service_cidrs(bool wanted) override {
+    told_.push_back(name_ + (wanted ? " with" : " without"));
+    if (step) step("service CIDRs of " + name_);
+  }
+  std::vector<std::string> files() const override { return named_files; }
+
+  base::Status started;
+  std::vector<std::string> named_files;
+  std::function<void(const std::string&)> step;
+
+ private:
+  const std::string name_;
+  Texts& told_;
+  model::EventSink& sink_;
+  NoTransport transport_;
+};
+
+class SourcePartTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(SourcePartTest);
+  CPPUNIT_TEST(another_master_is_another_source);
+  CPPUNIT_TEST(nothing_changed_concerns_nothing);
+  CPPUNIT_TEST(another_kubeconfig_of_the_same_path_is_another_source);
+  CPPUNIT_TEST(another_certificate_is_looked_at_and_used_by_the_same_source);
+  CPPUNIT_TEST(what_cannot_be_made_leaves_the_old_one);
+  CPPUNIT_TEST(what_is_wrong_with_it_leaves_the_old_one);
+  CPPUNIT_TEST(abandoned_the_old_one_stays);
+  CPPUNIT_TEST(one_that_does_not_start_is_tried_again);
+  CPPUNIT_TEST(service_cidrs_are_wanted_of_the_next_one_too);
+  CPPUNIT_TEST(a_recording_goes_on);
+  CPPUNIT_TEST(files_are_those_in_force);
+  CPPUNIT_TEST(status_does_not_wait_for_an_exchange);
+  CPPUNIT_TEST_SUITE_END();
+
+  const base::SteadyClock clock_{};
+  std::unique_ptr<test::TemporaryFolder> folder_;
+  std::unique_ptr<test::EventRecorder> sink_;
+  Texts told_;
+  Texts wrong_;
+  std::vector<std::string> certificates_;
+  base::Status makeable_;
+  base::Status startable_;
+  std::function<void(const std::string&)> step_;
+  std::unique_ptr<SourcePart> part_;
+
+ public:
+  void setUp() override {
+    folder_ = std::make_unique<test::TemporaryFolder>();
+    sink_ = std::make_unique<test::EventRecorder>();
+    told_.clear();
+    wrong_.clear();
+    certificates_.clear();
+    makeable_ = startable_ = {};
+    step_ = nullptr;
+    part_ = std::make_unique<SourcePart>(
+        SourcePart::Hooks{[this](const config::Settings& settings, bool cidrs, model::EventSink& sink) {
+                            using Made = base::Result<std::unique_ptr<Source>>;
+                            if (!makeable_.ok()) return Made(makeable_);
+                            told_.push_back("make " + settings.source.master + (cidrs ? " with" : ""));
+                            if (step_) step_("make " + settings.source.master);
+                            auto out = std::make_unique<NotedSource>(settings.source.master, told_, sink);
+                            out->started = startable_;
+                            out->named_files = certificates_;
+                            out->step = step_;
+                            return Made(std::move(out));
+                          },
+                          [this](const config::Settings&) { return wrong_; },
+                          [this](kube::Transport* transport) {
+                            told_.push_back(transport == part_->transport() ? "the old way" : "another way");
+                            if (step_) step_("exchange the transport");
+                          },
+                          "1"},
+        *sink_, clock_);
+  }
+  void tearDown() override {
+    part_.reset();
+    sink_.reset();
+    folder_.reset();
+  }
+
+ private:
+  static config::Settings with(const std::string& master, const std::string& kubeconfig = {}) {
+    config::Settings out;
+    out.source.kind = config::SourceKind::api;
+    out.source.master = master;
+    out.source.kubeconfig = kubeconfig;
+    return out;
+  }
+  config::Settings start(config::Settings settings) {
+    const auto made = part_->make(settings, false);
+    CPPUNIT_ASSERT_MESSAGE(made.message(), made.ok());
+    CPPUNIT_ASSERT(part_->start().ok());
+    told_.clear();
+    sink_->take();
+    return settings;
+  }
+
+ public:
+  void another_master_is_another_source() {
+    const config::Settings a = start(with("a"));
+    CPPUNIT_ASSERT_EQUAL(std::string("server a"), part_->now().detail);
+    CPPUNIT_ASSERT(part_->concerned(a, with("b")));
+    CPPUNIT_ASSERT(part_->prepare(a, with("b")).ok());
+    CPPUNIT_ASSERT(told_ == Texts{"make b"});
+    CPPUNIT_ASSERT(part_->commit().done == Texts{"source: Services come from server b from now on"});
+    CPPUNIT_ASSERT(told_ == (Texts{"make b", "stop a", "another way", "b without", "start b", "~a"}));
+    CPPUNIT_ASSERT_EQUAL(std::string("upsert Node b"), sink_->take_text());
+    CPPUNIT_ASSERT_EQUAL(std::string("server b"), part_->now().detail);
+    CPPUNIT_ASSERT(part_->now().kind == config::SourceKind::api && part_->now().resources.size() == 1);
+    told_.clear();
+    part_->stop();
+    CPPUNIT_ASSERT(told_ == Texts{"stop b"});
+  }
+
+  void nothing_changed_concerns_nothing() {
+    certificates_ = {folder_->write("ca", "1")};
+    const config::Settings a = start(with("a", folder_->write("k", "1")));
+    CPPUNIT_ASSERT(!part_->concerned(a, a));
+    config::Settings other = a;
+    other.masquerade_all = true;
+    CPPUNIT_ASSERT(!part_->concerned(a, other));
+  }
+
+  void another_kubeconfig_of_the_same_path_is_another_source() {
+    const config::Settings a = start(with("a", folder_->write("k", "1")));
+    folder_->write("k", "2");
+    CPPUNIT_ASSERT(part_->concerned(a, a));
+    CPPUNIT_ASSERT(part_->prepare(a, a).ok());
+    CPPUNIT_ASSERT(part_->commit().done == Texts{"source: Services come from server a from now on"});
+    CPPUNIT_ASSERT(told_ == (Texts{"make a", "stop a", "another way", "a without", "start a", "~a"}));
+    CPPUNIT_ASSERT(!part_->concerned(a, a));
+  }
+
+  void another_certificate_is_looked_at_and_used_by_the_same_source() {
+    certificates_ = {folder_->write("ca", "1")};
+    const config::Settings a = start(with("a", folder_->write("k", "1")));
+    folder_->write("ca", "2");
+    CPPUNIT_ASSERT(part_->concerned(a, a));
+    makeable_ = base::invalid("ca is broken");
+    CPPUNIT_ASSERT_EQUAL(std::string("source: ca is broken"), part_->prepare(a, a).message());
+    CPPUNIT_ASSERT(part_->concerned(a, a));
+    makeable_ = {};
+    CPPUNIT_ASSERT(part_->prepare(a, a).ok());
+    CPPUNIT_ASSERT(part_->commit().done ==
+                   Texts{"source: the certificates it uses have changed, and are used from now on"});
+    CPPUNIT_ASSERT(told_ == (Texts{"make a", "~a"}));
+    CPPUNIT_ASSERT(!part_->concerned(a, a));
+    CPPUNIT_ASSERT_EQUAL(std::string("server a"), part_->now().detail);
+  }
+
+  void what_cannot_be_made_leaves_the_old_one() {
+    const config::Settings a = start(with("a"));
+    makeable_ = base::invalid("no credentials");
+    const auto status = part_->prepare(a, with("b"));
+    CPPUNIT_ASSERT_EQUAL(std::string("source: no credentials"), status.message());
+    CPPUNIT_ASSERT(told_.empty());
+    CPPUNIT_ASSERT_EQUAL(std::string("server a"), part_->now().detail);
+  }
+
+  void what_is_wrong_with_it_leaves_the_old_one() {
+    const config::Settings a = start(with("a"));
+    wrong_ = {"x.yaml is broken", "so is y.yaml"};
+    CPPUNIT_ASSERT_EQUAL(std::string("source: x.yaml is broken; so is y.yaml"), part_->prepare(a, with("b")).message());
+    CPPUNIT_ASSERT(told_.empty());
+  }
+
+  void abandoned_the_old_one_stays() {
+    const config::Settings a = start(with("a"));
+    CPPUNIT_ASSERT(part_->prepare(a, with("b")).ok());
+    part_->abandon();
+    CPPUNIT_ASSERT(told_ == (Texts{"make b", "~b"}));
+    CPPUNIT_ASSERT_EQUAL(std::string("server a"), part_->now().detail);
+  }
+
+  void one_that_does_not_start_is_tried_again() {
+    const config::Settings a = start(with("a"));
+    startable_ = base::invalid("no such folder");
+    CPPUNIT_ASSERT(part_->prepare(a, with("b")).ok());
+    const auto done = part_->commit();
+    CPPUNIT_ASSERT(done.done.empty());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, done.failed.size());
+    CPPUNIT_ASSERT(done.failed[0].starts_with("source: no such folder; what is known of Services stays"));
+    startable_ = {};
+    CPPUNIT_ASSERT(part_->concerned(with("b"), with("b")));
+    CPPUNIT_ASSERT(part_->prepare(with("b"), with("b")).ok());
+    CPPUNIT_ASSERT(part_->commit().done == Texts{"source: Services come from server b from now on"});
+    CPPUNIT_ASSERT(!part_->concerned(with("b"), with("b")));
+  }
+
+  void service_cidrs_are_wanted_of_the_next_one_too() {
+    const config::Settings a = start(with("a"));
+    part_->set_service_cidrs(true);
+    CPPUNIT_ASSERT(told_ == Texts{"a with"});
+    told_.clear();
+    CPPUNIT_ASSERT(part_->prepare(a, with("b")).ok());
+    CPPUNIT_ASSERT(told_ == Texts{"make b with"});
+    part_->set_service_cidrs(false);  // meanwhile
+    told_.clear();
+    part_->commit();
+    CPPUNIT_ASSERT(told_ == (Texts{"stop a", "another way", "b without", "start b", "~a"}));
+  }
+
+  void a_recording_goes_on() {
+    config::Settings a = with("a");
+    a.source.record = folder_->path("recording");
+    start(a);
+    config::Settings b = a;
+    b.source.master = "b";
+    CPPUNIT_ASSERT(part_->prepare(a, b).ok());
+    part_->commit();
+    CPPUNIT_ASSERT_EQUAL(std::string("upsert Node b"), sink_->take_text());
+    CPPUNIT_ASSERT(part_->now().recording.has_value());
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{2}, part_->now().recording->events);
+    part_->stop();
+    const std::string text = folder_->read("recording");
+    CPPUNIT_ASSERT_MESSAGE(text, text.find("sluiced 1") != std::string::npos);
+    CPPUNIT_ASSERT_MESSAGE(text, text.find("\"a\"") != std::string::npos && text.find("\"b\"") != std::string::npos);
+    CPPUNIT_ASSERT(!std::filesystem::exists(folder_->path("recording.old")));
+  }
+
+  void files_are_those_in_force() {
+    const std::string kubeconfig = folder_->write("k", "1");
+    certificates_ = {folder_->write("ca", "2"), folder_->path("missing")};
+    const config::Settings a = start(with("a", kubeconfig));
+    CPPUNIT_ASSERT(part_->files() == (std::vector<reload::WatchedFile>{{folder_->path("ca"), base::sha256("2")},
+                                                                       {kubeconfig, base::sha256("1")},
+                                                                       {folder_->path("missing"), ""}}));
+    folder_->write("k", "3");
+    makeable_ = base::invalid("broken");
+    CPPUNIT_ASSERT(!part_->prepare(a, a).ok());
+    CPPUNIT_ASSERT(part_->files()[1] == (reload::WatchedFile{kubeconfig, base::sha256("1")}));
+  }
+
+  // A step may take as long as the network, a file system, or a sink that is full.
+  void status_does_not_wait_for_an_exchange() {
+    for (const char* step :
+         {"make b", "stop a", "exchange the transport", "service CIDRs of b", "start b", "service CIDRs of a"}) {
+      setUp();
+      // A source calls it until it ends, which is after this round.
+      const auto barrier = std::make_shared<Barrier>(step);
+      step_ = [barrier](const std::string& name) { barrier->pass(name); };
+      const config::Settings a = start(with("a"));
+      std::thread reload([&] {
+        if (std::string(step) == "service CIDRs of a") part_->set_service_cidrs(true);
+        if (part_->prepare(a, with("b")).ok()) part_->commit();
+      });
+      const bool reached = barrier->wait_reached();
+      auto asked = std::async(std::launch::async, [&] {
+        part_->files();
+        return part_->transport() != nullptr && part_->now().detail.starts_with("server ");
+      });
+      const auto answered = asked.wait_for(test::stretched(std::chrono::seconds(20)));
+      barrier->release();
+      reload.join();
+      CPPUNIT_ASSERT_MESSAGE(std::string(step) + " is not reached", reached);
+      CPPUNIT_ASSERT_MESSAGE(std::string("status waits for: ") + step, answered == std::future_status::ready);
+      CPPUNIT_ASSERT(asked.get());
+      CPPUNIT_ASSERT_EQUAL(std::string("server b"), part_->now().detail);
+    }
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(SourcePartTest);
+
+}  // namespace source_part_test
+}  // namespace sluice::daemon

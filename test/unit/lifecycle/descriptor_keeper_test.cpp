@@ -1,0 +1,581 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/lifecycle/descriptor_keeper.hpp"
+
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <map>
+#include <optional>
+#include <thread>
+
+#include "test/unit/patience.hpp"
+#include "test/unit/temporary_folder.hpp"
+
+namespace sluice::lifecycle {
+namespace descriptor_keeper_test {
+
+using base::Family;
+using base::Fd;
+using namespace std::chrono_literals;
+
+Fd a_socket() { return Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)); }
+
+// What tells one open file from another.
+ino_t identity(int fd) {
+  struct stat info {};
+  return ::fstat(fd, &info) == 0 ? info.st_ino : 0;
+}
+
+// The manager's end: keeps what it is told to, as systemd does.
+class Manager {
+ public:
+  explicit Manager(const std::string& path) : socket_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path.copy(address.sun_path, sizeof address.sun_path - 1);
+    CPPUNIT_ASSERT_EQUAL(0, ::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address));
+  }
+
+  // One message; false when there is none.
+  bool read() {
+    char words[512];
+    iovec text{words, sizeof words};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+    msghdr message{};
+    message.msg_iov = &text;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    const ssize_t size = ::recvmsg(socket_.get(), &message, MSG_CMSG_CLOEXEC);
+    if (size < 0) return false;
+    heard.emplace_back(words, static_cast<std::size_t>(size));
+    const std::string& said = heard.back();
+    const std::size_t at = said.find("FDNAME=");
+    CPPUNIT_ASSERT_MESSAGE(said, at != std::string::npos);
+    const std::string name = said.substr(at + 7, said.find('\n', at) - at - 7);
+    if (said.starts_with("FDSTOREREMOVE=1\n")) {
+      held.erase(name);
+      return true;
+    }
+    CPPUNIT_ASSERT_MESSAGE(said, said.starts_with("FDSTORE=1\nFDPOLL=0\n"));
+    const cmsghdr* header = CMSG_FIRSTHDR(&message);
+    CPPUNIT_ASSERT_MESSAGE(said, header != nullptr && header->cmsg_type == SCM_RIGHTS);
+    int fd = -1;
+    memcpy(&fd, CMSG_DATA(header), sizeof fd);
+    held.emplace(name, Fd(fd));
+    return true;
+  }
+  // Until `count` messages were read, in all. Of thousands, some ten are read in each poll interval.
+  void wait_for(std::size_t count) {
+    test::wait_until(
+        [&] {
+          while (heard.size() < count && read()) continue;
+          return heard.size() >= count;
+        },
+        60s);
+    CPPUNIT_ASSERT_EQUAL(count, heard.size());
+  }
+  // "userspace/IPv4/n", as the next process would be told what is in a slot.
+  std::string name_of(const std::string& slot) const {
+    const auto index = held.find(DescriptorIndex::kName);
+    CPPUNIT_ASSERT(index != held.end());
+    const auto name = DescriptorIndex(Fd(::dup(index->second.get()))).at(*DescriptorIndex::slot_of(slot));
+    return name ? name->backend + "/" + std::string(base::family_name(name->family)) + "/" + name->name : "nobody's";
+  }
+  // Nothing more comes.
+  void assert_silent(std::chrono::milliseconds how_long = 50ms) {
+    std::this_thread::sleep_for(how_long);  // fixed time: no message comes
+    CPPUNIT_ASSERT_MESSAGE(heard.empty() ? "" : heard.back(), !read());
+  }
+
+  std::vector<std::string> heard;
+  std::multimap<std::string, Fd> held;
+
+ private:
+  Fd socket_;
+};
+
+void expect_all_sent(const DescriptorKeeper& keeper) {
+  CPPUNIT_ASSERT(test::wait_until([&] { return keeper.figures().untold == 0; }));
+}
+
+base::PassedDescriptor passed(const std::string& name) { return {name, a_socket()}; }
+
+// What an earlier process would have left: the index, and descriptors in the slots from 0 on.
+std::vector<base::PassedDescriptor> passed_as(const std::vector<KeptName>& names) {
+  auto index = DescriptorIndex::make();
+  CPPUNIT_ASSERT(index.ok());
+  std::vector<base::PassedDescriptor> out;
+  out.push_back({DescriptorIndex::kName, Fd(::dup(index->file().get()))});
+  for (unsigned slot = 0; slot < names.size(); ++slot) {
+    CPPUNIT_ASSERT(index->put(slot, names[slot]).ok());
+    out.push_back(passed(DescriptorIndex::slot_name(slot)));
+  }
+  return out;
+}
+std::vector<base::PassedDescriptor> none() { return {}; }
+
+class DescriptorKeeperTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(DescriptorKeeperTest);
+  CPPUNIT_TEST(the_index_keeps_names_in_slots);
+  CPPUNIT_TEST(a_damaged_index_names_nothing);
+  CPPUNIT_TEST(all_names_fit_into_the_environment);
+  CPPUNIT_TEST(what_is_kept_can_be_taken_by_the_next_backend);
+  CPPUNIT_TEST(backends_and_families_do_not_see_each_other);
+  CPPUNIT_TEST(names_that_are_none_are_refused);
+  CPPUNIT_TEST(without_a_manager_it_lives_as_long_as_the_keeper);
+  CPPUNIT_TEST(the_manager_gets_a_duplicate);
+  CPPUNIT_TEST(what_takes_its_place_comes_after_what_was_there);
+  CPPUNIT_TEST(the_same_socket_again_is_no_news);
+  CPPUNIT_TEST(what_is_dropped_is_removed_there);
+  CPPUNIT_TEST(the_order_is_kept);
+  CPPUNIT_TEST(thousands_go_through_a_small_socket_while_nobody_waits);
+  CPPUNIT_TEST(what_comes_and_goes_leaves_nothing);
+  CPPUNIT_TEST(a_slot_is_free_only_when_the_manager_was_told);
+  CPPUNIT_TEST(without_a_free_slot_it_is_kept_here);
+  CPPUNIT_TEST(what_an_earlier_process_had_is_taken_and_not_told_again);
+  CPPUNIT_TEST(what_is_not_ours_is_closed);
+  CPPUNIT_TEST(without_the_index_nothing_is_known_and_nothing_stays);
+  CPPUNIT_TEST(two_of_one_name_become_one);
+  CPPUNIT_TEST(what_nobody_uses_is_dropped);
+  CPPUNIT_TEST(stopping_tells_the_rest_and_then_nothing);
+  CPPUNIT_TEST(stopping_does_not_wait_for_a_manager_that_does_not_read);
+  CPPUNIT_TEST(stopping_does_not_wait_for_a_manager_that_is_gone);
+  CPPUNIT_TEST(a_manager_that_comes_later_is_told);
+  CPPUNIT_TEST(a_name_too_long_for_the_index_is_kept_here);
+  CPPUNIT_TEST(without_descriptors_to_spare_it_says_so);
+  CPPUNIT_TEST_SUITE_END();
+
+  std::optional<test::TemporaryFolder> folder_;
+  rlimit limit_{};
+  std::string path() const { return folder_->path("notify"); }
+  base::Notifier notifier() const {
+    ::setenv("NOTIFY_SOCKET", path().c_str(), 1);
+    return base::Notifier::from_environment();
+  }
+
+ public:
+  void setUp() override {
+    folder_.emplace();
+    ::getrlimit(RLIMIT_NOFILE, &limit_);
+    rlimit enough = limit_;
+    enough.rlim_cur = std::max<rlim_t>(limit_.rlim_cur, std::min<rlim_t>(limit_.rlim_max, 40000));
+    CPPUNIT_ASSERT_EQUAL(0, ::setrlimit(RLIMIT_NOFILE, &enough));
+  }
+  void tearDown() override {
+    ::setrlimit(RLIMIT_NOFILE, &limit_);
+    folder_.reset();
+  }
+
+  void the_index_keeps_names_in_slots() {
+    auto made = DescriptorIndex::make();
+    CPPUNIT_ASSERT(made.ok());
+    const KeptName first{"userspace", Family::ipv4, "tcp-10.0.0.1_80"}, second{"com.example.dpu", Family::ipv6, "n"};
+    CPPUNIT_ASSERT(made->put(0, first).ok());
+    CPPUNIT_ASSERT(made->put(7, second).ok());
+    const DescriptorIndex next(Fd(::dup(made->file().get())));  // of another process
+    CPPUNIT_ASSERT(next.at(0) == first);
+    CPPUNIT_ASSERT(next.at(7) == second);
+    CPPUNIT_ASSERT(!next.at(3) && !next.at(8));
+    CPPUNIT_ASSERT(made->put(7, {"u", Family::ipv4, "m"}).ok());
+    CPPUNIT_ASSERT((next.at(7) == KeptName{"u", Family::ipv4, "m"}));
+    CPPUNIT_ASSERT(made->put(1, {std::string(306, 'b'), Family::ipv4, std::string(200, 'n')}).code() ==
+                   base::StatusCode::invalid);
+    CPPUNIT_ASSERT(made->put(1, {std::string(305, 'b'), Family::ipv4, std::string(200, 'n')}).ok());
+    CPPUNIT_ASSERT((next.at(1) == KeptName{std::string(305, 'b'), Family::ipv4, std::string(200, 'n')}));
+    CPPUNIT_ASSERT(DescriptorIndex::slot_of("s0") == 0u && DescriptorIndex::slot_of("s15999") == 15999u);
+    for (const char* none : {"", "s", "sluice", "stored", "s-1", "s 1", "s1x", "16", "s16000", "s99999999999"}) {
+      CPPUNIT_ASSERT_MESSAGE(none, !DescriptorIndex::slot_of(none));
+    }
+  }
+
+  void a_damaged_index_names_nothing() {
+    auto made = DescriptorIndex::make();
+    CPPUNIT_ASSERT(made.ok());
+    for (const std::string& bytes :
+         {std::string("\n\n\n"), std::string("u\nipv4\nn"), std::string("u\nipv5\nn\n"), std::string("u\nipv4\n\n"),
+          std::string("\nipv4\nn\n"), std::string("u\nipv4\n"), std::string("u"), std::string(512, 'x')}) {
+      std::string slot = bytes;
+      slot.resize(512, '\0');
+      CPPUNIT_ASSERT_EQUAL(ssize_t{512}, ::pwrite(made->file().get(), slot.data(), slot.size(), 0));
+      CPPUNIT_ASSERT_MESSAGE(bytes, !made->at(0));
+    }
+    CPPUNIT_ASSERT(!DescriptorIndex(a_socket()).at(0));
+  }
+
+  // The kernel takes no variable longer than 32 pages: with more, the manager could not start the daemon at all.
+  void all_names_fit_into_the_environment() {
+    std::size_t size = std::string("LISTEN_FDNAMES=").size() + std::string(DescriptorIndex::kName).size();
+    for (unsigned slot = 0; slot < DescriptorIndex::kSlots; ++slot) size += 1 + DescriptorIndex::slot_name(slot).size();
+    CPPUNIT_ASSERT_MESSAGE(std::to_string(size), size < 128 * 1024 - 4096);
+  }
+
+  void what_is_kept_can_be_taken_by_the_next_backend() {
+    DescriptorKeeper keeper({}, none());
+    const Fd mine = a_socket();
+    CPPUNIT_ASSERT(keeper.of("userspace", Family::ipv4)->keep("listener", mine.get()).ok());
+    const auto next = keeper.of("userspace", Family::ipv4);
+    CPPUNIT_ASSERT(next->names() == std::vector<std::string>{"listener"});
+    const Fd first(next->take("listener")), second(next->take("listener"));
+    CPPUNIT_ASSERT_EQUAL(identity(mine.get()), identity(first.get()));
+    CPPUNIT_ASSERT_EQUAL(identity(mine.get()), identity(second.get()));
+    CPPUNIT_ASSERT(first.get() != mine.get() && first.get() != second.get());
+    CPPUNIT_ASSERT((::fcntl(first.get(), F_GETFD) & FD_CLOEXEC) != 0);
+    next->drop("listener");
+    CPPUNIT_ASSERT_EQUAL(-1, next->take("listener"));
+    CPPUNIT_ASSERT(next->names().empty());
+  }
+
+  void backends_and_families_do_not_see_each_other() {
+    DescriptorKeeper keeper({}, none());
+    const Fd one = a_socket(), other = a_socket();
+    CPPUNIT_ASSERT(keeper.of("userspace", Family::ipv4)->keep("n", one.get()).ok());
+    CPPUNIT_ASSERT(keeper.of("userspace", Family::ipv6)->keep("n", other.get()).ok());
+    CPPUNIT_ASSERT_EQUAL(-1, keeper.of("userspac", Family::ipv4)->take("n"));
+    CPPUNIT_ASSERT(keeper.of("userspacf", Family::ipv4)->names().empty());
+    const Fd six(keeper.of("userspace", Family::ipv6)->take("n"));
+    CPPUNIT_ASSERT_EQUAL(identity(other.get()), identity(six.get()));
+  }
+
+  void names_that_are_none_are_refused() {
+    DescriptorKeeper keeper({}, none());
+    const Fd mine = a_socket();
+    const auto store = keeper.of("userspace", Family::ipv4);
+    for (const std::string& name : {std::string(), std::string(201, 'a'), std::string("a b"), std::string("a:b"),
+                                    std::string("a/b"), std::string("a\nb"), std::string("\xc3\xa4")}) {
+      CPPUNIT_ASSERT_MESSAGE(name, store->keep(name, mine.get()).code() == base::StatusCode::invalid);
+    }
+    CPPUNIT_ASSERT(store->keep(std::string(200, 'a'), mine.get()).ok());
+    CPPUNIT_ASSERT(!store->keep("closed", -1).ok());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, store->names().size());
+  }
+
+  void without_a_manager_it_lives_as_long_as_the_keeper() {
+    int ends[2];
+    CPPUNIT_ASSERT_EQUAL(0, ::pipe2(ends, O_CLOEXEC | O_NONBLOCK));
+    const Fd reader(ends[0]);
+    Fd writer(ends[1]);
+    char byte = 0;
+    {
+      DescriptorKeeper keeper({}, none());
+      CPPUNIT_ASSERT(keeper.of("userspace", Family::ipv4)->keep("pipe", writer.get()).ok());
+      writer.reset();
+      CPPUNIT_ASSERT_EQUAL(ssize_t{-1}, ::read(reader.get(), &byte, 1));  // somebody still has the other end
+      CPPUNIT_ASSERT_EQUAL(std::size_t{1}, keeper.figures().kept);
+      CPPUNIT_ASSERT_EQUAL(std::size_t{0}, keeper.figures().untold);
+    }
+    CPPUNIT_ASSERT_EQUAL(ssize_t{0}, ::read(reader.get(), &byte, 1));
+  }
+
+  void the_manager_gets_a_duplicate() {
+    Manager manager(path());
+    DescriptorKeeper keeper(notifier(), none());
+    const Fd mine = a_socket();
+    CPPUNIT_ASSERT(keeper.of("userspace", Family::ipv6)->keep("listener", mine.get()).ok());
+    manager.wait_for(2);
+    CPPUNIT_ASSERT_EQUAL(std::string("FDSTORE=1\nFDPOLL=0\nFDNAME=sluice"), manager.heard[0]);
+    CPPUNIT_ASSERT_EQUAL(std::string("FDSTORE=1\nFDPOLL=0\nFDNAME=s0"), manager.heard[1]);
+    CPPUNIT_ASSERT_EQUAL(identity(mine.get()), identity(manager.held.find("s0")->second.get()));
+    CPPUNIT_ASSERT(manager.name_of("s0") == "userspace/IPv6/listener");
+  }
+
+  void what_takes_its_place_comes_after_what_was_there() {
+    Manager manager(path());
+    DescriptorKeeper keeper(notifier(), none());
+    const auto store = keeper.of("userspace", Family::ipv4);
+    const Fd first = a_socket(), second = a_socket();
+    CPPUNIT_ASSERT(store->keep("n", first.get()).ok());
+    manager.wait_for(2);
+    CPPUNIT_ASSERT(store->keep("n", second.get()).ok());
+    manager.wait_for(4);
+    CPPUNIT_ASSERT_EQUAL(std::string("FDSTOREREMOVE=1\nFDNAME=s0"), manager.heard[2]);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, manager.held.size());
+    CPPUNIT_ASSERT_EQUAL(identity(second.get()), identity(manager.held.find("s0")->second.get()));
+    const Fd taken(store->take("n"));
+    CPPUNIT_ASSERT_EQUAL(identity(second.get()), identity(taken.get()));
+  }
+
+  void the_same_socket_again_is_no_news() {
+    Manager manager(path());
+    DescriptorKeeper keeper(notifier(), none());
+    const auto store = keeper.of("userspace", Family::ipv4);
+    const Fd first = a_socket();
+    CPPUNIT_ASSERT(store->keep("n", first.get()).ok());
+    manager.wait_for(2);
+    const Fd taken(store->take("n"));
+    CPPUNIT_ASSERT(store->keep("n", taken.get()).ok());
+    manager.assert_silent();
+  }
+
+  void what_is_dropped_is_removed_there() {
+    Manager manager(path());
+    DescriptorKeeper keeper(notifier(), none());
+    const auto store = keeper.of("userspace", Family::ipv4);
+    CPPUNIT_ASSERT(store->keep("n", a_socket().get()).ok());
+    manager.wait_for(2);
+    store->drop("n");
+    store->drop("n");
+    store->drop("other");
+    manager.wait_for(3);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, manager.held.size());  // the index
+    manager.assert_silent();
+    expect_all_sent(keeper);
+  }
+
+  void the_order_is_kept() {
+    Manager manager(path());
+    DescriptorKeeper keeper(notifier(), none());
+    const auto store = keeper.of("userspace", Family::ipv4);
+    for (int i = 0; i < 100; ++i) CPPUNIT_ASSERT(store->keep("n" + std::to_string(i), a_socket().get()).ok());
+    manager.wait_for(101);
+    for (std::size_t i = 0; i < 100; ++i) {
+      const std::string slot = "s" + std::to_string(i);
+      CPPUNIT_ASSERT_EQUAL("FDSTORE=1\nFDPOLL=0\nFDNAME=" + slot, manager.heard[i + 1]);
+      CPPUNIT_ASSERT_EQUAL("userspace/IPv4/n" + std::to_string(i), manager.name_of(slot));
+    }
+  }
+
+  // A datagram socket has room for some ten messages, or a few hundred where systemd set it up.
+  void thousands_go_through_a_small_socket_while_nobody_waits() {
+    constexpr int kMany = 6000;
+    {
+      Manager manager(path());
+      DescriptorKeeper keeper(notifier(), none());
+      const auto store = keeper.of("userspace", Family::ipv4);
+      const auto begin = std::chrono::steady_clock::now();
+      for (int i = 0; i < kMany; ++i) CPPUNIT_ASSERT(store->keep("n" + std::to_string(i), a_socket().get()).ok());
+      const auto took = std::chrono::steady_clock::now() - begin;
+      // The manager has read nothing yet. A bound of real time, because waiting costs no CPU time.
+      CPPUNIT_ASSERT(took < test::stretched(5s));
+      CPPUNIT_ASSERT(keeper.figures().untold > kMany / 2);
+      manager.wait_for(kMany + 1);
+      CPPUNIT_ASSERT_EQUAL(std::size_t{kMany + 1}, manager.held.size());
+      const Fd last(store->take("n5999"));
+      CPPUNIT_ASSERT_EQUAL(identity(last.get()), identity(manager.held.find("s5999")->second.get()));
+    }
+  }
+
+  void what_comes_and_goes_leaves_nothing() {
+    Manager manager(path());
+    DescriptorKeeper keeper(notifier(), none());
+    const auto store = keeper.of("userspace", Family::ipv4);
+    // The socket is full.
+    for (int i = 0; i < 1000; ++i) CPPUNIT_ASSERT(store->keep("fill" + std::to_string(i), a_socket().get()).ok());
+    for (int i = 0; i < 1000; ++i) {
+      CPPUNIT_ASSERT(store->keep("busy", a_socket().get()).ok());
+      store->drop("busy");
+    }
+    CPPUNIT_ASSERT(keeper.figures().untold <= 2001);  // each time a slot of its own, as none is free before it was told
+    manager.wait_for(1001);
+    expect_all_sent(keeper);
+    manager.assert_silent();  // nothing is kept as "busy", and nothing ever was there
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1001}, manager.held.size());
+    // The slots are free again.
+    CPPUNIT_ASSERT(store->keep("late", a_socket().get()).ok());
+    manager.wait_for(1002);
+    CPPUNIT_ASSERT(manager.held.contains("s1000"));
+  }
+
+  // Otherwise a process killed between the two would hand on one descriptor under the name of the other.
+  void a_slot_is_free_only_when_the_manager_was_told() {
+    Manager manager(path());
+    DescriptorKeeper keeper(notifier(), none());
+    const auto store = keeper.of("userspace", Family::ipv4);
+    CPPUNIT_ASSERT(store->keep("first", a_socket().get()).ok());
+    // The socket is full, and what follows is not told yet.
+    for (int i = 0; i < 1000; ++i) CPPUNIT_ASSERT(store->keep("fill" + std::to_string(i), a_socket().get()).ok());
+    manager.wait_for(2);
+    store->drop("first");
+    CPPUNIT_ASSERT(store->keep("second", a_socket().get()).ok());
+    CPPUNIT_ASSERT_EQUAL(std::string("userspace/IPv4/first"), manager.name_of("s0"));
+    manager.wait_for(1004);
+    CPPUNIT_ASSERT(!manager.held.contains("s0"));
+    CPPUNIT_ASSERT_EQUAL(std::string("userspace/IPv4/second"), manager.name_of("s1001"));
+    expect_all_sent(keeper);
+    manager.assert_silent();
+    CPPUNIT_ASSERT(store->keep("third", a_socket().get()).ok());
+    manager.wait_for(1005);
+    CPPUNIT_ASSERT_EQUAL(std::string("userspace/IPv4/third"), manager.name_of("s0"));
+  }
+
+  void without_a_free_slot_it_is_kept_here() {
+    Manager manager(path());
+    std::vector<KeptName> names;
+    for (unsigned slot = 0; slot < DescriptorIndex::kSlots; ++slot)
+      names.push_back({"userspace", Family::ipv4, std::to_string(slot)});
+    auto handed = passed_as(names);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{DescriptorIndex::kSlots + 1}, handed.size());
+    DescriptorKeeper keeper(notifier(), std::move(handed));
+    const auto store = keeper.of("userspace", Family::ipv4);
+    CPPUNIT_ASSERT(store->keep("more", a_socket().get()).ok());
+    manager.assert_silent();
+    CPPUNIT_ASSERT(Fd(store->take("more")).valid());
+    store->drop("77");
+    manager.wait_for(1);
+    expect_all_sent(keeper);
+    manager.assert_silent();
+    CPPUNIT_ASSERT(store->keep("one", a_socket().get()).ok());
+    manager.wait_for(2);
+    CPPUNIT_ASSERT(manager.held.contains("s77"));
+  }
+
+  void what_an_earlier_process_had_is_taken_and_not_told_again() {
+    Manager manager(path());
+    auto handed = passed_as({{"userspace", Family::ipv4, "a"}, {"userspace", Family::ipv6, "b"}});
+    handed.push_back(passed("stored"));
+    const ino_t a = identity(handed[1].fd.get());
+    DescriptorKeeper keeper(notifier(), std::move(handed));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, keeper.figures().passed);
+    const Fd taken(keeper.of("userspace", Family::ipv4)->take("a"));
+    CPPUNIT_ASSERT_EQUAL(a, identity(taken.get()));
+    CPPUNIT_ASSERT(keeper.of("userspace", Family::ipv6)->names() == std::vector<std::string>{"b"});
+    CPPUNIT_ASSERT(keeper.of("userspace", Family::ipv4)->keep("a", taken.get()).ok());
+    manager.assert_silent();
+    keeper.of("userspace", Family::ipv4)->drop("a");
+    manager.wait_for(1);
+    CPPUNIT_ASSERT_EQUAL(std::string("FDSTOREREMOVE=1\nFDNAME=s0"), manager.heard[0]);
+  }
+
+  void what_is_not_ours_is_closed() {
+    int ends[2];
+    CPPUNIT_ASSERT_EQUAL(0, ::pipe2(ends, O_CLOEXEC | O_NONBLOCK));
+    const Fd reader(ends[0]);
+    std::vector<base::PassedDescriptor> handed;
+    handed.push_back({"some.socket", Fd(ends[1])});
+    DescriptorKeeper keeper({}, std::move(handed));
+    char byte = 0;
+    CPPUNIT_ASSERT_EQUAL(ssize_t{0}, ::read(reader.get(), &byte, 1));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, keeper.figures().kept);
+  }
+
+  void without_the_index_nothing_is_known_and_nothing_stays() {
+    Manager manager(path());
+    std::vector<base::PassedDescriptor> handed;
+    handed.push_back(passed("s0"));
+    handed.push_back(passed("s3"));
+    DescriptorKeeper keeper(notifier(), std::move(handed));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{0}, keeper.figures().passed);
+    manager.wait_for(2);
+    CPPUNIT_ASSERT_EQUAL(std::string("FDSTOREREMOVE=1\nFDNAME=s0"), manager.heard[0]);
+    CPPUNIT_ASSERT_EQUAL(std::string("FDSTOREREMOVE=1\nFDNAME=s3"), manager.heard[1]);
+    CPPUNIT_ASSERT(keeper.of("userspace", Family::ipv4)->keep("n", a_socket().get()).ok());
+    manager.wait_for(4);
+    CPPUNIT_ASSERT(manager.held.contains("sluice"));
+  }
+
+  void two_of_one_name_become_one() {
+    Manager manager(path());
+    auto handed = passed_as(
+        {{"userspace", Family::ipv4, "a"}, {"userspace", Family::ipv4, "a"}, {"userspace", Family::ipv4, "b"}});
+    handed.push_back(passed("s2"));  // "b" again
+    for (const auto& one : handed) manager.held.emplace(one.name, Fd(::dup(one.fd.get())));
+    const ino_t last_a = identity(handed[2].fd.get()), last_b = identity(handed[4].fd.get());
+    DescriptorKeeper keeper(notifier(), std::move(handed));
+    manager.wait_for(3);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{3}, manager.held.size());  // with the index
+    CPPUNIT_ASSERT_EQUAL(last_a, identity(manager.held.find("s1")->second.get()));
+    CPPUNIT_ASSERT_EQUAL(last_b, identity(manager.held.find("s2")->second.get()));
+    manager.assert_silent();
+  }
+
+  void what_nobody_uses_is_dropped() {
+    Manager manager(path());
+    auto handed =
+        passed_as({{"userspace", Family::ipv4, "a"}, {"old.one", Family::ipv4, "b"}, {"old.one", Family::ipv6, "c"}});
+    DescriptorKeeper keeper(notifier(), std::move(handed));
+    keeper.drop_unused({"iptables", "userspace"});
+    manager.wait_for(2);
+    CPPUNIT_ASSERT_EQUAL(std::string("FDSTOREREMOVE=1\nFDNAME=s1"), manager.heard[0]);
+    CPPUNIT_ASSERT_EQUAL(std::string("FDSTOREREMOVE=1\nFDNAME=s2"), manager.heard[1]);
+    CPPUNIT_ASSERT(keeper.of("old.one", Family::ipv4)->names().empty());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, keeper.figures().kept);
+  }
+
+  void stopping_tells_the_rest_and_then_nothing() {
+    Manager manager(path());
+    DescriptorKeeper keeper(notifier(), none());
+    const auto store = keeper.of("userspace", Family::ipv4);
+    for (int i = 0; i < 2000; ++i) CPPUNIT_ASSERT(store->keep("n" + std::to_string(i), a_socket().get()).ok());
+    std::thread stopping([&] { keeper.stop(60s); });
+    manager.wait_for(2001);
+    stopping.join();
+    store->drop("n1");
+    CPPUNIT_ASSERT(store->keep("more", a_socket().get()).ok());
+    manager.assert_silent();
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2001}, manager.held.size());
+  }
+
+  void stopping_does_not_wait_for_a_manager_that_does_not_read() {
+    Manager manager(path());
+    DescriptorKeeper keeper(notifier(), none());
+    const auto store = keeper.of("userspace", Family::ipv4);
+    for (int i = 0; i < 1000; ++i) CPPUNIT_ASSERT(store->keep("n" + std::to_string(i), a_socket().get()).ok());
+    const auto begin = std::chrono::steady_clock::now();
+    keeper.stop(100ms);
+    const auto took = std::chrono::steady_clock::now() - begin;
+    // A bound of real time, because waiting costs no CPU time.
+    CPPUNIT_ASSERT(took < test::stretched(10s));
+    CPPUNIT_ASSERT(keeper.figures().untold > 0);
+  }
+
+  void stopping_does_not_wait_for_a_manager_that_is_gone() {
+    DescriptorKeeper keeper(notifier(), none());
+    CPPUNIT_ASSERT(keeper.of("userspace", Family::ipv4)->keep("n", a_socket().get()).ok());
+    const auto begin = std::chrono::steady_clock::now();
+    keeper.stop(1h);
+    CPPUNIT_ASSERT(std::chrono::steady_clock::now() - begin < test::stretched(30s));  // far less than the hour
+  }
+
+  void a_manager_that_comes_later_is_told() {
+    DescriptorKeeper keeper(notifier(), none());
+    CPPUNIT_ASSERT(keeper.of("userspace", Family::ipv4)->keep("n", a_socket().get()).ok());
+    std::this_thread::sleep_for(20ms);  // fixed time: the first attempts find no manager
+    Manager manager(path());
+    manager.wait_for(2);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, manager.held.size());
+  }
+
+  void a_name_too_long_for_the_index_is_kept_here() {
+    Manager manager(path());
+    DescriptorKeeper keeper(notifier(), none());
+    const auto store = keeper.of(std::string(400, 'b'), Family::ipv4);
+    CPPUNIT_ASSERT(store->keep(std::string(200, 'n'), a_socket().get()).ok());
+    const Fd taken(store->take(std::string(200, 'n')));
+    CPPUNIT_ASSERT(taken.valid());
+    CPPUNIT_ASSERT(store->keep("n", a_socket().get()).ok());
+    manager.wait_for(2);
+    CPPUNIT_ASSERT(manager.held.contains("s0"));
+    manager.assert_silent();
+  }
+
+  void without_descriptors_to_spare_it_says_so() {
+    DescriptorKeeper keeper({}, none());
+    const Fd mine = a_socket();
+    rlimit limit{};
+    ::getrlimit(RLIMIT_NOFILE, &limit);
+    rlimit few = limit;
+    few.rlim_cur = 0;
+    CPPUNIT_ASSERT_EQUAL(0, ::setrlimit(RLIMIT_NOFILE, &few));
+    const base::Status refused = keeper.of("userspace", Family::ipv4)->keep("n", mine.get());
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+    CPPUNIT_ASSERT(!refused.ok());
+    CPPUNIT_ASSERT_MESSAGE(refused.message(), refused.message().starts_with("cannot keep descriptor n: "));
+    CPPUNIT_ASSERT(keeper.of("userspace", Family::ipv4)->names().empty());
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(DescriptorKeeperTest);
+
+}  // namespace descriptor_keeper_test
+}  // namespace sluice::lifecycle

@@ -1,0 +1,128 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// How the library of a backend that is gone is unmapped, with a plugin of the zoo. The rest of the retirement is in
+// swapper_test.cpp.
+#include "core/lifecycle/retirement.hpp"
+
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+
+#include <future>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "core/plugin/loader.hpp"
+#include "test/unit/patience.hpp"
+#include "test/unit/plugin/captured_log.hpp"
+#include "test/unit/plugin/zoo_folder.hpp"
+
+namespace sluice::lifecycle {
+namespace retirement_test {
+
+using namespace std::chrono_literals;
+using test::wait_until;
+
+class RetirementTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(RetirementTest);
+  CPPUNIT_TEST(a_library_is_unmapped_when_its_last_user_ends);
+  CPPUNIT_TEST(a_swap_can_begin_while_the_last_user_is_awaited);
+  CPPUNIT_TEST(a_user_that_never_ends_holds_up_no_other_backend);
+  CPPUNIT_TEST_SUITE_END();
+
+ public:
+  void setUp() override {
+    folder_.emplace();
+    log_.emplace();
+  }
+  void tearDown() override {
+    retirement_.reset();
+    log_.reset();
+    folder_.reset();
+  }
+
+ private:
+  // A backend that retires at once, for it serves no IP family.
+  std::shared_ptr<BackendRun> make(const std::string& name) {
+    folder_->add("good", name);
+    plugin::LoadRequest request = folder_->request(name);
+    request.id = "good";
+    request.copy = true;  // a library of its own
+    auto loaded = plugin::load_plugin(request);
+    CPPUNIT_ASSERT_EQUAL(std::string(), loaded.status().message());
+    BackendRun::Settings settings;
+    settings.plugin = std::move(*loaded);
+    return std::make_shared<BackendRun>(std::move(settings), BackendRun::Callbacks(), nullptr, clock_);
+  }
+  // The retirement has the only reference, unless the test keeps one.
+  void retire(std::shared_ptr<BackendRun> run) { retirement_->add({.run = std::move(run), .until = clock_.now()}); }
+  void start(std::chrono::milliseconds last_users) {
+    retirement_.emplace(Retirement::Options{.between = 5ms, .last_users = last_users}, Retirement::Callbacks(), clock_);
+    retirement_->start();
+  }
+  bool logged(const std::string& part) const { return log_->text().find(part) != std::string::npos; }
+  static bool mapped(const std::string& name) { return test::is_mapped("/memfd:" + name + ".so"); }
+  // The retirement has released its reference, and waits for this one.
+  static bool awaited(const std::shared_ptr<BackendRun>& run) {
+    return wait_until([&] { return run.use_count() == 1 && run->shared_plugin().use_count() == 2; });
+  }
+
+  void a_library_is_unmapped_when_its_last_user_ends() {
+    start(1h);
+    auto user = make("first");
+    retire(user);
+    const bool waits = awaited(user);
+    CPPUNIT_ASSERT(mapped("first"));
+    CPPUNIT_ASSERT(!logged("unloaded"));
+    user.reset();
+    CPPUNIT_ASSERT(waits);
+    CPPUNIT_ASSERT(wait_until([&] { return logged("/first.so (1.2.3) is unloaded"); }));
+    CPPUNIT_ASSERT(!mapped("first"));
+  }
+
+  void a_swap_can_begin_while_the_last_user_is_awaited() {
+    start(1h);
+    auto user = make("first");
+    retire(user);
+    const bool waits = awaited(user);
+    auto swap = std::async(std::launch::async, [&] { retirement_->pause(); });
+    const bool begins = wait_until([&] { return swap.wait_for(0s) == std::future_status::ready; });
+    user.reset();
+    swap.get();
+    CPPUNIT_ASSERT(waits);
+    CPPUNIT_ASSERT(begins);
+  }
+
+  void a_user_that_never_ends_holds_up_no_other_backend() {
+    start(0ms);
+    auto user = make("first");
+    retire(user);
+    CPPUNIT_ASSERT(wait_until([&] {
+      return logged(
+          "/first.so: it stays mapped: a part of the daemon still uses it; it is unmapped when that part ends");
+    }));
+    retire(make("second"));
+    CPPUNIT_ASSERT(wait_until([&] { return logged("/second.so (1.2.3) is unloaded"); }));
+    retirement_->stop();
+    CPPUNIT_ASSERT(mapped("first"));
+    CPPUNIT_ASSERT_EQUAL(std::string("good"), user->plugin().id());
+    CPPUNIT_ASSERT(!logged("/first.so is unloaded"));
+    // The thread of the retirement has ended, so this one unmaps the library.
+    user.reset();
+    CPPUNIT_ASSERT(logged("/first.so is unloaded: its last user has ended"));
+    CPPUNIT_ASSERT(!mapped("first"));
+  }
+
+  const base::SteadyClock clock_{};
+  std::optional<test::ZooFolder> folder_;
+  std::optional<test::CapturedLog> log_;
+  std::optional<Retirement> retirement_;
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(RetirementTest);
+
+}  // namespace retirement_test
+}  // namespace sluice::lifecycle

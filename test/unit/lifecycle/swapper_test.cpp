@@ -1,0 +1,671 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// One backend for another, with scripted ones: which calls reach whom, and in which order; a
+// failure at each step; what retires, and what is taken back.
+#include "core/lifecycle/swapper.hpp"
+
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdio>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "sluice/abi/affinity.hpp"
+#include "sluice/sdk/error.hpp"
+#include "sluice/sdk/views.hpp"
+#include "test/unit/patience.hpp"
+#include "test/unit/plugin/captured_log.hpp"
+#include "test/unit/store/fixtures.hpp"
+
+namespace sluice::lifecycle {
+namespace swapper_test {
+
+using namespace std::chrono_literals;
+using base::Family;
+using model::ResourceKind;
+
+constexpr auto kGenerous = 30s;
+// Of calls that must succeed: a busy machine may stop them for seconds.
+constexpr auto kCallTimeout = 2min;
+
+// The machine's clock, which a test may put forward, and which counts how often each thread reads it.
+class MovableClock final : public base::Clock {
+ public:
+  Time now() const override {
+    const std::lock_guard lock(mutex_);
+    ++reads_[std::this_thread::get_id()];
+    return steady_.now() + ahead_;
+  }
+  void advance(Duration by) {
+    const std::lock_guard lock(mutex_);
+    ahead_ += by;
+  }
+  std::size_t reads(std::thread::id of) const {
+    const std::lock_guard lock(mutex_);
+    return reads_[of];
+  }
+
+ private:
+  const base::SteadyClock steady_{};
+  mutable std::mutex mutex_;
+  Duration ahead_{0};
+  mutable std::map<std::thread::id, std::size_t> reads_;
+};
+
+// What backends are asked, and what they answer.
+class Script {
+ public:
+  abi::Code call(const std::string& who, const std::string& what, abi::Error* error) {
+    std::unique_lock lock(mutex_);
+    calls_.push_back(who + " " + what);
+    arrived_.notify_all();
+    const std::string key = who + " " + what.substr(0, what.find(' '));
+    arrived_.wait(lock, [&] { return !hang_ || hang_at_ != key; });
+    auto& answers = answers_[key];
+    if (answers.empty()) return abi::Code::kOk;
+    const abi::Code code = answers.front();
+    answers.pop_front();
+    if (error != nullptr) std::snprintf(error->message, sizeof error->message, "scripted");
+    return code;
+  }
+  // "new apply": the next answers to it; then ok.
+  void answer(const std::string& key, std::deque<abi::Code> codes) {
+    const std::lock_guard lock(mutex_);
+    answers_[key] = std::move(codes);
+  }
+  void hang(const std::string& key) {
+    const std::lock_guard lock(mutex_);
+    hang_at_ = key;
+    hang_ = true;
+  }
+  void go_on() {
+    const std::lock_guard lock(mutex_);
+    hang_ = false;
+    arrived_.notify_all();
+  }
+  // All calls since the last time but looks at the kernel that the serving one makes when it wants to.
+  std::string take() {
+    const std::lock_guard lock(mutex_);
+    std::string out = text();
+    calls_.clear();
+    return out;
+  }
+  void await(const std::string& call) {
+    std::unique_lock lock(mutex_);
+    const bool called = arrived_.wait_for(lock, test::stretched(kGenerous), [&] {
+      return std::find(calls_.begin(), calls_.end(), call) != calls_.end();
+    });
+    CPPUNIT_ASSERT_MESSAGE("never called: " + call + ", but " + text(), called);
+  }
+  std::map<std::string, std::vector<std::string>> claims;  // by who
+  bool affinity = true;
+  std::string created_with;  // flags of the last create
+
+ private:
+  std::string text() const {
+    std::string out;
+    for (const auto& call : calls_) out += (out.empty() ? "" : ", ") + call;
+    return out;
+  }
+
+  std::mutex mutex_;
+  std::condition_variable arrived_;
+  std::deque<std::string> calls_;
+  std::map<std::string, std::deque<abi::Code>> answers_;
+  std::string hang_at_;
+  bool hang_ = false;
+};
+
+Script* g_script = nullptr;  // a factory is a plain function: no other way in
+
+class Scripted final : public abi::Backend, public abi::Affinity {
+ public:
+  explicit Scripted(std::string who) : who_(std::move(who)) {}
+  abi::Code probe(abi::Error* error) noexcept override { return g_script->call(who_, "probe", error); }
+  abi::Code apply(const abi::Transaction* t, abi::ApplyResult*, abi::Error* error) noexcept override {
+    return g_script->call(who_, t->kind == abi::TransactionKind::kFull ? "apply full" : "apply delta", error);
+  }
+  abi::Code verify(abi::Error* error) noexcept override { return g_script->call(who_, "verify", error); }
+  abi::Code claims(abi::StringSink* sink, abi::Error* error) noexcept override {
+    for (const auto& claim : g_script->claims[who_]) sink->add(sdk::view(claim));
+    return g_script->call(who_, "claims", error);
+  }
+  abi::Code retire(const abi::Handover* handover, abi::Error* error) noexcept override {
+    std::string what = "retire " + std::string(handover->drain_seconds == 0 ? "now" : "later") + " but";
+    for (const auto& claim : sdk::range<abi::StringView>(handover->claims)) what += " " + std::string(sdk::text(claim));
+    return g_script->call(who_, what, error);
+  }
+  abi::Code cleanup(abi::Error*) noexcept override { return abi::Code::kOk; }
+  abi::Code export_clients(abi::AffinitySink* sink, abi::Error* error) noexcept override {
+    abi::AffinityClient client{};
+    client.key.service_name = {"cart", 4};
+    client.remaining_seconds = 9;
+    sink->add(sdk::array(&client, 1));
+    return g_script->call(who_, "export", error);
+  }
+  abi::Code import_clients(abi::ArrayView clients, abi::Error* error) noexcept override {
+    return g_script->call(who_, "import " + std::to_string(clients.count), error);
+  }
+  void* extension(abi::StringView id) noexcept override {
+    const bool affinity = std::string_view(id.data, id.size) == abi::kAffinity && g_script->affinity;
+    return affinity ? static_cast<abi::Affinity*>(this) : nullptr;
+  }
+  void release() noexcept override {
+    g_script->call(who_, "release", nullptr);
+    delete this;
+  }
+
+ private:
+  const std::string who_;
+};
+
+template <char Which>
+abi::Code create(const abi::CreateArgs* args, abi::Backend** out, abi::Error* error) noexcept {
+  const std::string who = Which == 'o' ? "old" : "new";
+  g_script->created_with = who + (args->flags == abi::kCreatePredecessorServes ? " after another one" : " alone");
+  const abi::Code code = g_script->call(who, "create", error);
+  if (code == abi::Code::kOk) *out = new Scripted(who);
+  return code;
+}
+
+template <char Which>
+std::shared_ptr<const plugin::Plugin> library(std::uint64_t features) {
+  abi::PluginEntry entry{};
+  entry.struct_size = sizeof entry;
+  entry.features = features;
+  entry.id = Which == 'o' ? "old" : "new";
+  entry.version = entry.build = "1";
+  entry.create = &create<Which>;
+  return std::make_shared<const plugin::Plugin>(nullptr, "/nowhere.so", entry);
+}
+
+class SwapperTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(SwapperTest);
+  CPPUNIT_TEST(the_newcomer_is_complete_before_the_other_one_retires);
+  CPPUNIT_TEST(where_both_own_the_same_the_other_one_is_held_first);
+  CPPUNIT_TEST(a_change_reaches_both_during_a_swap_and_the_newcomer_afterwards);
+  CPPUNIT_TEST(a_library_that_cannot_be_loaded_changes_nothing);
+  CPPUNIT_TEST(a_backend_that_cannot_be_made_or_tried_changes_nothing);
+  CPPUNIT_TEST(without_an_entry_in_the_ledger_nothing_is_written);
+  CPPUNIT_TEST(a_failed_apply_is_taken_back);
+  CPPUNIT_TEST(where_both_own_the_same_the_other_one_writes_again_before_the_newcomer_goes);
+  CPPUNIT_TEST(what_cannot_be_restored_keeps_the_newcomer);
+  CPPUNIT_TEST(what_the_newcomer_took_lives_on);
+  CPPUNIT_TEST(what_another_build_took_lives_on);
+  CPPUNIT_TEST(a_daemon_that_ends_leaves_all_as_it_is);
+  CPPUNIT_TEST(a_failed_verify_is_taken_back);
+  CPPUNIT_TEST(what_cannot_be_taken_back_at_once_is_tried_again);
+  CPPUNIT_TEST(a_newcomer_that_hangs_is_left_alone_until_it_answers);
+  CPPUNIT_TEST(a_failed_retire_does_not_undo_the_swap_and_is_repeated);
+  CPPUNIT_TEST(draining_goes_on_until_it_says_so_and_ends_with_its_time);
+  CPPUNIT_TEST(a_backend_to_which_tracked_flows_lead_waits);
+  CPPUNIT_TEST(clients_are_handed_over_twice);
+  CPPUNIT_TEST(who_cannot_be_handed_clients_serves_all_the_same);
+  CPPUNIT_TEST(a_backend_that_knows_no_clients_is_no_matter);
+  CPPUNIT_TEST(the_next_swap_finds_who_serves_now);
+  CPPUNIT_TEST_SUITE_END();
+
+ public:
+  void setUp() override {
+    g_script = &script_;
+    script_.claims["old"] = {"nft/ip/old"};
+    script_.claims["new"] = {"nft/ip/new"};
+    store_.start();
+    for (const auto kind : {ResourceKind::service, ResourceKind::endpoint_slice, ResourceKind::node}) {
+      store_.deliver(model::ListBegin{kind});
+      if (kind == ResourceKind::service) store_.deliver(model::Upsert{test::service("cart")});
+      store_.deliver(model::ListEnd{kind});
+    }
+    retirement_.emplace(
+        Retirement::Options{.between = 5ms, .call = kCallTimeout, .last_moments = 1s, .patience = 1h, .settling = 1h},
+        Retirement::Callbacks{[this](const Retirement::Entry&) { note("ending"); },
+                              [this](const Retirement::Entry&) {
+                                ++questions_;
+                                return settled_.load();
+                              },
+                              [this](const Retirement::Entry& entry, bool clean) {
+                                bool listed = false;
+                                for (const auto& other : retirement_->list()) listed = listed || other.run == entry.run;
+                                note(entry.run->plugin().id() + (entry.undo ? " undone" : " gone") +
+                                     (clean ? "" : " unclean") + (listed ? " but listed" : ""));
+                              }},
+        clock_);
+    retirement_->set_successor({{{"nft/ip/old"}, {}}});
+    retirement_->start();
+    Swapper::Surroundings around;
+    around.store = &store_;
+    around.next_id = [this] { return ++last_id_; };
+    around.serving = [this] { return serving_; };
+    around.arriving = [this](const BackendRun& run, const Claims& claims) -> base::Status {
+      note(run.plugin().id() + " arrives with " + claims[0].at(0));
+      return ledger_broken_ ? base::unavailable("the disk is full") : base::Status();
+    };
+    around.serve = [this](std::shared_ptr<BackendRun> run, const Claims&) {
+      script_.call(run->plugin().id(), "serves", nullptr);
+      note(run->plugin().id() + " serves");
+      serving_ = std::move(run);
+    };
+    around.retiring = [this](const BackendRun& run, const Claims&, auto) { note(run.plugin().id() + " retires"); };
+    around.undone = [this](const BackendRun& run) { note(run.plugin().id() + " undone"); };
+    around.before_feed = [](const plugin::Plugin&) {};
+    around_ = around;
+    make_swapper(kCallTimeout);
+
+    BackendRun::Settings settings;
+    settings.id = ++last_id_;
+    settings.plugin = library<'o'>(kAll);
+    settings.families = {Family::ipv4};
+    settings.loop = loop_options();
+    serving_ = std::make_shared<BackendRun>(std::move(settings), BackendRun::Callbacks(), nullptr, clock_);
+    CPPUNIT_ASSERT(serving_->start(kCallTimeout)[0].ok());
+    serving_->feed(store_);
+    script_.await("old apply full");
+    CPPUNIT_ASSERT(serving_->claims(kCallTimeout).ok());  // the calls in progress have ended
+    script_.take();
+    old_ = serving_;
+  }
+
+  void tearDown() override {
+    script_.go_on();
+    retirement_->stop();
+    serving_->stop();
+    serving_.reset();
+    old_.reset();
+    store_.stop();
+    swapper_.reset();
+    retirement_.reset();
+  }
+
+ private:
+  static constexpr std::uint64_t kAll = abi::kFeatureIpv4 | abi::kFeatureDelta | abi::kFeatureAffinity;
+
+  static sync::SyncLoop::Options loop_options() {
+    sync::SyncLoop::Options out;
+    out.intervals.min = 0s;
+    out.intervals.retry = 20ms;
+    out.verify_every = 1h;  // only when a swap wants it
+    return out;
+  }
+
+  void make_swapper(BackendRun::Limit apply) {
+    swapper_.emplace(
+        Swapper::Limits{.probe = kCallTimeout, .call = kCallTimeout, .apply = apply, .retire = kCallTimeout}, around_,
+        *retirement_, clock_);
+  }
+  void note(std::string what) {
+    const std::lock_guard lock(mutex_);
+    notes_ += (notes_.empty() ? "" : ", ") + what;
+    noted_.notify_all();
+  }
+  std::string notes() {
+    const std::lock_guard lock(mutex_);
+    return notes_;
+  }
+  void await_note(const std::string& what) {
+    std::unique_lock lock(mutex_);
+    const bool there =
+        noted_.wait_for(lock, test::stretched(kGenerous), [&] { return notes_.find(what) != std::string::npos; });
+    CPPUNIT_ASSERT_MESSAGE("never: " + what, there);
+  }
+
+  SwapResult swap(base::Clock::Duration drain = 1h) {
+    SwapRequest request;
+    request.to = "new";
+    request.drain = drain;
+    request.load = [this]() -> base::Result<std::shared_ptr<const plugin::Plugin>> {
+      if (!loadable_) return base::not_found("plugin new.so does not exist");
+      return same_backend_ ? library<'o'>(kAll) : library<'n'>(kAll);
+    };
+    request.settings = [](const plugin::Plugin&) -> base::Result<BackendRun::Settings> {
+      BackendRun::Settings settings;
+      settings.loop = loop_options();
+      return settings;
+    };
+    return swapper_->swap(request);
+  }
+  void old_serves_on() {
+    CPPUNIT_ASSERT(serving_ == old_);
+    // What it sends again because of the swap is over: a run comes between two calls.
+    for (int i = 0; i < 2; ++i) CPPUNIT_ASSERT(serving_->claims(kCallTimeout).ok());
+    script_.take();
+    store_.deliver(model::Upsert{test::service("later" + std::to_string(++services_))});
+    script_.await("old apply delta");
+    CPPUNIT_ASSERT(!swapper_->progress().step);
+  }
+
+  void the_newcomer_is_complete_before_the_other_one_retires() {
+    const auto result = swap();
+    CPPUNIT_ASSERT_EQUAL_MESSAGE(result.status.message(), true, result.status.ok());
+    CPPUNIT_ASSERT_EQUAL(std::string("old"), result.from);
+    CPPUNIT_ASSERT_EQUAL(std::string("new"), result.to);
+    CPPUNIT_ASSERT(!result.failed_at);
+    CPPUNIT_ASSERT_EQUAL(std::string("new after another one"), script_.created_with);
+    script_.await("old release");
+    const std::string calls = script_.take();
+    CPPUNIT_ASSERT_MESSAGE(calls,
+                           calls.starts_with("new create, new probe, old claims, new claims, old export, new import 1, "
+                                             "new apply full, "));
+    const auto at = [&](const std::string& call) {
+      CPPUNIT_ASSERT_MESSAGE(call + " is not in: " + calls, calls.find(call) != std::string::npos);
+      return calls.find(call);
+    };
+    CPPUNIT_ASSERT_MESSAGE(calls, at("new apply full") < at("new verify"));
+    CPPUNIT_ASSERT_MESSAGE(calls, at("new verify") < at("new serves"));
+    CPPUNIT_ASSERT_MESSAGE(calls, at("new serves") < at("old retire later but nft/ip/new"));
+    CPPUNIT_ASSERT_MESSAGE(calls, at("old retire later but nft/ip/new") < at("old release"));
+    CPPUNIT_ASSERT_MESSAGE(calls, calls.find("old apply") == std::string::npos);
+    await_note("old gone");
+    CPPUNIT_ASSERT_EQUAL(std::string("new arrives with nft/ip/new, new serves, old retires, old gone"), notes());
+    CPPUNIT_ASSERT(retirement_->list().empty());
+  }
+
+  void where_both_own_the_same_the_other_one_is_held_first() {
+    script_.claims["old"] = {"iptables/nat/KUBE-SERVICES", "iptables/nat/KUBE-SVC-*"};
+    script_.claims["new"] = {"iptables/nat/KUBE-SERVICES"};
+    script_.hang("new apply");
+    const auto begin = std::chrono::steady_clock::now();
+    std::thread swapping([this] { CPPUNIT_ASSERT(swap().status.ok()); });
+    script_.await("new apply full");
+    script_.take();
+    store_.deliver(model::Upsert{test::service("later")});
+    store_.status();
+    CPPUNIT_ASSERT(serving_->claims(kCallTimeout).ok());  // earlier requests have been handled
+    const std::string calls = script_.take();
+    std::this_thread::sleep_for(30ms);  // fixed time: the change waits at least as long
+    script_.go_on();
+    swapping.join();
+    CPPUNIT_ASSERT_EQUAL(std::string("old claims"), calls);
+    const auto waited = swapper_->progress().last->longest_wait_seconds;
+    const std::chrono::duration<double> all = std::chrono::steady_clock::now() - begin;
+    CPPUNIT_ASSERT_MESSAGE(std::to_string(waited), waited >= 0.02 && waited < all.count());
+  }
+
+  void a_change_reaches_both_during_a_swap_and_the_newcomer_afterwards() {
+    script_.hang("new verify");
+    std::thread swapping([this] { CPPUNIT_ASSERT(swap().status.ok()); });
+    script_.await("new verify");
+    script_.take();
+    store_.deliver(model::Upsert{test::service("later")});
+    script_.await("old apply delta");
+    script_.go_on();
+    swapping.join();
+    script_.await("old release");
+    // Its first run by itself is a look at everything, and takes along what came before it.
+    script_.await("new apply full");
+    script_.take();
+    store_.deliver(model::Upsert{test::service("last")});
+    script_.await("new apply delta");
+    const std::string calls = script_.take();
+    CPPUNIT_ASSERT_MESSAGE(calls, calls.find("old") == std::string::npos);
+  }
+
+  void a_library_that_cannot_be_loaded_changes_nothing() {
+    loadable_ = false;
+    const auto result = swap();
+    CPPUNIT_ASSERT_EQUAL(std::string("plugin new.so does not exist"), result.status.message());
+    CPPUNIT_ASSERT(result.failed_at == Step::load);
+    CPPUNIT_ASSERT_EQUAL(std::string(), script_.take());
+    old_serves_on();
+  }
+
+  void a_backend_that_cannot_be_made_or_tried_changes_nothing() {
+    for (const char* call : {"create", "probe"}) {
+      script_.answer(std::string("new ") + call, {abi::Code::kUnsupported});
+      const auto result = swap();
+      CPPUNIT_ASSERT_MESSAGE(result.status.message(),
+                             result.status.message().find(std::string(call) + ": scripted") != std::string::npos);
+      CPPUNIT_ASSERT(result.failed_at == Step::probe);
+      CPPUNIT_ASSERT_MESSAGE(call, notes().empty());
+      old_serves_on();
+    }
+  }
+
+  void without_an_entry_in_the_ledger_nothing_is_written() {
+    ledger_broken_ = true;
+    const auto result = swap();
+    CPPUNIT_ASSERT_EQUAL(std::string("the disk is full"), result.status.message());
+    CPPUNIT_ASSERT(result.failed_at == Step::claim);
+    const std::string calls = script_.take();
+    CPPUNIT_ASSERT_MESSAGE(calls, calls.find("new apply") == std::string::npos);
+    CPPUNIT_ASSERT_MESSAGE(calls, calls.ends_with("new release"));
+    old_serves_on();
+  }
+
+  void a_failed_apply_is_taken_back() {
+    script_.answer("new apply", {abi::Code::kKernel});
+    const auto result = swap();
+    CPPUNIT_ASSERT(result.failed_at == Step::apply);
+    CPPUNIT_ASSERT_MESSAGE(result.status.message(), result.status.message().find("scripted") != std::string::npos);
+    const std::string calls = script_.take();
+    CPPUNIT_ASSERT_MESSAGE(calls, calls.ends_with("new apply full, new retire later but nft/ip/old, new release"));
+    CPPUNIT_ASSERT_MESSAGE(calls, calls.find("old apply") == std::string::npos);
+    CPPUNIT_ASSERT_EQUAL(std::string("new arrives with nft/ip/new, new undone"), notes());
+    old_serves_on();
+  }
+
+  void where_both_own_the_same_the_other_one_writes_again_before_the_newcomer_goes() {
+    script_.claims["new"] = script_.claims["old"];
+    script_.answer("new apply", {abi::Code::kKernel});
+    CPPUNIT_ASSERT(!swap().status.ok());
+    const std::string calls = script_.take();
+    CPPUNIT_ASSERT_MESSAGE(calls, calls.find("new apply full, old apply full, ") != std::string::npos);
+    CPPUNIT_ASSERT_MESSAGE(calls, calls.find("old apply full") < calls.find("new retire later but nft/ip/old"));
+    old_serves_on();
+  }
+
+  void what_cannot_be_restored_keeps_the_newcomer() {
+    script_.claims["new"] = script_.claims["old"];
+    script_.answer("new apply", {abi::Code::kKernel});
+    // Three times because of the swap, and once more by itself.
+    script_.answer("old apply", std::deque<abi::Code>(4, abi::Code::kKernel));
+    const auto result = swap();
+    CPPUNIT_ASSERT(!result.status.ok());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, result.remarks.size());
+    script_.await("new retire later but nft/ip/old");
+    const std::string calls = script_.take();
+    CPPUNIT_ASSERT_MESSAGE(calls, calls.rfind("old apply full") < calls.find("new retire"));
+    std::size_t tries = 0;
+    for (std::size_t at = 0; (at = calls.find("old apply full", at)) != std::string::npos; ++at) ++tries;
+    CPPUNIT_ASSERT_MESSAGE(calls, tries >= 5);
+    await_note("new undone");
+  }
+
+  void what_the_newcomer_took_lives_on() {
+    script_.answer("new verify", {abi::Code::kNeedFull});
+    script_.answer("new retire", {abi::Code::kRetry, abi::Code::kRetry});
+    const auto result = swap();
+    CPPUNIT_ASSERT(!result.status.ok());
+    CPPUNIT_ASSERT(result.remarks.empty());
+    await_note("new undone");
+    old_serves_on();
+  }
+
+  // Of two builds of a relay each has connections of its own.
+  void what_another_build_took_lives_on() {
+    same_backend_ = true;
+    script_.answer("old verify", {abi::Code::kNeedFull});
+    CPPUNIT_ASSERT(!swap().status.ok());
+    script_.await("old retire later but nft/ip/old");
+    old_serves_on();
+  }
+
+  void a_daemon_that_ends_leaves_all_as_it_is() {
+    script_.claims["new"] = script_.claims["old"];
+    script_.hang("new verify");
+    bool swapped = true;
+    std::thread swapping([&] { swapped = swap().status.ok(); });
+    script_.await("new verify");
+    swapper_->stop();
+    // The swap reads the clock each time before it checks whether it has to stop.
+    const std::size_t reads = clock_.reads(swapping.get_id());
+    const bool checked = test::wait_until([&] { return clock_.reads(swapping.get_id()) >= reads + 2; });
+    const auto pause = test::stretched_at_most(200ms, 3s);
+    std::this_thread::sleep_for(pause);  // fixed time: from the check to the end of the wait
+    script_.go_on();
+    swapping.join();
+    CPPUNIT_ASSERT(checked);
+    CPPUNIT_ASSERT(!swapped);
+    script_.await("new release");
+    CPPUNIT_ASSERT(retirement_->list().empty());
+    const std::string calls = script_.take();
+    CPPUNIT_ASSERT_MESSAGE(calls, calls.find("retire") == std::string::npos);
+    CPPUNIT_ASSERT_MESSAGE(calls, calls.find("old apply") == std::string::npos);
+    CPPUNIT_ASSERT_EQUAL(std::string("new arrives with nft/ip/old"), notes());
+  }
+
+  void a_failed_verify_is_taken_back() {
+    script_.answer("new verify", {abi::Code::kNeedFull});
+    const auto result = swap();
+    CPPUNIT_ASSERT(result.failed_at == Step::verify);
+    const std::string calls = script_.take();
+    CPPUNIT_ASSERT_MESSAGE(calls, calls.ends_with("new verify, new retire later but nft/ip/old, new release"));
+    old_serves_on();
+  }
+
+  void what_cannot_be_taken_back_at_once_is_tried_again() {
+    script_.answer("new apply", {abi::Code::kKernel});
+    script_.answer("new retire", {abi::Code::kKernel, abi::Code::kKernel});
+    const auto result = swap();
+    CPPUNIT_ASSERT(!result.status.ok());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, result.remarks.size());
+    await_note("new undone");
+    CPPUNIT_ASSERT_EQUAL(std::string("new arrives with nft/ip/new, new undone"), notes());
+    old_serves_on();
+  }
+
+  void a_newcomer_that_hangs_is_left_alone_until_it_answers() {
+    script_.claims["new"] = script_.claims["old"];
+    script_.hang("new apply");
+    make_swapper(test::stretched_at_most(2s, 20s));
+    const auto result = swap();
+    CPPUNIT_ASSERT(result.failed_at == Step::apply);
+    CPPUNIT_ASSERT_EQUAL(std::string("backend new (IPv4): apply: it does not answer"), result.status.message());
+    old_serves_on();
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, retirement_->list().size());
+    script_.go_on();
+    await_note("new undone");
+    script_.await("new release");
+  }
+
+  void a_failed_retire_does_not_undo_the_swap_and_is_repeated() {
+    script_.answer("old retire", {abi::Code::kKernel, abi::Code::kKernel});
+    const auto result = swap();
+    CPPUNIT_ASSERT(result.status.ok());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, result.remarks.size());
+    CPPUNIT_ASSERT_MESSAGE(result.remarks[0], result.remarks[0].find("retire: scripted") != std::string::npos);
+    await_note("old gone");
+    CPPUNIT_ASSERT(notes().find("unclean") == std::string::npos);
+  }
+
+  void draining_goes_on_until_it_says_so_and_ends_with_its_time() {
+    script_.answer("old retire", std::deque<abi::Code>(1'000'000, abi::Code::kRetry));
+    CPPUNIT_ASSERT(swap(1h).status.ok());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, retirement_->list().size());
+    script_.await("old retire later but nft/ip/new");
+    CPPUNIT_ASSERT(notes().find("ending") == std::string::npos);
+    clock_.advance(1h);
+    script_.await("old retire now but nft/ip/new");
+    script_.answer("old retire", {});
+    await_note("ending, old gone");
+    CPPUNIT_ASSERT(notes().find("unclean") == std::string::npos);
+  }
+
+  void a_backend_to_which_tracked_flows_lead_waits() {
+    script_.answer("old retire", std::deque<abi::Code>(1'000'000, abi::Code::kRetry));
+    settled_ = false;
+    CPPUNIT_ASSERT(swap(1h).status.ok());
+    script_.take();  // the swap itself has called it once
+    await_questions();
+    CPPUNIT_ASSERT_EQUAL(std::string(), retire_calls());
+    settled_ = true;
+    script_.await("old retire later but nft/ip/new");
+    // Its time is over: it waits a while longer, with a limit.
+    settled_ = false;
+    await_questions();
+    script_.take();
+    clock_.advance(1h);
+    await_questions();
+    CPPUNIT_ASSERT_EQUAL(std::string(), retire_calls());
+    clock_.advance(1h);
+    script_.await("old retire now but nft/ip/new");
+    script_.answer("old retire", {});
+    await_note("old gone");
+  }
+  // Two whole rounds of the retirement: a call of the round before has ended.
+  void await_questions() {
+    const std::uint64_t before = questions_;
+    CPPUNIT_ASSERT(test::wait_until([&] { return questions_ >= before + 3; }));
+  }
+  std::string retire_calls() {
+    const std::string calls = script_.take();
+    return calls.find("retire") == std::string::npos ? std::string() : calls;
+  }
+
+  void clients_are_handed_over_twice() {
+    CPPUNIT_ASSERT(swap().status.ok());
+    const std::string calls = script_.take();
+    CPPUNIT_ASSERT_MESSAGE(calls,
+                           calls.find("old export, new import 1, new apply full, new claims, old export, new import 1, "
+                                      "new verify") != std::string::npos);
+  }
+
+  void who_cannot_be_handed_clients_serves_all_the_same() {
+    script_.answer("new import", {abi::Code::kUnsupported});
+    const auto result = swap();
+    CPPUNIT_ASSERT(result.status.ok());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, result.remarks.size());
+    const std::string calls = script_.take();
+    CPPUNIT_ASSERT_MESSAGE(calls, calls.find("import") == calls.rfind("import"));
+  }
+
+  void a_backend_that_knows_no_clients_is_no_matter() {
+    script_.affinity = false;
+    const auto result = swap();
+    CPPUNIT_ASSERT(result.status.ok());
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, result.remarks.size());
+    const auto again = swap();
+    CPPUNIT_ASSERT(again.status.ok());
+  }
+
+  void the_next_swap_finds_who_serves_now() {
+    CPPUNIT_ASSERT(swap().status.ok());
+    await_note("old gone");
+    const auto result = swap();
+    CPPUNIT_ASSERT(result.status.ok());
+    CPPUNIT_ASSERT_EQUAL(std::string("new"), result.from);
+  }
+
+  MovableClock clock_;
+  test::CapturedLog log_;
+  Script script_;
+  Swapper::Surroundings around_;
+  snapshot::StoreThread store_{"N", {Family::ipv4}, {[](Family, const std::optional<model::Node>&, snapshot::FactsOf) {
+                                 return std::optional(snapshot::NodeFacts());
+                               }}};
+  RunId last_id_ = 0;
+  int services_ = 0;
+  bool loadable_ = true;
+  bool same_backend_ = false;  // the newcomer is one more of it
+  bool ledger_broken_ = false;
+  std::atomic<bool> settled_{true};
+  std::atomic<std::uint64_t> questions_{0};
+  std::shared_ptr<BackendRun> serving_;
+  std::shared_ptr<BackendRun> old_;
+  std::optional<Retirement> retirement_;
+  std::optional<Swapper> swapper_;
+  std::mutex mutex_;
+  std::condition_variable noted_;
+  std::string notes_;
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(SwapperTest);
+
+}  // namespace swapper_test
+}  // namespace sluice::lifecycle

@@ -1,0 +1,360 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/reload/reloader.hpp"
+
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+
+#include <atomic>
+#include <future>
+#include <stdexcept>
+
+#include "test/unit/plugin/captured_log.hpp"
+
+namespace sluice::reload {
+namespace reloader_test {
+
+using namespace std::chrono_literals;
+
+// Writes down what it is told in a list that parts share.
+class NotedPart final : public ReloadPart {
+ public:
+  NotedPart(std::string name, std::vector<std::string>& told, const config::SettingsCell& settings)
+      : name_(std::move(name)), told_(told), settings_(settings) {}
+
+  bool concerned(const config::Settings&, const config::Settings&) const override {
+    if (looks_badly) throw std::runtime_error("cannot look");
+    return is_concerned;
+  }
+  base::Status prepare(const config::Settings& from, const config::Settings& to) override {
+    told_.push_back(name_ + " prepare " + from.backend + " " + to.backend);
+    if (on_prepare) on_prepare();
+    return prepared;
+  }
+  Committed commit() override {
+    told_.push_back(name_ + " commit with " + settings_.get()->backend + " in force");
+    if (throws) throw std::runtime_error("broken");
+    return {.done = {name_ + " is done"}};
+  }
+  void abandon() override { told_.push_back(name_ + " abandon with " + settings_.get()->backend + " in force"); }
+
+  bool is_concerned = true;
+  bool throws = false;
+  bool looks_badly = false;
+  base::Status prepared;
+  std::function<void()> on_prepare;
+
+ private:
+  const std::string name_;
+  std::vector<std::string>& told_;
+  const config::SettingsCell& settings_;
+};
+
+class ReloaderTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(ReloaderTest);
+  CPPUNIT_TEST(the_same_configuration_is_unchanged);
+  CPPUNIT_TEST(parts_prepare_then_commit);
+  CPPUNIT_TEST(one_that_cannot_prepare_leaves_everything);
+  CPPUNIT_TEST(errors_leave_everything_and_are_all_told);
+  CPPUNIT_TEST(what_is_refused_takes_everything_with_it);
+  CPPUNIT_TEST(what_concerns_no_part_is_taken_over);
+  CPPUNIT_TEST(a_part_may_see_what_settings_do_not_show);
+  CPPUNIT_TEST(a_part_that_throws_does_not_end_the_thread);
+  CPPUNIT_TEST(reading_that_throws_is_a_failed_reload);
+  CPPUNIT_TEST(requests_during_a_reload_lead_to_one_more);
+  CPPUNIT_TEST(the_status_says_what_it_is_at);
+  CPPUNIT_TEST(each_result_is_in_the_log_once);
+  CPPUNIT_TEST(warnings_are_no_errors);
+  CPPUNIT_TEST(who_waits_at_the_end_is_told);
+  CPPUNIT_TEST(requests_before_the_start_are_kept);
+  CPPUNIT_TEST(hooks_stand_around_a_reload);
+  CPPUNIT_TEST_SUITE_END();
+
+  const base::SteadyClock clock_{};
+  std::unique_ptr<test::CapturedLog> log_;
+  std::unique_ptr<config::SettingsCell> settings_;
+  std::vector<std::string> told_;
+  std::unique_ptr<NotedPart> first_;
+  std::unique_ptr<NotedPart> second_;
+  std::vector<std::string> hooked_;
+  std::function<void(config::Settings&, config::Problems&)> found_;
+  std::atomic<int> readings_{0};
+  std::unique_ptr<Reloader> reloader_;
+
+ public:
+  void setUp() override {
+    log_ = std::make_unique<test::CapturedLog>();
+    config::Settings settings;
+    settings.backend = "old";
+    settings_ = std::make_unique<config::SettingsCell>(settings);
+    told_.clear();
+    hooked_.clear();
+    readings_ = 0;
+    first_ = std::make_unique<NotedPart>("first", told_, *settings_);
+    second_ = std::make_unique<NotedPart>("second", told_, *settings_);
+    found_ = [](config::Settings&, config::Problems&) {};
+    ReloadHooks hooks;
+    hooks.begun = [this] { hooked_.push_back("begun after " + std::to_string(readings_)); };
+    hooks.ended = [this](const ReloadResult& result) { hooked_.push_back(reload_outcome_name(result.outcome)); };
+    reloader_ = std::make_unique<Reloader>(
+        *settings_,
+        [this](const config::Settings& in_force, config::Problems& problems) {
+          ++readings_;
+          config::Settings out = in_force;
+          found_(out, problems);
+          return out;
+        },
+        hooks, clock_);
+    reloader_->add("first", *first_);
+    reloader_->add("second", *second_);
+  }
+  void tearDown() override {
+    reloader_.reset();
+    log_.reset();
+  }
+
+ private:
+  using Texts = std::vector<std::string>;
+
+  ReloadResult reload(const std::string& trigger = "SIGHUP") {
+    std::promise<ReloadResult> out;
+    reloader_->request(trigger, [&](const ReloadResult& result) { out.set_value(result); });
+    return out.get_future().get();
+  }
+  void new_backend() {
+    found_ = [](config::Settings& settings, config::Problems&) { settings.backend = "new"; };
+  }
+  std::string in_force() const { return settings_->get()->backend; }
+  int lines_with(const std::string& words) const {
+    int out = 0;
+    for (const auto& line : log_->lines()) out += line.find(words) != std::string::npos ? 1 : 0;
+    return out;
+  }
+
+ public:
+  void the_same_configuration_is_unchanged() {
+    first_->is_concerned = second_->is_concerned = false;
+    reloader_->start();
+    const auto before = settings_->get();
+    const auto result = reload();
+    CPPUNIT_ASSERT(result.outcome == ReloadOutcome::unchanged && result.ok());
+    CPPUNIT_ASSERT(result.sentences == Texts{"nothing has changed"});
+    CPPUNIT_ASSERT(told_.empty());
+    CPPUNIT_ASSERT(settings_->get() == before);
+  }
+
+  void parts_prepare_then_commit() {
+    new_backend();
+    reloader_->start();
+    const auto result = reload();
+    CPPUNIT_ASSERT(result.outcome == ReloadOutcome::success);
+    CPPUNIT_ASSERT(result.sentences == (Texts{"first is done", "second is done"}));
+    CPPUNIT_ASSERT(told_ == (Texts{"first prepare old new", "second prepare old new", "first commit with new in force",
+                                   "second commit with new in force"}));
+    CPPUNIT_ASSERT_EQUAL(std::string("SIGHUP"), result.trigger);
+    CPPUNIT_ASSERT(result.seconds > 0 && result.at.time_since_epoch().count() > 0);
+  }
+
+  void one_that_cannot_prepare_leaves_everything() {
+    new_backend();
+    second_->prepared = base::invalid("second: no such thing");
+    reloader_->start();
+    const auto result = reload();
+    CPPUNIT_ASSERT(result.outcome == ReloadOutcome::failed && !result.ok());
+    CPPUNIT_ASSERT(result.sentences == Texts{"second: no such thing"});
+    CPPUNIT_ASSERT(told_ ==
+                   (Texts{"first prepare old new", "second prepare old new", "first abandon with old in force"}));
+    CPPUNIT_ASSERT_EQUAL(std::string("old"), in_force());
+    // Corrected, it goes.
+    second_->prepared = {};
+    CPPUNIT_ASSERT(reload().ok());
+    CPPUNIT_ASSERT_EQUAL(std::string("new"), in_force());
+  }
+
+  void errors_leave_everything_and_are_all_told() {
+    found_ = [](config::Settings& settings, config::Problems& problems) {
+      settings.backend = "new";
+      problems.error("file:1: a", "is wrong");
+      problems.warning("file:2: b", "is odd");
+      problems.error("file:3: c", "is wrong too");
+    };
+    reloader_->start();
+    const auto result = reload();
+    CPPUNIT_ASSERT(result.outcome == ReloadOutcome::failed);
+    CPPUNIT_ASSERT(result.sentences == (Texts{"file:1: a: is wrong", "file:3: c: is wrong too"}));
+    CPPUNIT_ASSERT(result.warnings == Texts{"file:2: b: is odd"});
+    CPPUNIT_ASSERT(told_.empty());
+    CPPUNIT_ASSERT_EQUAL(std::string("old"), in_force());
+  }
+
+  void what_is_refused_takes_everything_with_it() {
+    found_ = [](config::Settings& settings, config::Problems&) {
+      settings.backend = "new";
+      settings.state_dir = "/elsewhere";
+    };
+    reloader_->start();
+    const auto result = reload();
+    CPPUNIT_ASSERT(result.outcome == ReloadOutcome::failed);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, result.sentences.size());
+    CPPUNIT_ASSERT(result.sentences[0].starts_with("stateDir: "));
+    CPPUNIT_ASSERT(told_.empty());
+    CPPUNIT_ASSERT_EQUAL(std::string("old"), in_force());
+  }
+
+  void what_concerns_no_part_is_taken_over() {
+    first_->is_concerned = second_->is_concerned = false;
+    found_ = [](config::Settings& settings, config::Problems&) {
+      settings.kube_proxy_configuration = "{}";
+      settings.sections["other"].yaml = "a: 1";
+    };
+    reloader_->start();
+    const auto result = reload();
+    CPPUNIT_ASSERT(result.outcome == ReloadOutcome::success);
+    CPPUNIT_ASSERT(result.sentences == Texts{"backends is taken over; nothing that runs depends on it"});
+    CPPUNIT_ASSERT_EQUAL(std::string("{}"), settings_->get()->kube_proxy_configuration);
+  }
+
+  void a_part_may_see_what_settings_do_not_show() {
+    first_->is_concerned = false;
+    reloader_->start();
+    const auto result = reload();
+    CPPUNIT_ASSERT(result.outcome == ReloadOutcome::success);
+    CPPUNIT_ASSERT(result.sentences == Texts{"second is done"});
+    CPPUNIT_ASSERT(told_ == (Texts{"second prepare old old", "second commit with old in force"}));
+  }
+
+  void a_part_that_throws_does_not_end_the_thread() {
+    new_backend();
+    first_->throws = true;
+    reloader_->start();
+    const auto in_part = reload();
+    CPPUNIT_ASSERT(in_part.sentences == (Texts{"first: broken", "second is done"}));
+    CPPUNIT_ASSERT(in_part.outcome == ReloadOutcome::failed && in_part.in_force);
+    first_->on_prepare = [] { throw std::runtime_error("worse"); };
+    const auto result = reload();
+    CPPUNIT_ASSERT(result.outcome == ReloadOutcome::failed && !result.in_force && result.sentences == Texts{"worse"});
+    first_->on_prepare = nullptr;
+    second_->looks_badly = true;
+    CPPUNIT_ASSERT(reload().sentences == Texts{"cannot look"});
+  }
+
+  void reading_that_throws_is_a_failed_reload() {
+    found_ = [](config::Settings&, config::Problems&) { throw std::runtime_error("out of memory"); };
+    reloader_->start();
+    const auto result = reload();
+    CPPUNIT_ASSERT(result.outcome == ReloadOutcome::failed && result.sentences == Texts{"out of memory"});
+  }
+
+  void requests_during_a_reload_lead_to_one_more() {
+    new_backend();
+    std::promise<void> go_on;
+    std::promise<void> began;
+    auto gone_on = go_on.get_future().share();
+    std::atomic<bool> first_time{true};
+    first_->on_prepare = [&] {
+      if (!first_time.exchange(false)) return;
+      began.set_value();
+      gone_on.wait();
+    };
+    reloader_->start();
+    std::promise<ReloadResult> one;
+    reloader_->request("one", [&](const ReloadResult& result) { one.set_value(result); });
+    began.get_future().wait();
+    CPPUNIT_ASSERT_EQUAL(1, readings_.load());
+    for (int i = 0; i < 50; ++i) reloader_->request("two");
+    std::promise<ReloadResult> three;
+    reloader_->request("three", [&](const ReloadResult& result) { three.set_value(result); });
+    CPPUNIT_ASSERT_EQUAL(1, readings_.load());
+    go_on.set_value();
+    CPPUNIT_ASSERT_EQUAL(std::string("one"), one.get_future().get().trigger);
+    CPPUNIT_ASSERT_EQUAL(std::string("two, three"), three.get_future().get().trigger);
+    reloader_->stop();
+    CPPUNIT_ASSERT_EQUAL(2, readings_.load());
+    CPPUNIT_ASSERT_EQUAL(std::uint64_t{2}, reloader_->status().count);
+  }
+
+  void the_status_says_what_it_is_at() {
+    CPPUNIT_ASSERT(!reloader_->status().last && !reloader_->status().in_progress_since);
+    CPPUNIT_ASSERT_EQUAL(std::string(R"({"count":0})"), reload_json(reloader_->status()).dump());
+    new_backend();
+    ReloadStatus during;
+    second_->on_prepare = [&] { during = reloader_->status(); };
+    reloader_->start();
+    reload("why");
+    CPPUNIT_ASSERT(during.in_progress_since.has_value());
+    CPPUNIT_ASSERT_EQUAL(std::string("second: preparing"), during.doing);
+    CPPUNIT_ASSERT_EQUAL(std::string("why"), during.trigger);
+    CPPUNIT_ASSERT_EQUAL(std::string("why"), reload_json(during)["in_progress"]["trigger"].get<std::string>());
+    const auto success = reloader_->status();
+    CPPUNIT_ASSERT(success.last->ok() && success.last_success == success.last->at && !success.in_progress_since);
+    second_->prepared = base::invalid("no");
+    reload();
+    const auto failure = reloader_->status();
+    CPPUNIT_ASSERT(!failure.last->ok() && failure.last_success == success.last_success);
+    const auto json = reload_json(failure);
+    CPPUNIT_ASSERT_EQUAL(std::string("failed"), json["last"]["result"].get<std::string>());
+    CPPUNIT_ASSERT_EQUAL(std::string("no"), json["last"]["sentences"][0].get<std::string>());
+    CPPUNIT_ASSERT(json.contains("last_success") && !json.contains("in_progress"));
+  }
+
+  void each_result_is_in_the_log_once() {
+    new_backend();
+    reloader_->start();
+    reload("why");
+    CPPUNIT_ASSERT_EQUAL_MESSAGE(log_->text(), 1,
+                                 lines_with("INFO sluice.app reload (why): first is done; second is done"));
+    first_->prepared = base::invalid("first: no");
+    reload("again");
+    CPPUNIT_ASSERT_EQUAL_MESSAGE(
+        log_->text(), 1, lines_with("ERROR sluice.app reload (again) failed, and what is in force stays: first: no"));
+    first_->is_concerned = second_->is_concerned = false;
+    reload("last");
+    CPPUNIT_ASSERT_EQUAL_MESSAGE(log_->text(), 1, lines_with("INFO sluice.app reload (last): nothing has changed"));
+    CPPUNIT_ASSERT_EQUAL(3, lines_with("reload ("));
+  }
+
+  void warnings_are_no_errors() {
+    first_->is_concerned = second_->is_concerned = false;
+    found_ = [](config::Settings&, config::Problems& problems) { problems.warning("file:2: b", "is odd"); };
+    reloader_->start();
+    const auto result = reload();
+    CPPUNIT_ASSERT(result.outcome == ReloadOutcome::unchanged);
+    CPPUNIT_ASSERT(result.warnings == Texts{"file:2: b: is odd"});
+    CPPUNIT_ASSERT_EQUAL(1, lines_with("WARN sluice.app reload: file:2: b: is odd"));
+  }
+
+  void who_waits_at_the_end_is_told() {
+    std::promise<ReloadResult> waiting;
+    reloader_->request("never", [&](const ReloadResult& result) { waiting.set_value(result); });
+    reloader_->stop();
+    CPPUNIT_ASSERT(waiting.get_future().get().sentences == Texts{"sluiced is ending"});
+    ReloadResult late;
+    reloader_->request("late", [&](const ReloadResult& result) { late = result; });
+    CPPUNIT_ASSERT(!late.ok());
+    CPPUNIT_ASSERT_EQUAL(0, readings_.load());
+  }
+
+  void requests_before_the_start_are_kept() {
+    std::promise<ReloadResult> out;
+    reloader_->request("early", [&](const ReloadResult& result) { out.set_value(result); });
+    reloader_->start();
+    CPPUNIT_ASSERT_EQUAL(std::string("early"), out.get_future().get().trigger);
+  }
+
+  void hooks_stand_around_a_reload() {
+    new_backend();
+    reloader_->start();
+    reload();
+    first_->prepared = base::invalid("no");
+    reload();
+    reloader_->stop();
+    CPPUNIT_ASSERT(hooked_ == (Texts{"begun after 0", "success", "begun after 1", "failed"}));
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(ReloaderTest);
+
+}  // namespace reloader_test
+}  // namespace sluice::reload

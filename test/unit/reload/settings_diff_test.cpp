@@ -1,0 +1,248 @@
+// Copyright 2026 The Sluice Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Every field of the settings, and what a change of it means for a daemon that runs.
+#include "core/reload/settings_diff.hpp"
+
+#include <cppunit/TestAssert.h>
+#include <cppunit/TestFixture.h>
+#include <cppunit/extensions/HelperMacros.h>
+
+#include <cstdlib>
+#include <functional>
+#include <set>
+#include <utility>
+
+namespace sluice::reload {
+namespace settings_diff_test {
+
+// How many fields an aggregate has.
+struct Anything {
+  template <class T>
+  operator T() const {
+    std::abort();
+  }  // clang warns of one without a body
+};
+template <class T, std::size_t... I>
+consteval bool takes(std::index_sequence<I...>) {
+  return requires { T{(static_cast<void>(I), Anything{})...}; };
+}
+template <class T, std::size_t N = 0>
+consteval std::size_t fields() {
+  if constexpr (!takes<T>(std::make_index_sequence<N + 1>())) {
+    return N;
+  } else {
+    return fields<T, N + 1>();
+  }
+}
+struct Three {
+  int a;
+  std::string b;
+  std::optional<base::SocketAddress> c;
+};
+static_assert(fields<Three>() == 3);
+
+constexpr auto kRefused = SettingsPart::none;
+
+struct Row {
+  const char* structure;
+  const char* field;
+  std::function<void(config::Settings&)> change;
+  const char* setting;
+  SettingsPart part;
+  bool refused = false;
+};
+
+config::Settings usual() {
+  config::Settings out;
+  out.node_name = "node-1";
+  out.backend = "nftables";
+  out.bind_address = *base::IpAddress::parse("10.0.0.1");
+  out.sections["nftables"].yaml = "a: 1";
+  return out;
+}
+
+base::SocketAddress port(std::uint16_t number) { return {*base::IpAddress::parse("127.0.0.1"), number}; }
+
+const std::vector<Row>& rows() {
+  using enum SettingsPart;
+  static const std::vector<Row> out = {
+      {"Settings", "config_file", [](config::Settings& s) { s.config_file = "/x"; }, "config", none},
+      {"Settings", "source", [](config::Settings& s) { s.source.kind = config::SourceKind::api; }, "source", source},
+      {"Settings", "node_name", [](config::Settings& s) { s.node_name = "node-2"; }, "hostnameOverride", kRefused,
+       true},
+      {"Settings", "backend", [](config::Settings& s) { s.backend = "ipvs"; }, "mode", backend},
+      {"Settings", "backend_reason", [](config::Settings& s) { s.backend_reason = "why"; }, "mode", none},
+      {"Settings", "plugins", [](config::Settings& s) { s.plugins.folders = {"/p"}; }, "pluginDirs", backend},
+      {"Settings", "state_dir", [](config::Settings& s) { s.state_dir = "/s"; }, "stateDir", kRefused, true},
+      {"Settings", "drain_timeout", [](config::Settings& s) { s.drain_timeout += std::chrono::seconds(1); },
+       "drainTimeout", none},
+      {"Settings", "local_detector", [](config::Settings& s) { s.local_detector.bridge_interface = "br"; },
+       "detectLocal", backend},
+      {"Settings", "node_ports", [](config::Settings& s) { s.node_ports.primary = true; }, "nodePortAddresses",
+       backend},
+      {"Settings", "localhost_node_ports", [](config::Settings& s) { s.localhost_node_ports = false; },
+       "iptables.localhostNodePorts", backend},
+      {"Settings", "masquerade_all", [](config::Settings& s) { s.masquerade_all = true; }, "masqueradeAll", backend},
+      {"Settings", "masquerade_bit", [](config::Settings& s) { s.masquerade_bit = 15; }, "masqueradeBit", backend},
+      {"Settings", "bind_address", [](config::Settings& s) { s.bind_address = *base::IpAddress::parse("10.0.0.2"); },
+       "bindAddress", backend},
+      {"Settings", "sync_period", [](config::Settings& s) { s.sync_period *= 2; }, "syncPeriod", backend},
+      {"Settings", "min_sync_period", [](config::Settings& s) { s.min_sync_period *= 2; }, "minSyncPeriod", backend},
+      {"Settings", "serve", [](config::Settings& s) { s.serve.profiling = true; }, "enableProfiling", serve},
+      {"Settings", "conntrack", [](config::Settings& s) { s.conntrack.min = 1; }, "conntrack", kernel},
+      {"Settings", "oom_score_adj", [](config::Settings& s) { s.oom_score_adj = 1; }, "oomScoreAdj", kernel},
+      {"Settings", "allow_external_ips", [](config::Settings& s) { s.allow_external_ips = false; },
+       "featureGates.AllowServiceExternalIPs", backend},
+      {"Settings", "log", [](config::Settings& s) { s.log.verbosity = 4; }, "logging", logging},
+      {"Settings", "kube_proxy_configuration", [](config::Settings& s) { s.kube_proxy_configuration = "{}"; },
+       "configz", none},
+      {"Settings", "sections", [](config::Settings& s) { s.sections["nftables"].yaml = "a: 2"; }, "backends", backend},
+      {"Settings", "flags", [](config::Settings& s) { s.flags["v"] = "1"; }, "flags", none},
+      {"Settings", "mode_options", [](config::Settings& s) { s.mode_options["ipvs.scheduler"] = "rr"; }, "mode options",
+       backend},
+
+      {"SourceSettings", "kind", [](config::Settings& s) { s.source.kind = config::SourceKind::manifests; }, "source",
+       source},
+      {"SourceSettings", "kubeconfig", [](config::Settings& s) { s.source.kubeconfig = "/k"; },
+       "clientConnection.kubeconfig", source},
+      {"SourceSettings", "master", [](config::Settings& s) { s.source.master = "https://m"; }, "master", source},
+      {"SourceSettings", "manifests", [](config::Settings& s) { s.source.manifests = "/m"; }, "manifests", source},
+      {"SourceSettings", "replay", [](config::Settings& s) { s.source.replay = "/r"; }, "replay", kRefused, true},
+      {"SourceSettings", "replay_speed", [](config::Settings& s) { s.source.replay_speed = 2; }, "replaySpeed",
+       kRefused, true},
+      {"SourceSettings", "record", [](config::Settings& s) { s.source.record = "/r"; }, "record", kRefused, true},
+      {"SourceSettings", "client", [](config::Settings& s) { s.source.client.qps = 7; }, "clientConnection.qps",
+       source},
+      {"ClientSettings", "qps", [](config::Settings& s) { s.source.client.qps = -1; }, "clientConnection.qps", source},
+      {"ClientSettings", "burst", [](config::Settings& s) { s.source.client.burst = 7; }, "clientConnection.burst",
+       source},
+
+      {"PluginSettings", "folders", [](config::Settings& s) { s.plugins.folders = {"/q"}; }, "pluginDirs", backend},
+      {"PluginSettings", "relax_ownership", [](config::Settings& s) { s.plugins.relax_ownership = true; },
+       "relaxPluginOwnership", backend},
+
+      {"ServeSettings", "healthz", [](config::Settings& s) { s.serve.healthz = port(1); }, "healthzBindAddress", serve},
+      {"ServeSettings", "metrics", [](config::Settings& s) { s.serve.metrics = port(2); }, "metricsBindAddress", serve},
+      {"ServeSettings", "bind_address_hard_fail", [](config::Settings& s) { s.serve.bind_address_hard_fail = true; },
+       "bindAddressHardFail", serve},
+      {"ServeSettings", "profiling", [](config::Settings& s) { s.serve.profiling = true; }, "enableProfiling", serve},
+      {"ServeSettings", "flagz", [](config::Settings& s) { s.serve.flagz = false; }, "featureGates.ComponentFlagz",
+       serve},
+      {"ServeSettings", "statusz", [](config::Settings& s) { s.serve.statusz = false; },
+       "featureGates.ComponentStatusz", serve},
+  };
+  return out;
+}
+
+std::size_t rows_of(const std::string& structure) {
+  std::set<std::string> names;
+  for (const Row& row : rows()) {
+    if (row.structure == structure) names.insert(row.field);
+  }
+  return names.size();
+}
+
+class SettingsDiffTest : public CppUnit::TestFixture {
+  CPPUNIT_TEST_SUITE(SettingsDiffTest);
+  CPPUNIT_TEST(equal_settings_differ_in_nothing);
+  CPPUNIT_TEST(every_field_is_a_matter_of_one_part_or_refused);
+  CPPUNIT_TEST(no_field_is_forgotten);
+  CPPUNIT_TEST(from_a_recording_and_to_one);
+  CPPUNIT_TEST(the_primary_family_stays);
+  CPPUNIT_TEST(sections_of_others_are_of_no_matter);
+  CPPUNIT_TEST(refusals_are_sentences);
+  CPPUNIT_TEST(what_is_refused_concerns_nobody);
+  CPPUNIT_TEST_SUITE_END();
+
+ public:
+  void equal_settings_differ_in_nothing() {
+    CPPUNIT_ASSERT(settings_diff(usual(), usual()).empty());
+    CPPUNIT_ASSERT(settings_diff(config::Settings(), config::Settings()).empty());
+  }
+
+  void every_field_is_a_matter_of_one_part_or_refused() {
+    for (const Row& row : rows()) {
+      config::Settings other = usual();
+      row.change(other);
+      const std::string where = std::string(row.structure) + "." + row.field;
+      for (const auto& changes : {settings_diff(usual(), other), settings_diff(other, usual())}) {
+        CPPUNIT_ASSERT_EQUAL_MESSAGE(where, std::size_t{1}, changes.size());
+        CPPUNIT_ASSERT_EQUAL_MESSAGE(where, std::string(row.setting), changes[0].setting);
+        CPPUNIT_ASSERT_EQUAL_MESSAGE(where, static_cast<int>(row.part), static_cast<int>(changes[0].part));
+        CPPUNIT_ASSERT_EQUAL_MESSAGE(where, row.refused, !changes[0].refusal.empty());
+        CPPUNIT_ASSERT_MESSAGE(where, concerns(changes, row.part));
+        CPPUNIT_ASSERT_EQUAL_MESSAGE(where, row.refused ? std::size_t{1} : std::size_t{0}, refusals(changes).size());
+      }
+    }
+  }
+
+  // A new field needs a row here, and a decision there.
+  void no_field_is_forgotten() {
+    CPPUNIT_ASSERT_EQUAL(fields<config::Settings>(), rows_of("Settings"));
+    CPPUNIT_ASSERT_EQUAL(fields<config::SourceSettings>(), rows_of("SourceSettings"));
+    CPPUNIT_ASSERT_EQUAL(fields<config::ClientSettings>(), rows_of("ClientSettings"));
+    CPPUNIT_ASSERT_EQUAL(fields<config::PluginSettings>(), rows_of("PluginSettings"));
+    CPPUNIT_ASSERT_EQUAL(fields<config::ServeSettings>(), rows_of("ServeSettings"));
+  }
+
+  void from_a_recording_and_to_one() {
+    config::Settings replay = usual();
+    replay.source.kind = config::SourceKind::replay;
+    replay.source.replay = "/r";
+    replay.source.replay_speed = 0;
+    const config::Settings api = usual();
+    for (const auto& changes : {settings_diff(api, replay), settings_diff(replay, api)}) {
+      CPPUNIT_ASSERT_EQUAL(std::size_t{1}, changes.size());
+      CPPUNIT_ASSERT_EQUAL(std::string("replay"), changes[0].setting);
+      CPPUNIT_ASSERT(!changes[0].refusal.empty());
+    }
+  }
+
+  void the_primary_family_stays() {
+    config::Settings six = usual();
+    six.bind_address = *base::IpAddress::parse("fd00::1");
+    const auto changes = settings_diff(usual(), six);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, changes.size());
+    CPPUNIT_ASSERT_EQUAL(std::string("bindAddress: the primary family is IPv4 and cannot become IPv6 while it runs; "
+                                     "restart sluiced, which ends nothing but connections that mode userspace relays"),
+                         refusals(changes).at(0));
+    config::Settings any = usual();
+    any.bind_address = base::IpAddress::any(base::Family::ipv4);
+    CPPUNIT_ASSERT(refusals(settings_diff(usual(), any)).empty());
+  }
+
+  void sections_of_others_are_of_no_matter() {
+    config::Settings other = usual();
+    other.sections["ipvs"].yaml = "b: 1";
+    const auto changes = settings_diff(usual(), other);
+    CPPUNIT_ASSERT_EQUAL(std::size_t{1}, changes.size());
+    CPPUNIT_ASSERT(changes[0].part == SettingsPart::none && changes[0].refusal.empty());
+  }
+
+  void refusals_are_sentences() {
+    config::Settings other = usual();
+    other.node_name = "node-2";
+    other.state_dir = "/elsewhere";
+    other.masquerade_all = true;
+    const auto sentences = refusals(settings_diff(usual(), other));
+    CPPUNIT_ASSERT_EQUAL(std::size_t{2}, sentences.size());
+    CPPUNIT_ASSERT_EQUAL(std::string("hostnameOverride: the node is node-1, and rules and Services were chosen for it; "
+                                     "restart sluiced to make it node-2"),
+                         sentences[0]);
+    CPPUNIT_ASSERT(sentences[1].starts_with("stateDir: "));
+  }
+
+  void what_is_refused_concerns_nobody() {
+    config::Settings other = usual();
+    other.source.record = "/r";
+    const auto changes = settings_diff(usual(), other);
+    using enum SettingsPart;
+    for (const SettingsPart part : {backend, source, serve, kernel, logging}) CPPUNIT_ASSERT(!concerns(changes, part));
+  }
+};
+
+CPPUNIT_TEST_SUITE_REGISTRATION(SettingsDiffTest);
+
+}  // namespace settings_diff_test
+}  // namespace sluice::reload
