@@ -115,9 +115,6 @@ def quiet_node(t):
     t.defer(lambda: t.bench.source.delete(*made))
     t.defer(t.bench.daemon.stop)
     clean(t)
-    # The Services have the addresses that they had in earlier trials. A client that happens to have a port of a flow of then would
-    # be led to a port of a daemon that has ended, until this one has scanned the flows.
-    t.topology.run("node", "conntrack", "-F")
 
 
 def clean(t):
@@ -272,6 +269,9 @@ def handed_back_after(mode):
                 "starts; nothing fails", backends=["userspace"], **ONLY)
     def handed_back_by_a_swap(t):
         quiet_node(t)
+        # The Services have the addresses that they had in earlier trials. A client that happens to have the port of an earlier flow
+        # reaches the earlier endpoint until the daemon has scanned the flows.
+        t.topology.run("node", "conntrack", "-F")
         t.bench.daemon.start(t.bench.source.daemon_flags(), ["--config", configured(t, "userspace")])
         t.bench.daemon.wait_synced()
         serves(t, "userspace")
