@@ -432,8 +432,8 @@ class TooSlow(Exception):
 
 
 def choice_of_endpoints(t):
-    # A busy machine may send no word for the idle timeout, or take as long for a connection as for the choice of another
-    # endpoint: that says nothing about the choice.
+    # A busy machine may send no word for the idle timeout, or make a connection so slowly that the relay tries another
+    # endpoint. Neither is a fault of the choice.
     for left in reversed(range(ATTEMPTS)):
         try:
             return fewest_first(t)

@@ -6,7 +6,8 @@ SLOWNESS (SLUICE_TEST_SLOWNESS, at least 1) is how many times slower than usual 
 machine sets it. load() is how many times more work than processors there is at this instant, times
 processor_slowness(), so that a busy machine gets more time than an idle one, and so does one whose host is busy.
 Timeouts and upper limits are stretched by SLOWNESS and load(): patience costs nothing while tests pass. Time that proves that nothing happens is stretched by neither. Time that is part of what is tested (a rate, a
-pause, a drain) is the same throughout a run: it is multiplied by SLOWNESS at most.
+pause, a drain) is the same throughout a run: it is multiplied by SLOWNESS at most. The drain of swaps under traffic is an exception,
+see swapping.drain().
 """
 
 import os

@@ -256,8 +256,8 @@ def held(everywhere, local):
 
 
 def drain(shortest, flows, counts):
-    """How long the drain of the next swap has to be, in seconds: a connection that began before a swap lasts longer on a busy machine,
-    and the end of the drain cuts it. Three times the slowest of those that went straight to an endpoint; `counts` are of now."""
+    """Length of the drain of the next swap in seconds. Its end cuts connections that began before the swap, and on a busy machine they
+    last longer. So it is three times as long as the slowest answer to a twin. `counts` are of now."""
     return max(shortest, round(3 * traffic.slowest(flows, counts)))
 
 

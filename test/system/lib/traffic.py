@@ -23,10 +23,11 @@ PATIENCE_MS = {"tcp-new": 10000, "tcp-held": 15000, "udp-fixed": 10000}
 LATE_MS = round(100 * pace.SLOWNESS)
 # Twins do not meet the same packets: so many more may be late by chance, more on a busy machine.
 LATE_BY_CHANCE = round(5 * pace.SLOWNESS)
-# So many more for each late answer of a twin: a relay waits for a processor more often than the two ends do. Up to five were
-# seen in mode userspace on a machine with 20 times more work than processors.
+# So many more for each late answer of a twin: a relay waits for a processor more often than the two ends do. Up to six were
+# measured in userspace mode on a machine with 20 times more work than processors.
 LATE_FOR_EACH_OF_TWINS = 8
-# If more than this part of the answers of the twins is late, the machine is: then only what fails, is lost or is sent again counts.
+# If a larger part of the twins' answers is late, the machine is too busy to judge lateness: only failures, losses and
+# retransmissions count.
 LATE_MACHINE = 0.01
 # An emulated machine takes longer for an answer now and then than TCP waits: on its own, that is not late.
 REPEATED_BY_CHANCE = round(pace.SLOWNESS)
