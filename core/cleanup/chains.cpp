@@ -126,8 +126,7 @@ class Remover {
       for (const std::string& chain : nft_chains(nft_family, table)) {
         if (!selection_.chain(family_, table, chain)) continue;
         failures_.push_back("chain " + table + " " + chain +
-                            " cannot be removed: somebody uses nft in the table for "
-                            "what " +
+                            " cannot be removed: another program has added rules with nft to this table, which " +
                             tools_.save + " cannot show; remove it with: nft delete chain " + nft_family + " " + table +
                             " " + chain);
         break;

@@ -18,8 +18,8 @@ namespace sluice::conntrack {
 
 class FormerBackend {
  public:
-  // `virtual_servers`: whether IPVS of this network namespace has any; nothing: it cannot be told. Asked once a look,
-  // and only when there are flows that IPVS answers.
+  // `virtual_servers`: whether IPVS of this network namespace has any; nullopt: unknown. Called once
+  // per scan, and only if there are flows that IPVS answers.
   using VirtualServers = std::function<std::optional<bool>()>;
   explicit FormerBackend(VirtualServers virtual_servers) : virtual_servers_(std::move(virtual_servers)) {}
 

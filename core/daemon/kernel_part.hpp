@@ -1,8 +1,8 @@
 // Copyright 2026 The Sluice Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the kernel is asked for besides rules (connection tracking, not to be killed early): at start, and again when
-// the configuration says something else. What cannot be had is told and no reason to fail, now as then.
+// Applies kernel settings (conntrack sysctls, OOM score) at start and when the configuration changes. A setting that
+// the kernel denies is logged; it is not an error.
 #pragma once
 
 #include <functional>

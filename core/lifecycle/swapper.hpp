@@ -32,7 +32,7 @@ struct SwapRequest {
 };
 
 struct SwapResult {
-  base::Status status;            // ok: the newcomer serves
+  base::Status status;            // ok: the new backend serves
   std::optional<Step> failed_at;  // when not ok
   std::string from;
   std::string to;

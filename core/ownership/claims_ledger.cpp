@@ -141,7 +141,7 @@ base::Status ClaimsLedger::load() {
   const json document = json::parse(*text, nullptr, /*allow_exceptions=*/false);
   if (is_newer(document)) return put_aside();
   if (!document.is_object() || !document.contains("claims") || !document["claims"].is_array()) {
-    return base::invalid(path_ + " is damaged; it is built anew");
+    return base::invalid(path_ + " is damaged; creating a new ledger");
   }
   std::size_t damaged = 0;
   for (const json& entry : document["claims"]) {
@@ -154,7 +154,7 @@ base::Status ClaimsLedger::load() {
   }
   if (damaged != 0) {
     return base::invalid(path_ + " is damaged: " + std::to_string(damaged) + " of " +
-                         std::to_string(document["claims"].size()) + " entries are unreadable and built anew");
+                         std::to_string(document["claims"].size()) + " entries are unreadable; they will be recreated");
   }
   rewrite_ = false;
   return {};
@@ -167,9 +167,10 @@ base::Status ClaimsLedger::put_aside() {
   std::filesystem::rename(path_, aside, failed);
   const std::string found = path_ + " is of a newer format than this sluiced knows (" + std::to_string(kFormat) + "); ";
   if (failed)
-    return base::invalid(found + "it is built anew, and cannot be kept as " + aside + ": " + failed.message());
-  return base::invalid(found + "it is kept as " + aside +
-                       " and built anew; what other backends have left is not known");
+    return base::invalid(found + "creating a new ledger; cannot keep the old one as " + aside + ": " +
+                         failed.message());
+  return base::invalid(found + "keeping it as " + aside +
+                       " and creating a new ledger; leftover state of other backends is unknown");
 }
 
 base::Status ClaimsLedger::record(Claim claim) {

@@ -19,7 +19,7 @@ enum class SettingsPart : std::uint8_t {
   backend,  // what serves, and what it is told of the node
   source,
   serve,   // the addresses of health and metrics
-  kernel,  // what the node's kernel is told besides rules
+  kernel,  // sysctls and other kernel settings beside rules
   logging,
 };
 

@@ -8,7 +8,7 @@
 namespace sluice::reload {
 namespace {
 
-// What this node is called when nobody says. A recording is about the node it was made on.
+// The node name without --hostname-override: the recorded node for a replay, else the host name.
 std::string default_node_name(const config::Draft& draft, const ReaderSurroundings& surroundings) {
   const std::string recorded = draft.replay.given() ? surroundings.recorded_node(draft.replay.value) : std::string();
   return recorded.empty() ? surroundings.host_name : recorded;
@@ -18,7 +18,7 @@ std::string default_node_name(const config::Draft& draft, const ReaderSurroundin
 
 config::Settings validated(const config::Draft& draft, const ReaderSurroundings& surroundings,
                            const config::Settings* in_force, config::Problems& problems) {
-  // What is missing may stand where nobody could read it: one error, and not those that follow from it.
+  // A document that could not be read may hold the missing fields: report that error only, not those that follow.
   if (!draft.whole) return {};
   const auto choose = [&](const config::PluginSettings& plugins) -> base::Result<config::BackendChoice> {
     const bool chosen_before = in_force != nullptr && !in_force->backend_reason.empty();

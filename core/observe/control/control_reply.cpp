@@ -43,9 +43,7 @@ void ControlReply::State::answer(MakeResult make) {
 ControlReply::State::~State() {
   if (answered) return;
   try {
-    answer([]() -> nlohmann::json {
-      throw std::runtime_error("nobody is left who could answer; is the daemon stopping?");
-    });
+    answer([]() -> nlohmann::json { throw std::runtime_error("request cancelled: the daemon is shutting down"); });
   } catch (...) {
     // Out of memory: the client is told when its time is over.
   }

@@ -62,12 +62,12 @@ class NoTransport final : public kube::Transport {
 
 class NotedSource final : public Source {
  public:
-  NotedSource(std::string name, Texts& told, model::EventSink& sink)
-      : name_(std::move(name)), told_(told), sink_(sink) {}
-  ~NotedSource() override { told_.push_back("~" + name_); }
+  NotedSource(std::string name, Texts& calls, model::EventSink& sink)
+      : name_(std::move(name)), calls_(calls), sink_(sink) {}
+  ~NotedSource() override { calls_.push_back("~" + name_); }
 
   base::Status start() override {
-    told_.push_back("start " + name_);
+    calls_.push_back("start " + name_);
     if (step) step("start " + name_);
     if (!started.ok()) return started;
     model::Node node;
@@ -76,14 +76,14 @@ class NotedSource final : public Source {
     return {};
   }
   void stop() override {
-    told_.push_back("stop " + name_);
+    calls_.push_back("stop " + name_);
     if (step) step("stop " + name_);
   }
   std::string detail() const override { return "server " + name_; }
   std::vector<observe::ResourceStatus> status() const override { return {observe::ResourceStatus()}; }
   kube::Transport* transport() override { return &transport_; }
   void set_service_cidrs(bool wanted) override {
-    told_.push_back(name_ + (wanted ? " with" : " without"));
+    calls_.push_back(name_ + (wanted ? " with" : " without"));
     if (step) step("service CIDRs of " + name_);
   }
   std::vector<std::string> files() const override { return named_files; }
@@ -94,7 +94,7 @@ class NotedSource final : public Source {
 
  private:
   const std::string name_;
-  Texts& told_;
+  Texts& calls_;
   model::EventSink& sink_;
   NoTransport transport_;
 };

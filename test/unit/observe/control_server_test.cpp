@@ -76,7 +76,7 @@ class ControlServerTest : public CppUnit::TestFixture {
 
   ControlReply next_reply() {
     std::unique_lock lock(mutex_);
-    CPPUNIT_ASSERT_MESSAGE("nobody has asked",
+    CPPUNIT_ASSERT_MESSAGE("no request has arrived",
                            asked_.wait_for(lock, test::stretched(20s), [this] { return !replies_.empty(); }));
     ControlReply out = std::move(replies_.front());
     replies_.pop_front();
@@ -377,8 +377,7 @@ class ControlServerTest : public CppUnit::TestFixture {
     SocketPeer peer(path());
     CPPUNIT_ASSERT(peer.send("{\"command\":\"slow\"}\n"));
     next_reply();
-    CPPUNIT_ASSERT_EQUAL(std::string(R"({"error":"nobody is left who could answer; is the daemon stopping?"})"),
-                         peer.line());
+    CPPUNIT_ASSERT_EQUAL(std::string(R"({"error":"request cancelled: the daemon is shutting down"})"), peer.line());
   }
 
   void who_has_left_wants_no_answer() {

@@ -244,8 +244,8 @@ class ClaimsLedgerTest : public CppUnit::TestFixture {
     const std::string newer = R"({"format":3,"claims":{"ipvs":"otherwise"}})";
     folder_->write("claims.json", newer);
     ClaimsLedger ledger(file());
-    CPPUNIT_ASSERT_EQUAL(file() + " is of a newer format than this sluiced knows (2); it is kept as " + file() +
-                             ".newer and built anew; what other backends have left is not known",
+    CPPUNIT_ASSERT_EQUAL(file() + " is of a newer format than this sluiced knows (2); keeping it as " + file() +
+                             ".newer and creating a new ledger; leftover state of other backends is unknown",
                          ledger.load().message());
     CPPUNIT_ASSERT(ledger.claims().empty());
     CPPUNIT_ASSERT_EQUAL(newer, folder_->read("claims.json.newer"));
@@ -259,7 +259,7 @@ class ClaimsLedgerTest : public CppUnit::TestFixture {
     folder_->write("claims.json.newer/full", "");
     ClaimsLedger ledger(file());
     const std::string told = ledger.load().message();
-    CPPUNIT_ASSERT_MESSAGE(told, told.find("cannot be kept as " + file() + ".newer: ") != std::string::npos);
+    CPPUNIT_ASSERT_MESSAGE(told, told.find("cannot keep the old one as " + file() + ".newer: ") != std::string::npos);
     CPPUNIT_ASSERT(ledger.record(of("ipvs", {"a"})).ok());
     CPPUNIT_ASSERT_EQUAL(std::string("ipvs IPv4 serving [a]\n"), on_disk());
   }
@@ -267,7 +267,7 @@ class ClaimsLedgerTest : public CppUnit::TestFixture {
   void a_damaged_file_is_told_and_built_anew() {
     folder_->write("claims.json", "{\"format\":2,\"claims\":[{\"back");
     ClaimsLedger ledger(file());
-    CPPUNIT_ASSERT_EQUAL(file() + " is damaged; it is built anew", ledger.load().message());
+    CPPUNIT_ASSERT_EQUAL(file() + " is damaged; creating a new ledger", ledger.load().message());
     CPPUNIT_ASSERT(ledger.record(of("ipvs", {"a"})).ok());
     CPPUNIT_ASSERT_EQUAL(std::string("ipvs IPv4 serving [a]\n"), on_disk());
   }
@@ -305,7 +305,8 @@ class ClaimsLedgerTest : public CppUnit::TestFixture {
     folder_->write("claims.json",
                    R"({"claims":[{"backend":"x"},{"backend":"ipvs","family":"IPv4","artifacts":["b","a"],"new":1}]})");
     ClaimsLedger ledger(file());
-    CPPUNIT_ASSERT_EQUAL(file() + " is damaged: 1 of 2 entries are unreadable and built anew", ledger.load().message());
+    CPPUNIT_ASSERT_EQUAL(file() + " is damaged: 1 of 2 entries are unreadable; they will be recreated",
+                         ledger.load().message());
     CPPUNIT_ASSERT_EQUAL(std::string("ipvs IPv4 serving [a b]\n"), text(ledger.claims()));
   }
 

@@ -117,7 +117,7 @@ class FileWatchTest : public CppUnit::TestFixture {
   // What is told next.
   std::vector<std::string> next() {
     std::unique_lock lock(mutex_);
-    CPPUNIT_ASSERT_MESSAGE("nothing is told",
+    CPPUNIT_ASSERT_MESSAGE("no change is reported",
                            more_.wait_for(lock, test::stretched(20s), [this] { return !told_.empty(); }));
     auto out = told_.front();
     told_.erase(told_.begin());
