@@ -26,6 +26,7 @@ RATE_MS = 5
 AGAIN, ELDERS = range(20000, 20024), range(21000, 21004)
 OTHER = "acme.nft"  # as long as nftables
 ATTEMPTS = 5
+AT_ONCE, PLANNED = 256, 1024  # connections that swaptraffic has open at once for a flow; those it plans during a pause
 
 ONLY = {"sources": ["manifests"], "backends": ["iptables", "ipvs"], "protocols": ("tcp",)}
 
@@ -249,6 +250,22 @@ def notices(t):
     for name in without_other_server(counts):
         t.require(False, f"no rules: {name}: no other server answered: {counts[name]}")
     t.bench.start_daemon()
+
+
+@own_daemon(None, "the traffic of these tests opens at most 256 connections at once after a pause, and catches up",
+            families=(V4,), sources=["manifests"], backends=["iptables"])
+def catches_up(t):
+    everywhere, local = swapping.services(t)
+    t.settle()
+    flows = swapping.steady(everywhere, local, RATE_MS)[:1]
+    running = traffic.Traffic(t, flows).wait_flowing()
+    running.limit_descriptors(3 * AT_ONCE + 60)  # of the flow and its two twins
+    before = running.progress()[flows[0].name]["sent"]
+    with running.paused():
+        time.sleep(PLANNED * RATE_MS / 1000)  # fixed time: the length of the pause
+    t.wait_until(lambda: running.progress()[flows[0].name]["sent"] > before + PLANNED, "the connections planned during the pause are made")
+    for name, count in running.stop().items():
+        t.require(not count["failed"] and not count["reset"], f"{name}: connections failed after the pause: {count}")
 
 
 @own_daemon(None, "what nobody owns is found: a chain, a table, a set and a link beside those of the daemon",

@@ -18,6 +18,9 @@ namespace swaptraffic {
 namespace {
 
 constexpr std::string_view kQuestion = "new\n";
+// After a pause of this process everything planned meanwhile is due at once. More connections at a time than this would
+// measure the limit of open files.
+constexpr std::size_t kMostAtOnce = 256;
 
 class TcpNew final : public Flow {
  public:
@@ -35,7 +38,7 @@ class TcpNew final : public Flow {
 
   void advance(double time, bool more) override {
     more_ = more;
-    while (more && planned() <= time) {
+    while (more && !full() && planned() <= time) {
       start(planned(), time);
       ++number_;
     }
@@ -49,7 +52,7 @@ class TcpNew final : public Flow {
 
   [[nodiscard]] double due() const override {
     const double deadline = deadlines_.empty() ? std::numeric_limits<double>::infinity() : deadlines_.front().time;
-    return more_ ? std::min(planned(), deadline) : deadline;
+    return more_ && !full() ? std::min(planned(), deadline) : deadline;
   }
 
   void handle(std::uint64_t tag, std::uint32_t events, double time) override {
@@ -79,6 +82,8 @@ class TcpNew final : public Flow {
   static const char* step(Phase phase) {
     return phase == Phase::connecting ? "connect" : phase == Phase::asked ? "answer" : "close";
   }
+
+  [[nodiscard]] bool full() const { return connections_.size() - free_.size() >= kMostAtOnce; }
 
   [[nodiscard]] double planned() const { return begin_ + static_cast<double>(number_) * options_.every; }
 

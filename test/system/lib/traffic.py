@@ -7,10 +7,12 @@ is busy delays both; only what the Service's flow suffers beyond its twins is th
 """
 
 import collections
+import contextlib
 import dataclasses
 import itertools
 import json
 import os
+import resource
 import signal
 
 from . import addresses as a
@@ -161,6 +163,22 @@ class Traffic:
         """Returns once every flow and every twin is answered."""
         self._t.wait_until(lambda: all(one["ok"] > 0 for one in self.progress().values()), "all flows are answered", 15)
         return self
+
+    def limit_descriptors(self, most):
+        """Limits the open files of each process."""
+        for process in self._processes.values():
+            resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (most, most))
+
+    @contextlib.contextmanager
+    def paused(self):
+        """All processes stand still meanwhile."""
+        for process in self._processes.values():
+            process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for process in self._processes.values():
+                process.send_signal(signal.SIGCONT)
 
     def stop(self):
         """As progress(), of the whole run."""
